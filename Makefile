@@ -1,0 +1,49 @@
+# Two commands matter on a fresh machine: `make run` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run test setup setup-test lint types format lock clean
+
+help: ## Show this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: setup ## Start Butler on this machine (Ctrl-C stops it)
+	@$(BIN)/butleradm local up
+
+test: setup-test lint types ## Install what is needed, then lint, type-check and run all tests
+	$(BIN)/pytest -q
+
+setup: $(VENV)/.installed ## Install Butler into .venv/
+
+setup-test: $(VENV)/.installed-test
+
+$(VENV)/.installed: requirements.lock pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed requirements-test.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-test.lock
+	@touch $@
+
+lint: setup-test ## Check style and the layers between packages
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: setup-test ## Check types (mypy, strict)
+	$(BIN)/mypy
+
+format: setup-test ## Rewrite the code in the house style
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+lock: setup-test ## Resolve the dependencies anew into the lock files
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml --group build -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml --group test -o requirements-test.lock
+
+clean: ## Remove everything that was installed or built here
+	rm -rf $(VENV) build dist .butler

@@ -1,0 +1,1 @@
+"""The command lines: butleradm for operators, butlerctl for tenants."""

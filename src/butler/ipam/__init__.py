@@ -1,0 +1,1 @@
+"""The decisions about addresses. Pure: no I/O, no clock, no Kubernetes."""

@@ -1,0 +1,1 @@
+"""The embedded API server: what kubectl, helm and our controllers need of Kubernetes, over SQLite."""
