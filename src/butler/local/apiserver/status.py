@@ -7,9 +7,10 @@ kube-apiserver gives, because kubectl, helm and client libraries branch on them.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+from butler.local.apiserver.goformat import quote, shown
 
 Json = dict[str, Any]
 
@@ -63,13 +64,24 @@ class ApiError(Exception):
         return body
 
 
+class Omitted:
+    """Stands for a value that a field error does not show: that of an object or a list a rule refused."""
+
+    def __repr__(self) -> str:
+        return "OMITTED"
+
+
+OMITTED: Final = Omitted()
+
+
 @dataclass(slots=True, frozen=True)
 class FieldError:
     """What is wrong with one field, formatted as the field validation of Kubernetes does.
 
     `kind` is the cause's reason: FieldValueRequired, FieldValueInvalid, FieldValueNotSupported,
-    FieldValueDuplicate, FieldValueForbidden, FieldValueTooLong, FieldValueTooMany, FieldValueTypeInvalid,
-    FieldValueNotFound, InternalError.
+    FieldValueDuplicate, FieldValueForbidden, FieldValueTooLong, FieldValueTooShort, FieldValueTooMany,
+    FieldValueTooFew, FieldValueTypeInvalid, FieldValueNotFound, InternalError. `value` of TooMany and TooFew is
+    how many there are.
     """
 
     kind: str
@@ -81,15 +93,12 @@ class FieldError:
     def body(self) -> str:
         """The text without the field's path: a cause's message."""
         title = _TITLES[self.kind]
-        if self.kind in _WITHOUT_VALUE:
+        if self.kind in _WITHOUT_VALUE or self.value is OMITTED:
             text = title
-        elif self.kind == "FieldValueNotSupported":
-            text = f"{title}: {_shown(self.value)}"
-            if self.supported:
-                quoted = ", ".join(f'"{each}"' for each in self.supported)
-                return f"{text}: supported values: {quoted}"
         else:
-            text = f"{title}: {_shown(self.value)}"
+            text = f"{title}: {shown(self.value)}"
+            if self.supported:
+                return f"{text}: supported values: {', '.join(quote(each) for each in self.supported)}"
         return f"{text}: {self.detail}" if self.detail else text
 
     def text(self) -> str:
@@ -106,19 +115,16 @@ _TITLES = {
     "FieldValueDuplicate": "Duplicate value",
     "FieldValueForbidden": "Forbidden",
     "FieldValueTooLong": "Too long",
+    "FieldValueTooShort": "Too short",
     "FieldValueTooMany": "Too many",
+    "FieldValueTooFew": "Too few",
     "FieldValueTypeInvalid": "Invalid value",
     "FieldValueNotFound": "Not found",
     "InternalError": "Internal error",
 }
 _WITHOUT_VALUE = frozenset(
-    {"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "FieldValueTooMany", "InternalError"}
+    {"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "FieldValueTooShort", "InternalError"}
 )
-
-
-def _shown(value: Any) -> str:
-    """A value as Go's field errors print it: JSON, which has no escaping surprises for what we hold."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def group_resource(group: str, plural: str) -> str:

@@ -1,0 +1,118 @@
+"""Values as Go prints them.
+
+The messages of Kubernetes carry the values they complain about, printed by three of Go's printers: `%q` for
+strings, `%v` for numbers and `encoding/json` for everything else. Clients compare those messages, and so do our
+own tests against a real kube-apiserver; hence the same three printers here. Nothing in this module decides
+anything.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Any
+
+_ESCAPES = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
+# What encoding/json escapes beyond JSON's own needs, so that its output may stand in a script element.
+_JSON_ESCAPES = {
+    '"': '\\"',
+    "\\": "\\\\",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "<": "\\u003c",
+    ">": "\\u003e",
+    "&": "\\u0026",
+    "\u2028": "\\u2028",
+    "\u2029": "\\u2029",
+}
+
+
+def quote(text: str) -> str:
+    """A string as `%q` prints it."""
+    if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        return f'"{text}"'
+    return '"' + "".join(_quoted_character(each) for each in text) + '"'
+
+
+def _quoted_character(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def number(value: float) -> str:
+    """A number as `%v` prints it: the shortest text, with an exponent below 1e-4 and from 1e21 on."""
+    if isinstance(value, int):
+        return str(value)
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return _float(value, smallest=1e-4)
+
+
+def _float(value: float, *, smallest: float) -> str:
+    size = abs(value)
+    if size == 0:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    if smallest <= size < 1e21:
+        text = format(Decimal(repr(value)), "f")
+        return text[:-2] if text.endswith(".0") else text
+    digits, exponent = f"{Decimal(repr(value)):e}".lower().split("e")
+    if "." in digits:
+        digits = digits.rstrip("0").rstrip(".")
+    return f"{digits}e{exponent[0]}{exponent[1:].zfill(2)}"
+
+
+def marshal(value: Any) -> str:
+    """A value as `json.Marshal` writes it: sorted keys, no spaces, `<`, `>` and `&` escaped."""
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        # encoding/json drops the leading zero of a two-digit negative exponent, as JavaScript does.
+        return _float(value, smallest=1e-6).replace("e-0", "e-")
+    if isinstance(value, str):
+        return '"' + "".join(_json_character(each) for each in value) + '"'
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{marshal(str(key))}:{marshal(value[key])}" for key in sorted(value)) + "}"
+    return "[" + ",".join(marshal(each) for each in value) + "]"
+
+
+def _json_character(character: str) -> str:
+    found = _JSON_ESCAPES.get(character)
+    if found is not None:
+        return found
+    return f"\\u{ord(character):04x}" if character < " " else character
+
+
+def shown(value: Any) -> str:
+    """A value as a field error prints it."""
+    if isinstance(value, str):
+        return quote(value)
+    if isinstance(value, float) and not isinstance(value, bool):
+        return number(value)
+    return marshal(value)
