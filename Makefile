@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test setup setup-test lint types format lock clean
+.PHONY: help run test kubernetes setup setup-test lint types format lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,6 +14,9 @@ run: setup ## Start Butler on this machine (Ctrl-C stops it)
 
 test: setup-test lint types ## Install what is needed, then lint, type-check and run all tests
 	$(BIN)/pytest -q
+
+kubernetes: ## Build the real Kubernetes that tests run on (once; `make test` does it too)
+	$(PYTHON) tools/build_kubernetes.py
 
 setup: $(VENV)/.installed ## Install Butler into .venv/
 
