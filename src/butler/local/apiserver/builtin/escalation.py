@@ -1,0 +1,196 @@
+"""Nobody may hand out more than they have.
+
+Writing a role needs every permission in it, and writing a binding needs every permission of the role it points
+to, unless the writer may `escalate` that role or `bind` that role by name. Called by the write path for RBAC
+objects, after admission and before storing; raises the 403 that kube-apiserver gives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final
+
+from butler.local.apiserver.authentication import MASTERS, User
+from butler.local.apiserver.authorization import Attributes, path_covers
+from butler.local.apiserver.goformat import quote
+from butler.local.apiserver.status import ApiError, forbidden, not_found
+
+if TYPE_CHECKING:
+    from butler.local.apiserver.authorization import Authorizer
+
+Json = dict[str, Any]
+
+_GROUP: Final = "rbac.authorization.k8s.io"
+_EVERYTHING: Final[list[Json]] = [
+    {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]},
+    {"verbs": ["*"], "nonResourceURLs": ["*"]},
+]
+_ROLE_KINDS: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
+
+
+def refuse_escalation(
+    authorizer: Authorizer, user: User, *, plural: str, namespace: str, new: Json, old: Json | None = None
+) -> None:
+    """Raise unless `user` holds what the role or binding `new` would give."""
+    if MASTERS in user.groups or (old is not None and _only_collected(new, old)):
+        return
+    if plural in ("roles", "clusterroles"):
+        _refuse_role(_Grantor(authorizer, user, namespace), plural, new, old)
+    elif plural in ("rolebindings", "clusterrolebindings"):
+        _refuse_binding(_Grantor(authorizer, user, namespace), plural, new)
+
+
+@dataclass(slots=True, frozen=True)
+class _Grantor:
+    """Who hands out permissions, and where."""
+
+    authorizer: Authorizer
+    user: User
+    namespace: str
+
+    def may(self, verb: str, group: str, plural: str, name: str) -> bool:
+        wanted = Attributes(
+            self.user, verb, group=group, version="*", resource=plural, namespace=self.namespace, name=name
+        )
+        return self.authorizer.authorize(wanted).allowed
+
+    def lacks(self, rules: list[Json]) -> list[Json]:
+        """The parts of `rules` that no rule of the grantor covers."""
+        held = [grant.rule for grant in self.authorizer.granted(self.user, self.namespace).grants]
+        return [part for rule in rules for part in _parts(rule) if not any(_covers(each, part) for each in held)]
+
+
+def _refuse_role(grantor: _Grantor, plural: str, new: Json, old: Json | None) -> None:
+    # On a create the real server asks about the name in the path, and a POST has none.
+    if grantor.may("escalate", _GROUP, plural, _name(new) if old is not None else ""):
+        return
+    _refuse_rules(grantor, plural, new, new.get("rules") or [])
+    aggregates = _aggregates(new) or (old is not None and _aggregates(old))
+    if aggregates and grantor.lacks(_EVERYTHING):
+        why = "must have cluster-admin privileges to use the aggregationRule"
+        raise forbidden(_GROUP, plural, _name(new), why)
+
+
+def _refuse_binding(grantor: _Grantor, plural: str, new: Json) -> None:
+    reference = new.get("roleRef") or {}
+    role_plural = _ROLE_KINDS.get(reference.get("kind", ""))
+    name = reference.get("name", "")
+    if role_plural and grantor.may("bind", reference.get("apiGroup", ""), role_plural, name):
+        return
+    rules = grantor.authorizer.policy().rules_of(reference, grantor.namespace)
+    if isinstance(rules, str):
+        if role_plural:
+            raise not_found(_GROUP, role_plural.removesuffix("s"), name)
+        raise ApiError(500, "", rules)
+    _refuse_rules(grantor, plural, new, rules)
+
+
+def _refuse_rules(grantor: _Grantor, plural: str, new: Json, rules: list[Json]) -> None:
+    lacking = grantor.lacks(rules)
+    if lacking:
+        groups = " ".join(quote(group) for group in grantor.user.groups)
+        described = "\n".join(sorted({_described(rule) for rule in _compacted(lacking)}))
+        why = (
+            f"user {quote(grantor.user.name)} (groups=[{groups}]) is attempting to grant RBAC permissions "
+            f"not currently held:\n{described}"
+        )
+        raise forbidden(_GROUP, plural, _name(new), why)
+
+
+def _parts(rule: Json) -> list[Json]:
+    """A rule as rules of one verb on one resource (and name) or one path."""
+    verbs = rule.get("verbs") or []
+    found: list[Json] = []
+    for group, resource, verb in product(rule.get("apiGroups") or [], rule.get("resources") or [], verbs):
+        part = {"apiGroups": [group], "resources": [resource], "verbs": [verb]}
+        names = rule.get("resourceNames") or []
+        found.extend({**part, "resourceNames": [name]} for name in names)
+        if not names:
+            found.append(part)
+    for url, verb in product(rule.get("nonResourceURLs") or [], verbs):
+        found.append({"nonResourceURLs": [url], "verbs": [verb]})
+    return found
+
+
+def _covers(held: Json, part: Json) -> bool:
+    return (
+        _any_of(held, part, "verbs")
+        and _any_of(held, part, "apiGroups")
+        and all(_resource_covered(held.get("resources") or [], each) for each in part.get("resources", ()))
+        and all(
+            any(path_covers(own, each) for own in held.get("nonResourceURLs") or ())
+            for each in part.get("nonResourceURLs", ())
+        )
+        and (not held.get("resourceNames") or _names_covered(held, part))
+    )
+
+
+def _any_of(held: Json, part: Json, key: str) -> bool:
+    own = held.get(key) or []
+    return "*" in own or all(each in own for each in part.get(key, ()))
+
+
+def _resource_covered(held: list[str], resource: str) -> bool:
+    if "*" in held or resource in held:
+        return True
+    _, slash, subresource = resource.partition("/")
+    return bool(slash) and f"*/{subresource}" in held
+
+
+def _names_covered(held: Json, part: Json) -> bool:
+    names = part.get("resourceNames") or []
+    return bool(names) and all(name in held["resourceNames"] for name in names)
+
+
+def _compacted(parts: list[Json]) -> list[Json]:
+    """Parts that differ only by verb, as one rule."""
+    found: dict[tuple[str, ...], Json] = {}
+    for position, part in enumerate(parts):
+        if "resources" in part:
+            key = (part["apiGroups"][0], part["resources"][0], *part.get("resourceNames", ()))
+        else:
+            key = ("path", str(position))
+        if key in found:
+            found[key]["verbs"].extend(part["verbs"])
+        else:
+            found[key] = {name: list(values) for name, values in part.items()}
+    return list(found.values())
+
+
+_SHOWN: Final = (
+    ("APIGroups", "apiGroups"),
+    ("Resources", "resources"),
+    ("NonResourceURLs", "nonResourceURLs"),
+    ("ResourceNames", "resourceNames"),
+    ("Verbs", "verbs"),
+)
+
+
+def _described(rule: Json) -> str:
+    shown = []
+    for title, key in _SHOWN:
+        if rule.get(key):
+            quoted = " ".join(quote(each) for each in rule[key])
+            shown.append(f"{title}:[{quoted}]")
+    return f"{{{', '.join(shown)}}}"
+
+
+def _only_collected(new: Json, old: Json) -> bool:
+    """Whether only what garbage collection writes has changed: finalizers and owner references."""
+
+    def rest(item: Json) -> Json:
+        metadata = dict(item.get("metadata") or {})
+        for key in ("finalizers", "ownerReferences", "resourceVersion", "managedFields"):
+            metadata.pop(key, None)
+        return {**item, "metadata": metadata}
+
+    return new != old and rest(new) == rest(old)
+
+
+def _aggregates(role: Json) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _name(item: Json) -> str:
+    return str((item.get("metadata") or {}).get("name") or "")
