@@ -1,0 +1,248 @@
+"""One HTTP exchange with an API server, repeated where that is safe. The client speaks Kubernetes; this, HTTP.
+
+Every request passes through `Transport.send`: credentials are added, one 401 renews them, refusals become typed
+errors, and the rules of `retry` decide whether to ask again. Connections are kept alive in one pool of HTTP/1.1
+connections (HTTP/2 buys nothing in Python). The clock of a request covers all its attempts, so that callers wait no
+longer than they asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+import aiohttp
+import yarl
+
+from butler.kube.credentials import Credentials
+from butler.kube.errors import ApiError, BadAnswer, KubeError, OutcomeUnknown, Unreachable, api_error
+from butler.kube.retry import Backoff, Budget, is_worth_repeating, pause
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from butler.kube.config import Connection
+
+Params = Mapping[str, str | int | None]
+Observer = Callable[[str, str, str, float], None]
+"""Told of every attempt: verb, resource, HTTP code (or the error's name), seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds: to get a connection, for one attempt, and for the request with all its attempts."""
+
+    connect: float = 5.0
+    attempt: float = 20.0
+    total: float = 45.0
+
+
+DEFAULT_TIMEOUTS = Timeouts()
+DEFAULT_BACKOFF = Backoff()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is sent, and what a log or a metric calls it."""
+
+    verb: str
+    method: str
+    path: str
+    resource: str = ""
+    params: Params | None = None
+    body: bytes | None = None
+    content_type: str = "application/json"
+    repeatable: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.path}"
+
+
+def ignore(verb: str, resource: str, code: str, seconds: float) -> None:
+    """An observer for those who do not count."""
+
+
+class Transport:
+    """A pool of connections to one API server, with credentials and patience."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        pool: int = 48,
+        timeouts: Timeouts = DEFAULT_TIMEOUTS,
+        attempts: int = 5,
+        backoff: Backoff = DEFAULT_BACKOFF,
+        user_agent: str = "butler",
+        observe: Observer = ignore,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.connection = connection
+        self.timeouts = timeouts
+        self._credentials = Credentials(connection)
+        self._pool = pool
+        self._attempts = attempts
+        self._backoff = backoff
+        self._budget = Budget()
+        self._user_agent = user_agent
+        self._observe = observe
+        self._rng = rng or random.Random()  # noqa: S311  # jitter, not secrets
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def __aenter__(self) -> Transport:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def send(self, request: Request, *, timeout: float | None = None) -> bytes:
+        """The body of a successful answer, or a typed error."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + (self.timeouts.total if timeout is None else timeout)
+        renewed = False
+        attempt = 0
+        while True:
+            left = max(0.001, deadline - loop.time())
+            limits = aiohttp.ClientTimeout(
+                total=min(left, self.timeouts.attempt), connect=min(left, self.timeouts.connect)
+            )
+            retry_after: float | None = None
+            failure: KubeError
+            try:
+                async with self._answer(request, limits) as answer:
+                    body = await answer.read()
+                self._budget.earn()
+                return body
+            except ApiError as error:
+                if error.code == 401 and not renewed and await self._credentials.refresh():
+                    renewed = True
+                    continue
+                if not is_worth_repeating(error, repeatable=request.repeatable):
+                    raise
+                retry_after, failure = error.retry_after, error
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                failure = explain(error, request, self.connection)
+                if isinstance(error, ssl.SSLError | aiohttp.ClientSSLError):
+                    raise failure from error
+                if isinstance(failure, OutcomeUnknown) and not request.repeatable:
+                    raise failure from error
+            wait = pause(attempt, retry_after, self._backoff, self._rng)
+            attempt += 1
+            if attempt >= self._attempts or loop.time() + wait >= deadline or not self._budget.spend():
+                raise failure
+            await asyncio.sleep(wait)
+
+    def stream(self, request: Request, *, silence: float) -> _Answer:
+        """An answer to be read piece by piece, for as long as the server talks at least every `silence` seconds."""
+        limits = aiohttp.ClientTimeout(
+            total=None, connect=self.timeouts.connect, sock_connect=self.timeouts.connect, sock_read=silence
+        )
+        return self._answer(request, limits)
+
+    def _answer(self, request: Request, limits: aiohttp.ClientTimeout) -> _Answer:
+        return _Answer(self, request, limits)
+
+    async def open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        """Send once; refusals are raised, other answers are returned for the caller to read and release."""
+        started = asyncio.get_running_loop().time()
+        outcome = "error"
+        try:
+            response = await self._exchange(request, limits)
+            outcome = str(response.status)
+            if response.status < 300:
+                return response
+            try:
+                body = await response.read()
+            finally:
+                response.release()
+            raise api_error(response.status, body, str(request), response.headers.get("Retry-After"))
+        finally:
+            self._observe(request.verb, request.resource, outcome, asyncio.get_running_loop().time() - started)
+
+    async def renew(self) -> bool:
+        """After a 401 on a stream: whether other credentials can be had."""
+        return await self._credentials.refresh()
+
+    async def _exchange(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+        identity = await self._credentials.headers()
+        query = urlencode({k: v for k, v in (request.params or {}).items() if v is not None})
+        url = f"{self.connection.server}{request.path}"
+        headers: list[tuple[str, str]] = [("Accept", "application/json"), *identity]
+        if request.body is not None:
+            headers.append(("Content-Type", request.content_type))
+        context = self._credentials.tls()
+        return await self._live_session().request(
+            request.method,
+            yarl.URL(f"{url}?{query}" if query else url, encoded=True),
+            data=request.body,
+            headers=headers,
+            timeout=limits,
+            ssl=context if context is not None else True,
+            server_hostname=self.connection.server_name,
+            proxy=self.connection.proxy,
+            allow_redirects=False,
+        )
+
+    def _live_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._pool, keepalive_timeout=60, socket_factory=_kept_alive),
+                # Compression would cost the API server more CPU than it saves on a nearby network.
+                headers={"User-Agent": self._user_agent, "Accept-Encoding": "identity"},
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+            )
+        return self._session
+
+
+class _Answer:
+    """`async with` around one response: released when read to its end, closed when left early."""
+
+    def __init__(self, transport: Transport, request: Request, limits: aiohttp.ClientTimeout) -> None:
+        self._transport = transport
+        self._request = request
+        self._limits = limits
+        self._response: aiohttp.ClientResponse | None = None
+
+    async def __aenter__(self) -> aiohttp.ClientResponse:
+        self._response = await self._transport.open(self._request, self._limits)
+        return self._response
+
+    async def __aexit__(self, *raised: Any) -> None:
+        if self._response is not None:
+            # Closing a response that was read whole gives its connection back; otherwise it is torn down.
+            self._response.close()
+
+
+def explain(error: Exception, request: Request, connection: Connection) -> Unreachable | OutcomeUnknown | BadAnswer:
+    """Say in our terms what a failed exchange means: was the request sent or not."""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError | ssl.SSLError):
+        return Unreachable(f"{connection.server} ({connection.source}): TLS failed: {error}")
+    never_sent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientProxyConnectionError)
+    what = str(error) or type(error).__name__
+    if isinstance(error, never_sent):
+        return Unreachable(f"{connection.server} ({connection.source}) cannot be reached: {what}")
+    return OutcomeUnknown(f"{request}: sent to {connection.server}, but the answer did not come: {what}")
+
+
+def _kept_alive(address: Any) -> socket.socket:
+    """A socket whose peer is probed while idle, so that a vanished server is noticed in about 30 seconds."""
+    sock = socket.socket(family=address[0], type=address[1], proto=address[2])
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, seconds in (("TCP_KEEPIDLE", 15), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
+        if hasattr(socket, option):
+            sock.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), seconds)
+    return sock
