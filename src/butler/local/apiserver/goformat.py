@@ -75,7 +75,7 @@ def _float(value: float, *, smallest: float) -> str:
         return "-0" if math.copysign(1, value) < 0 else "0"
     if smallest <= size < 1e21:
         text = format(Decimal(repr(value)), "f")
-        return text[:-2] if text.endswith(".0") else text
+        return text.removesuffix(".0")
     digits, exponent = f"{Decimal(repr(value)):e}".lower().split("e")
     if "." in digits:
         digits = digits.rstrip("0").rstrip(".")

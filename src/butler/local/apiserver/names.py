@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 import secrets
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.goformat import marshal, quote
@@ -179,6 +180,13 @@ def generated_name(base: str) -> str:
 def validate_metadata(resource: Resource, metadata: Json) -> list[FieldError]:
     """All that is wrong with the metadata of an object that is about to be created."""
     return _validate_whole(metadata, resource.namespaced, resource.name_rule)
+
+
+def validate_embedded_metadata(metadata: Json, path: str) -> list[FieldError]:
+    """All that is wrong with the metadata of an object inside a custom resource; it needs no name there."""
+    named = {**metadata, "name": metadata.get("name") or "fakename"}
+    errors = _validate_whole(named, bool(metadata.get("namespace")), "path-segment")
+    return [replace(error, path=path + error.path.removeprefix("metadata")) for error in errors]
 
 
 def validate_metadata_update(new: Json, old: Json) -> list[FieldError]:

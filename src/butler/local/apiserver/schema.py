@@ -11,7 +11,10 @@ object, never on its own. Nodes are never changed after `parse` returns.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Json = dict[str, Any]
 
@@ -77,6 +80,14 @@ class Schema:
     patch_strategy: tuple[str, ...] = ()  # of strategic merge patch: merge, replace, retainKeys
     patch_merge_key: str = ""
     name: str = ""  # of a named built-in type, such as io.k8s.api.core.v1.PodSpec
+    # What to validate against instead, where this node says more than the author of a definition wrote: the
+    # metadata of a custom resource is shown and merged as ObjectMeta, but validated as written.
+    authored: Schema | None = None
+    # What others found out about this node and keep here, because a node lives as long as what they found.
+    defaulted: tuple[tuple[str, Schema], ...] | None = None  # the properties with a default
+    check: Callable[[Any], bool] | None = None  # whether a value fits, compiled by fits.py
+    traits: int = -1  # what occurs in this node or below it, as bits of traits.py; -1: not looked yet
+    program: Any = None  # the compiled rules of this node and below it, made by cel/rules.py
 
     @property
     def go_name(self) -> str:
