@@ -1,0 +1,108 @@
+"""Every name that Butler writes into objects: labels, finalizers, field managers, conditions and their reasons.
+
+They are contract. People select by them, alert on them and compare them in scripts, so a name is added here or
+nowhere, and is never changed.
+"""
+
+from enum import StrEnum
+
+
+class Label(StrEnum):
+    """Labels, mostly on IPAllocations."""
+
+    NETWORK_POOL = "butler.butlerlabs.dev/network-pool"
+    TEAM = "butler.butlerlabs.dev/team"
+    TENANT = "butler.butlerlabs.dev/tenant"
+    TENANT_UID = "butler.butlerlabs.dev/tenant-uid"
+    """UID of the TenantCluster that an allocation was made for: names come back, UIDs do not."""
+    ALLOCATION_TYPE = "butler.butlerlabs.dev/allocation-type"
+    ALLOCATION_ROLE = "butler.butlerlabs.dev/allocation-role"
+    PLATFORM_LOAD_BALANCER = "butler.butlerlabs.dev/platform-lb"
+    """On a tenant's Services that belong to platform addons, with the value `true`."""
+
+
+class AllocationRole(StrEnum):
+    """Values of the allocation-role label."""
+
+    INITIAL = "initial"
+    GROWTH = "growth"
+
+
+class Finalizer(StrEnum):
+    """What must be undone before a resource may go."""
+
+    NETWORK_POOL = "butler.butlerlabs.dev/networkpool"
+    IP_ALLOCATION = "butler.butlerlabs.dev/ipallocation"
+    PROVIDER_CONFIG = "butler.butlerlabs.dev/providerconfig"
+    TENANT_CLUSTER = "butler.butlerlabs.dev/tenantcluster"
+
+
+class FieldManager(StrEnum):
+    """Under which name Butler's writers own fields."""
+
+    IPAM = "butler-controller/ipam"
+
+
+ALLOCATED_BY = "networkpool-controller"
+"""What an IPAllocation's status says about who granted it."""
+
+
+class ConditionType(StrEnum):
+    """Conditions, of all kinds."""
+
+    READY = "Ready"
+    # NetworkPool
+    CAPACITY_WARNING = "CapacityWarning"
+    CAPACITY_CRITICAL = "CapacityCritical"
+    CAPACITY_EXHAUSTED = "CapacityExhausted"
+    # IPAllocation
+    TENANT_FOUND = "TenantFound"
+    # ProviderConfig
+    CREDENTIALS_VALID = "CredentialsValid"
+    POOL_AVAILABLE = "PoolAvailable"
+    # TenantCluster
+    INFRASTRUCTURE_READY = "InfrastructureReady"
+    CONTROL_PLANE_READY = "ControlPlaneReady"
+    WORKERS_READY = "WorkersReady"
+    ADDONS_READY = "AddonsReady"
+    NETWORK_READY = "NetworkReady"
+    PROVIDER_ACCESS_GRANTED = "ProviderAccessGranted"
+    IMAGE_READY = "ImageReady"
+    QUOTA_SATISFIED = "QuotaSatisfied"
+
+
+class AllocationReason(StrEnum):
+    """Reasons of an IPAllocation's Ready condition."""
+
+    ALLOCATED = "Allocated"
+    RELEASED = "Released"
+    POOL_NOT_FOUND = "PoolNotFound"
+    POOL_EXHAUSTED = "PoolExhausted"
+    POOL_FRAGMENTED = "PoolFragmented"
+    """Enough addresses are free, but no block of them is long enough."""
+    PINNED_RANGE_CONFLICT = "PinnedRangeConflict"
+    PINNED_RANGE_OUT_OF_POOL = "PinnedRangeOutOfPool"
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    INVALID_REQUEST = "InvalidRequest"
+
+
+class PoolReason(StrEnum):
+    """Reasons of a NetworkPool's conditions."""
+
+    READY = "Ready"
+    OVERLAP = "Overlap"
+    VALIDATION_FAILED = "ValidationFailed"
+    DELETING = "Deleting"
+    UTILIZATION_ABOVE_THRESHOLD = "UtilizationAboveThreshold"
+    UTILIZATION_BELOW_THRESHOLD = "UtilizationBelowThreshold"
+
+
+class NetworkReason(StrEnum):
+    """Reasons of a TenantCluster's NetworkReady and a ProviderConfig's PoolAvailable condition."""
+
+    READY = "Ready"
+    NETWORK_NOT_READY = "NetworkNotReady"
+    RECONCILING = "Reconciling"
+    POOL_AVAILABLE = "PoolAvailable"
+    POOL_EXHAUSTED = "PoolExhausted"
+    VALIDATION_FAILED = "ValidationFailed"
