@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test kubernetes setup setup-test lint types format lock clean
+.PHONY: help run test kubernetes setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ types: setup-test ## Check types (mypy, strict)
 format: setup-test ## Rewrite the code in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+generate: setup ## Write the CRDs and their reference pages anew from the types
+	$(BIN)/python -m butler.api.crd charts/butler/crds
+	$(BIN)/python -m butler.api.reference docs/reference
 
 lock: setup-test ## Resolve the dependencies anew into the lock files
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml --group build -o requirements.lock

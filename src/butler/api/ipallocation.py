@@ -173,6 +173,23 @@ class IPAllocation(CustomResource):
             ConditionType.READY: "The addresses are granted and can be used.",
             ConditionType.TENANT_FOUND: "The TenantCluster exists; until it does, the allocation is left alone.",
         },
+        example="""
+apiVersion: butler.butlerlabs.dev/v1alpha1
+kind: IPAllocation
+metadata:
+  name: payments-nodes
+  namespace: butler-system
+spec:
+  poolRef:
+    name: rack-12
+  tenantClusterRef:
+    name: payments
+    namespace: team-payments
+  type: nodes
+  pinnedRange:
+    startAddress: 10.60.0.40
+    endAddress: 10.60.0.44
+""",
     )
 
     kind: Literal["IPAllocation"] = "IPAllocation"

@@ -34,7 +34,7 @@ SHORTEST_PREFIX = 8
 MOST_RESERVED = 256
 MOST_WINDOWS = 16
 MOST_INTENTS = 512
-"""How many grants one batch may carry: about 75 kB of status at the most."""
+"""How many grants one batch may carry: about 75 kB of status, with names of usual length."""
 
 NOT_SHORTER_THAN_8 = Rule(
     expression=f"!isCIDR(self) || cidr(self).prefixLength() >= {SHORTEST_PREFIX}",
@@ -346,6 +346,27 @@ class NetworkPool(CustomResource):
             ConditionType.CAPACITY_CRITICAL: "85 % or more are allocated: larger requests may fail.",
             ConditionType.CAPACITY_EXHAUSTED: "95 % or more are allocated: new requests will likely fail.",
         },
+        example="""
+apiVersion: butler.butlerlabs.dev/v1alpha1
+kind: NetworkPool
+metadata:
+  name: rack-12
+  namespace: butler-system
+spec:
+  cidr: 10.60.0.0/22
+  reserved:
+    - cidr: 10.60.0.0/27
+      description: Switches and the management cluster
+  tenantAllocation:
+    ranges:
+      - start: 10.60.0.32
+        end: 10.60.1.255
+      - start: 10.60.3.0
+        end: 10.60.3.254
+    defaults:
+      nodesPerTenant: 5
+      lbPoolPerTenant: 8
+""",
     )
     validations = (name_at_most(63, "as it becomes the value of a label on every allocation"),)
 

@@ -321,6 +321,35 @@ class ProviderConfig(CustomResource):
             ConditionType.CREDENTIALS_VALID: "The Secret is there and holds what the provider needs.",
             ConditionType.POOL_AVAILABLE: "At least one of the pools has free addresses.",
         },
+        example="""
+apiVersion: butler.butlerlabs.dev/v1alpha1
+kind: ProviderConfig
+metadata:
+  name: harvester-berlin
+  namespace: butler-system
+spec:
+  provider: harvester
+  credentialsRef:
+    name: harvester-berlin-kubeconfig
+  harvester:
+    networkName: default/vlan60
+  network:
+    mode: ipam
+    poolRefs:
+      - name: rack-12
+        priority: 1
+      - name: rack-13
+        priority: 2
+    gateway: 10.60.0.1
+    dnsServers:
+      - 10.60.0.2
+    loadBalancer:
+      allocationMode: elastic
+      initialPoolSize: 2
+      growthIncrement: 1
+    quotaPerTenant:
+      maxLoadBalancerIPs: 32
+""",
     )
 
     kind: Literal["ProviderConfig"] = "ProviderConfig"

@@ -48,6 +48,8 @@ class Definition(Struct, frozen=True):
     columns: tuple[Column, ...]
     conditions: dict[ConditionType, str]
     """What each condition means when it is True."""
+    example: str
+    """A complete resource, for the reference page."""
     scale: Scale | None = None
 
 

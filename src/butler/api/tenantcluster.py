@@ -415,6 +415,28 @@ class TenantCluster(CustomResource):
             ConditionType.ADDONS_READY: "All addons are installed and healthy.",
         },
         scale=Scale(wanted=".spec.workers.replicas", present=".status.workerNodesReady"),
+        example="""
+apiVersion: butler.butlerlabs.dev/v1alpha1
+kind: TenantCluster
+metadata:
+  name: payments
+  namespace: team-payments
+spec:
+  kubernetesVersion: v1.33.2
+  providerConfigRef:
+    name: harvester-berlin
+  teamRef:
+    name: payments
+  workers:
+    replicas: 3
+    machineTemplate:
+      cpu: 8
+      memory: 32Gi
+      os:
+        type: talos
+        talos:
+          version: v1.9.3
+""",
     )
     validations = (
         Rule(

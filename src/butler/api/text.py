@@ -47,7 +47,7 @@ A_NETWORK = Rule(expression="isCIDR(self)", message="must be a network in CIDR n
 
 NO_HOST_BITS = Rule(
     expression="!isCIDR(self) || cidr(self) == cidr(self).masked()",
-    message="must be the network's first address: bits are set after the prefix",
+    message="must be the network's first address, with no bits set after the prefix",
     message_expression="self + ' has bits set after its prefix: give the first address of the network'",
 )
 
