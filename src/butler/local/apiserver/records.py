@@ -72,10 +72,10 @@ class Change:
     """
 
     __slots__ = (
+        "_encoded",
         "_object",
         "_previous_object",
         "_recently_used",
-        "encoded",
         "key",
         "previous",
         "previous_revision",
@@ -101,7 +101,7 @@ class Change:
         self.value = value
         self.previous = previous
         self.previous_revision = previous_revision
-        self.encoded: dict[Hashable, bytes] | None = None
+        self._encoded: dict[Hashable, bytes] | None = None
         self._object: Json | None = None
         self._previous_object: Json | None = None
         self._recently_used = recently_used
@@ -123,32 +123,25 @@ class Change:
             self._previous_object = msgspec.json.decode(self.previous)
         return self._previous_object
 
-    def line(self, representation: Hashable) -> bytes | None:
-        """What `keep_line` was told for this representation, if it is still remembered."""
-        return None if self.encoded is None else self.encoded.get(representation)
-
-    def keep_line(self, representation: Hashable, line: bytes) -> bytes:
-        """Remember an encoded watch line for the other watchers that want the same representation."""
-        if self.encoded is None:
+    @property
+    def encoded(self) -> dict[Hashable, bytes]:
+        """Where the HTTP layer keeps encoded watch lines, by representation, for all who want the same."""
+        if self._encoded is None:
             self._remember()
-            self.encoded = {}
-        self.encoded[representation] = line
-        return line
+            self._encoded = {}
+        return self._encoded
 
     def forget(self) -> None:
         """Drop everything that can be computed again."""
-        self._object = self._previous_object = self.encoded = None
+        self._object = self._previous_object = self._encoded = None
 
     def _remember(self) -> None:
+        """Take a place among the recently used, unless there already; the one that falls out forgets."""
         recent = self._recently_used
-        if (
-            recent is None
-            or self._object is not None
-            or self._previous_object is not None
-            or self.encoded is not None
-        ):
+        known = self._object is not None or self._previous_object is not None or self._encoded is not None
+        if recent is None or known:
             return
-        if recent.maxlen is not None and len(recent) == recent.maxlen:
+        if len(recent) == recent.maxlen:
             recent[0].forget()
         recent.append(self)
 
@@ -160,8 +153,8 @@ class StoreError(Exception):
 class Exists(StoreError):
     """There is an object with this key already."""
 
-    def __init__(self, current: Entry) -> None:
-        super().__init__(f"{current.key.plural} {current.key.path} exists already (revision {current.revision})")
+    def __init__(self, current: Entry | None = None) -> None:
+        super().__init__(f"{current.key.plural} {current.key.path} exists already" if current else "exists already")
         self.current = current
 
 

@@ -52,6 +52,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    # somebody waiting for a revision
+    Waiting = tuple[int, asyncio.Future[None]]
+
 __all__ = [
     "Change",
     "Compacted",
@@ -91,8 +94,9 @@ class Store:
         self._epoch = 0
         self._under_way: deque[Write] = deque()  # decided, in order of revision
         self._group: Group | None = None  # decided in this turn of the loop
-        self._settling: list[tuple[int, asyncio.Future[None]]] = []
-        self._compacting: list[tuple[int, asyncio.Future[None]]] = []
+        self._settling: list[Waiting] = []
+        self._awaited: list[Waiting] = []
+        self._compacting: list[Waiting] = []
         self._changes = self._bytes = 0  # committed since the start
         self._marks: deque[Mark] = deque()
         self._closed = False
@@ -283,6 +287,18 @@ class Store:
         self._settling.append((revision, future))
         await future
 
+    async def reached(self, revision: int) -> None:
+        """Return when `revision` or a later one is on disk, however long that takes."""
+        if revision <= self.revision:
+            return
+        waiting: Waiting = (revision, self._loop.create_future())
+        self._awaited.append(waiting)
+        try:
+            await waiting[1]
+        finally:
+            with contextlib.suppress(ValueError):
+                self._awaited.remove(waiting)
+
     async def compact(self, revision: int) -> None:
         """Forget the history before `revision`; objects as they are now stay, of course."""
         if revision > self.revision:
@@ -364,6 +380,8 @@ class Store:
                 write.future.set_result(write.entry)
         if self._settling:
             self._settling = _resolved(self._settling, self.revision)
+        if self._awaited:
+            self._awaited = _resolved(self._awaited, self.revision)
         if worth_a_mark(self._marks[-1], self._now(), self._retention):
             self._mark()
 
@@ -406,7 +424,7 @@ class Store:
             _fail(compacting, f"history could not be compacted: {failure}")
 
     def _fail_waiting(self, reason: str) -> None:
-        for waiting in (self._settling, self._compacting):
+        for waiting in (self._settling, self._awaited, self._compacting):
             _fail(waiting, reason)
             waiting.clear()
 
@@ -431,7 +449,7 @@ def restamped(value: bytes, revision: int) -> bytes:
     return msgspec.json.encode(decoded)
 
 
-def _resolved(waiting: list[tuple[int, asyncio.Future[None]]], upto: int) -> list[tuple[int, asyncio.Future[None]]]:
+def _resolved(waiting: list[Waiting], upto: int) -> list[Waiting]:
     """Tell those who waited for `upto` or earlier; returns the others."""
     for target, future in waiting:
         if target <= upto and not future.done():
@@ -439,7 +457,7 @@ def _resolved(waiting: list[tuple[int, asyncio.Future[None]]], upto: int) -> lis
     return [(target, future) for target, future in waiting if target > upto]
 
 
-def _fail(waiting: list[tuple[int, asyncio.Future[None]]], reason: str) -> None:
+def _fail(waiting: list[Waiting], reason: str) -> None:
     for _, future in waiting:
         if not future.done():
             future.set_exception(StorageFailed(reason))

@@ -103,7 +103,7 @@ class Feed:
 
 
 class Watch:
-    """One watcher's place. Read it with `async for`, or with `take` to get many changes at once."""
+    """One watcher's place. Read it with `async for`, or with `next_batch` to get many changes at once."""
 
     def __init__(self, history: History, feed: Feed, table: Table, namespace: str | None, *, since: int) -> None:
         self.table = table
@@ -140,8 +140,8 @@ class Watch:
         if self._alarm is not None and not self._alarm.done():
             self._alarm.set_result(None)
 
-    async def take(self, limit: int = 256, timeout: float | None = None) -> list[Change]:
-        """The next changes, at least one; none only if the watch was closed or the time is up.
+    async def next_batch(self, limit: int = 256, *, timeout: float | None = None) -> list[Change] | None:
+        """The next changes, at least one. None: the watch has ended. Empty: the time is up.
 
         Cancelling this loses nothing: a change counts as delivered only when it is returned.
         """
@@ -156,15 +156,15 @@ class Watch:
             if found := self._from_feed(limit):
                 return found
             if deadline is not None and loop.time() >= deadline:
-                break
+                return []
             await self._sleep(loop, deadline)
-        return []
+        return None
 
     def __aiter__(self) -> Watch:
         return self
 
     async def __anext__(self) -> Change:
-        found = await self.take(1)
+        found = await self.next_batch(1)
         if not found:
             raise StopAsyncIteration
         return found[0]
