@@ -58,7 +58,7 @@ class ApiError(Exception):
         }
         if not self.reason:
             del body["reason"]
-        if self.details:
+        if self.details is not None:
             body["details"] = self.details
         body["code"] = self.code
         return body
