@@ -1,0 +1,88 @@
+"""What every conformance case starts from: a connection, a namespace of its own, and shared custom resources.
+
+A custom resource definition takes a server a moment to establish, so the common ones are made once per server;
+cases keep apart by their namespaces. On a server that is not ours, namespaces and definitions are removed again.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import TYPE_CHECKING
+
+import aiohttp
+import pytest
+
+from conformance import kinds
+from conformance.wire import Api
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from conformance.wire import Object
+    from control_planes import ControlPlane
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+@pytest.fixture
+async def api(control_plane: ControlPlane) -> AsyncIterator[Api]:
+    """The administrator's connection."""
+    connector = aiohttp.TCPConnector(ssl=control_plane.tls)
+    async with aiohttp.ClientSession(connector=connector, auto_decompress=True) as session:
+        yield Api(session, control_plane.url, control_plane.headers)
+
+
+@pytest.fixture
+async def stranger(control_plane: ControlPlane) -> AsyncIterator[Api]:
+    """A connection without any credentials."""
+    connector = aiohttp.TCPConnector(ssl=control_plane.anonymous_tls())
+    async with aiohttp.ClientSession(connector=connector) as session:
+        yield Api(session, control_plane.url, {})
+
+
+@pytest.fixture
+def namespace(control_plane: ControlPlane) -> Iterator[str]:
+    """The name of a namespace that only this case uses."""
+    name = control_plane.fresh_namespace("conformance")
+    yield name
+    if not control_plane.disposable:
+        control_plane.request("DELETE", f"/api/v1/namespaces/{name}")
+
+
+@pytest.fixture
+def unique() -> str:
+    """A suffix for the names of objects that live outside namespaces."""
+    return secrets.token_hex(4)
+
+
+@pytest.fixture(scope="session")
+def widgets(control_plane: ControlPlane) -> Iterator[str]:
+    """The plain custom resource of most cases (kinds.WIDGETS); gives the path of its group and version."""
+    yield from _established(control_plane, kinds.WIDGETS, "v1")
+
+
+@pytest.fixture(scope="session")
+def gadgets(control_plane: ControlPlane) -> Iterator[str]:
+    """A custom resource whose schema uses every validation keyword (kinds.GADGETS)."""
+    yield from _established(control_plane, kinds.GADGETS, "v1")
+
+
+@pytest.fixture(scope="session")
+def rules(control_plane: ControlPlane) -> Iterator[str]:
+    """A custom resource with CEL rules (kinds.RULES)."""
+    yield from _established(control_plane, kinds.RULES, "v1")
+
+
+def _established(control_plane: ControlPlane, definition: Object, version: str) -> Iterator[str]:
+    name = definition["metadata"]["name"]
+    status, answer = control_plane.request("POST", DEFINITIONS, definition)
+    assert status in (201, 409), answer
+    deadline = time.monotonic() + 30
+    path = f"/apis/{definition['spec']['group']}/{version}"
+    while control_plane.request("GET", f"{path}/{definition['spec']['names']['plural']}")[0] != 200:
+        assert time.monotonic() < deadline, f"{name} was not served"
+        time.sleep(0.05)
+    yield path
+    if not control_plane.disposable:
+        control_plane.request("DELETE", f"{DEFINITIONS}/{name}")
