@@ -67,11 +67,11 @@ def custom_resource_definition(kind: type[CustomResource]) -> dict[str, Any]:
 
 def _root_schema(kind: type[CustomResource]) -> Schema:
     schema = structural_schema(kind)
-    # The API server knows these three by itself and allows nothing but a description and a type for them.
+    # The API server knows these three by itself; the name is there so that rules can blame it.
     common = {
         "apiVersion": {"type": "string", "description": _API_VERSION},
         "kind": {"type": "string", "description": _KIND.format(kind.__name__)},
-        "metadata": {"type": "object"},
+        "metadata": {"type": "object", "properties": {"name": {"type": "string"}}},
     }
     return {
         **schema,

@@ -102,9 +102,16 @@ class TenantAllocation(Part):
 
     validations = (
         Rule(
-            expression="has(self.start) == has(self.end)",
-            message="start and end belong together: give both or neither",
+            expression="has(self.start) || !has(self.end)",
+            message="a window with an end needs a start",
             reason=Reason.REQUIRED,
+            field_path=".start",
+        ),
+        Rule(
+            expression="has(self.end) || !has(self.start)",
+            message="a window with a start needs an end",
+            reason=Reason.REQUIRED,
+            field_path=".end",
         ),
         Rule(
             expression="!has(self.ranges) || (!has(self.start) && !has(self.end))",

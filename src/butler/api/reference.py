@@ -156,7 +156,7 @@ def _rules(schema: Schema, path: str) -> Iterator[str]:
     for rule in schema.get(RULES, ()):
         if between_fields or "oldSelf" in rule["rule"]:
             blamed = (path + rule.get("fieldPath", "")).lstrip(".")
-            yield f"- `{blamed}`: {rule['message']}." if blamed else f"- {rule['message']}."
+            yield f"- `{blamed}`: {rule['message']}."
     for name, field in schema.get("properties", {}).items():
         yield from _rules(field, f"{path}.{name}")
     if "items" in schema:

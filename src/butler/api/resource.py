@@ -67,5 +67,6 @@ def name_at_most(length: int, because: str) -> Rule:
     """The rule that a resource's own name fits where Butler has to put it."""
     return Rule(
         expression=f"size(self.metadata.name) <= {length}",
-        message=f"metadata.name must have at most {length} characters, {because}",
+        message=f"the name must have at most {length} characters, {because}",
+        field_path=".metadata.name",
     )

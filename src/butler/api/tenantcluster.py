@@ -442,8 +442,9 @@ spec:
         Rule(
             expression=f"size(self.metadata.name) <= {NAME_LENGTH}"
             " && self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",
-            message="metadata.name becomes the name of a namespace and of machines: it must start with a lower-case"
-            f" letter, hold only lower-case letters, digits and hyphens, and have at most {NAME_LENGTH} characters",
+            message="the name becomes that of a namespace and of machines: it must start with a lower-case letter,"
+            f" hold only lower-case letters, digits and hyphens, and have at most {NAME_LENGTH} characters",
+            field_path=".metadata.name",
         ),
     )
 

@@ -56,9 +56,8 @@ def fields(schema: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[s
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_field_is_described_in_a_sentence(kind: type[CustomResource]) -> None:
     for path, field in fields(schema_of(kind)):
-        if path == ".metadata":
-            assert field == {"type": "object"}, "the API server describes it itself"
-            continue
+        if path.startswith(".metadata"):
+            continue  # the API server describes it itself
         description = field["description"]
         assert description.endswith("."), f"{path}: {description}"
         assert description[0].isupper() or description.split()[0] in ("ipam", "platform", "static"), path
