@@ -103,6 +103,9 @@ class Resource:
     since: int = 0  # revision of the definition: objects written before it are defaulted again when read
     deprecated: bool = False
     deprecation_warning: str = ""
+    # how a stored object is shown and kept, where that is more than its apiVersion (the two faces of an Event)
+    from_storage: Callable[[Json], Json] | None = None
+    to_storage: Callable[[Json], Json] | None = None
     name_rule: str = "subdomain"  # subdomain, label, path-segment: what metadata.name may look like
 
     @property

@@ -46,12 +46,13 @@ class ApiError(Exception):
         self.message = message
         self.details = details
         self.headers = headers or {}
+        self.metadata: Json = {}  # of the Status itself: an expired list says here how to go on
 
     def status(self) -> Json:
         body: Json = {
             "kind": "Status",
             "apiVersion": "v1",
-            "metadata": {},
+            "metadata": self.metadata,
             "status": "Failure",
             "message": self.message,
             "reason": self.reason,

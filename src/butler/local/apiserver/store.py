@@ -60,6 +60,7 @@ __all__ = [
     "Compacted",
     "Entry",
     "Exists",
+    "Feed",
     "Key",
     "Missing",
     "Retention",
@@ -81,13 +82,17 @@ DROP_TOGETHER = 500
 class Store:
     """All objects of all logical clusters of one data directory. Use it from the loop that opened it."""
 
-    def __init__(self, journal: Journal, retention: Retention, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, journal: Journal, retention: Retention, clock: Callable[[], float], feed: Callable[[], Feed]
+    ) -> None:
         self.revision: int = journal.start  # newest committed: what lists report
         self.compacted: int = journal.compacted  # history up to here is gone
         self.failure: str | None = None  # why the last write failed; None once one has succeeded again
+        self.listeners: list[Callable[[Change], None]] = []  # told of every committed change, in order
         self._journal = journal
         self._retention = retention
         self._clock = clock
+        self._feed = feed
         self._shelves: dict[tuple[str, ...], Shelf] = {}
         self._assigned = journal.start
         self._reserved = journal.reserved
@@ -115,11 +120,12 @@ class Store:
         *,
         retention: Retention | None = None,
         clock: Callable[[], float] = time.monotonic,
+        feed: Callable[[], Feed] = Feed,
     ) -> Store:
         """Open or create the store in `directory`; raises StoreRefused with a sentence that says why not."""
         journal = await asyncio.to_thread(Journal.open, directory)
         try:
-            store = await asyncio.to_thread(cls, journal, retention or Retention(), clock)
+            store = await asyncio.to_thread(cls, journal, retention or Retention(), clock, feed)
             store._start()  # noqa: SLF001 - our own
         except BaseException:
             journal.close(None)
@@ -371,6 +377,8 @@ class Store:
             change = shelf.apply(write.path, entry, deletes=write.deletes)
             self.revision = entry.revision
             shelf.feed.publish(change)
+            for listener in self.listeners:
+                listener(change)
             self._bytes += len(entry.value)
         if count:
             self.failure = None
@@ -434,7 +442,7 @@ class Store:
         shelf = self._shelves.get(key[:3])
         if shelf is None:
             table = Table(*(sys.intern(part) for part in key[:3]))
-            shelf = self._shelves[table] = Shelf(table, Feed())
+            shelf = self._shelves[table] = Shelf(table, self._feed())
         return shelf
 
     def _own(self, key: Key) -> Key:

@@ -1,0 +1,91 @@
+"""The server's own hands: changes and deletions that no client asked for, through the ordinary write path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from butler.local.apiserver import deletes, writes
+from butler.local.apiserver.authentication import MASTERS, User
+from butler.local.apiserver.messages import Request
+from butler.local.apiserver.options import DeleteOptions, WriteOptions
+from butler.local.apiserver.paths import RequestInfo
+from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.store import Key
+from butler.local.apiserver.writes import Write
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from butler.local.apiserver.admission import Admission
+    from butler.local.apiserver.cluster import LogicalCluster
+    from butler.local.apiserver.resources import Resource
+
+Json = dict[str, Any]
+
+_SYSTEM: Final = User("system:kube-controller-manager", groups=(MASTERS,))
+
+
+class Actor:
+    def __init__(self, cluster: LogicalCluster, admission: Admission) -> None:
+        self.cluster = cluster
+        self._admission = admission
+
+    def resource(self, key: Key) -> Resource | None:
+        """The resource that an object's key belongs to, in the version it is stored in."""
+        return self.cluster.registry.storage(key.group, key.plural)
+
+    async def create(self, resource: Resource, namespace: str, obj: Json, manager: str) -> None:
+        """Create an object; one that is there already is left as it is."""
+        try:
+            await writes.create(self._write(resource, namespace, obj["metadata"]["name"], "", manager), obj)
+        except ApiError as error:
+            if error.reason != "AlreadyExists":
+                raise
+
+    async def change(
+        self, key: Key, changed: Callable[[Json], Json], *, subresource: str = "", manager: str = "butler"
+    ) -> None:
+        """Change an object; `changed` gets the stored one. An object that is gone is no error."""
+        resource = self.resource(key)
+        if resource is None:
+            return
+        try:
+            await writes.patch(self._write(resource, key.namespace, key.name, subresource, manager), changed)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+    async def delete(self, key: Key, *, uid: str | None = None, propagation: str = "Background") -> None:
+        resource = self.resource(key)
+        if resource is None:
+            return
+        options = DeleteOptions(propagation=propagation, uid=uid)
+        try:
+            await deletes.delete(self._write(resource, key.namespace, key.name, "", "butler"), options)
+        except ApiError as error:
+            if error.code != 404:
+                raise
+
+    def _write(self, resource: Resource, namespace: str, name: str, subresource: str, manager: str) -> Write:
+        info = RequestInfo(
+            verb="update",
+            path="",
+            is_resource=True,
+            group=resource.group,
+            version=resource.version,
+            namespace=namespace,
+            resource=resource.plural,
+            subresource=subresource,
+            name=name,
+        )
+        request = Request(info, _SYSTEM, {"fieldManager": manager}, {})
+        return Write(
+            cluster=self.cluster,
+            resource=resource,
+            request=request,
+            options=WriteOptions(),
+            admission=self._admission,
+            namespace=namespace,
+            name=name,
+            subresource=subresource,
+        )

@@ -1,0 +1,143 @@
+"""The life of a namespace: it is furnished when it comes and emptied when it goes.
+
+A new namespace gets the service account `default` and the ConfigMap with the server's CA, as every pod and many
+charts expect. One that is asked to go loses its content first; while something holds out (a finalizer), its status
+says what, and it goes the moment the last object is gone.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from butler.local.apiserver.background.follower import Follower
+from butler.local.apiserver.messages import decode
+from butler.local.apiserver.store import Change, Key, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from butler.local.apiserver.background.actor import Actor
+
+Json = dict[str, Any]
+
+_MANAGER = "kube-controller-manager"
+
+
+class NamespaceKeeper(Follower[str]):
+    def __init__(self, actor: Actor, ca_certificate: str) -> None:
+        super().__init__()
+        self._actor = actor
+        self._ca_certificate = ca_certificate
+        self._leaving: set[str] = set()
+
+    def concerns(self, change: Change) -> Iterable[str]:
+        key = change.key
+        if (key.group, key.plural) == ("", "namespaces"):
+            if change.type == "DELETED":
+                self._leaving.discard(key.name)
+                return ()
+            if b'"deletionTimestamp"' in change.value:
+                self._leaving.add(key.name)
+            return (key.name,)
+        if change.type == "DELETED" and (key.namespace in self._leaving or _furniture(key)):
+            return (key.namespace,)
+        return ()
+
+    async def work(self, item: str) -> None:
+        cluster = self._actor.cluster
+        entry = cluster.store.get(Key(cluster.name, "", "namespaces", "", item))
+        if entry is None:
+            return
+        namespace = decode(entry.value)
+        if namespace["metadata"].get("deletionTimestamp"):
+            await self._empty(item, entry.key)
+        else:
+            await self._furnish(item)
+
+    async def _furnish(self, namespace: str) -> None:
+        registry, store, name = self._actor.cluster.registry, self._actor.cluster.store, self._actor.cluster.name
+        accounts, maps = registry.find("", "v1", "serviceaccounts"), registry.find("", "v1", "configmaps")
+        assert accounts is not None
+        assert maps is not None
+        if store.latest(Key(name, "", "serviceaccounts", namespace, "default")) is None:
+            account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
+            await self._actor.create(accounts, namespace, account, _MANAGER)
+        if store.latest(Key(name, "", "configmaps", namespace, "kube-root-ca.crt")) is None:
+            note = "Contains a CA bundle that can be used to verify this API server."
+            bundle = {
+                "apiVersion": "v1",
+                "kind": "ConfigMap",
+                "metadata": {"name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": note}},
+                "data": {"ca.crt": self._ca_certificate},
+            }
+            await self._actor.create(maps, namespace, bundle, _MANAGER)
+
+    async def _empty(self, namespace: str, key: Key) -> None:
+        for resource_key in self._content(namespace):
+            await self._actor.delete(resource_key)
+        remaining = self._content(namespace)
+        if remaining:
+            conditions = self._explain(remaining)
+            await self._actor.change(key, _with_conditions(conditions), subresource="status", manager=_MANAGER)
+        else:
+            await self._actor.change(key, _finalized, subresource="finalize", manager=_MANAGER)
+
+    def _content(self, namespace: str) -> list[Key]:
+        cluster = self._actor.cluster
+        tables = {resource.table for resource in cluster.registry.resources() if resource.namespaced}
+        return [
+            entry.key
+            for table in sorted(tables)
+            for entry in cluster.store.entries_latest(Table(cluster.name, *table), namespace)
+        ]
+
+    def _explain(self, remaining: list[Key]) -> list[Json]:
+        """Who holds a namespace back, as conditions."""
+        store, now = self._actor.cluster.store, self._actor.cluster.now()
+        kinds = Counter(f"{key.plural}.{key.group}" if key.group else f"{key.plural}." for key in remaining)
+        entries = [entry for key in remaining if (entry := store.latest(key))]
+        holders = Counter(
+            finalizer for entry in entries for finalizer in decode(entry.value)["metadata"].get("finalizers") or ()
+        )
+        content = ", ".join(f"{kind} has {count} resource instances" for kind, count in sorted(kinds.items()))
+        finalizers = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(holders.items()))
+        states = [
+            (
+                "NamespaceContentRemaining",
+                "SomeResourcesRemain",
+                f"Some resources are remaining: {content}",
+            )
+        ]
+        if finalizers:
+            message = f"Some content in the namespace has finalizers remaining: {finalizers}"
+            states.append(("NamespaceFinalizersRemaining", "SomeFinalizersRemain", message))
+        return [
+            {"type": kind, "status": "True", "reason": reason, "message": message, "lastTransitionTime": now}
+            for kind, reason, message in states
+        ]
+
+
+def _furniture(key: Key) -> bool:
+    """What a namespace is given again when somebody deletes it."""
+    return (key.plural, key.name) in {("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt")}
+
+
+def _finalized(namespace: Json) -> Json:
+    kept = [each for each in namespace["spec"].get("finalizers") or [] if each != "kubernetes"]
+    namespace["spec"] = {"finalizers": kept} if kept else {}
+    return namespace
+
+
+def _with_conditions(conditions: list[Json]) -> Callable[[Json], Json]:
+    def changed(namespace: Json) -> Json:
+        before = {each["type"]: each for each in namespace["status"].get("conditions") or []}
+        for each in conditions:
+            known = before.get(each["type"])
+            if known and known["status"] == each["status"]:
+                each = {**each, "lastTransitionTime": known["lastTransitionTime"]}
+            before[each["type"]] = each
+        namespace["status"]["conditions"] = list(before.values())
+        return namespace
+
+    return changed

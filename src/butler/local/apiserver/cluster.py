@@ -1,0 +1,108 @@
+"""One logical cluster: a name space of objects of its own inside the one process and the one store.
+
+It knows which resources it serves and how a stored object is shown in a served version. It decides nothing about
+requests (`reads.py`, `writes.py`) and runs nothing in the background (`background/`).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from butler.local.apiserver.defaulting import apply_defaults
+from butler.local.apiserver.messages import decode, encode
+from butler.local.apiserver.pruning import prune
+from butler.local.apiserver.registry import Registry
+from butler.local.apiserver.resources import Resource
+from butler.local.apiserver.store import Change, Entry, Key, Store, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+Json = dict[str, Any]
+
+
+def timestamp(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+class LogicalCluster:
+    def __init__(
+        self,
+        name: str,
+        store: Store,
+        builtin: Iterable[Resource],
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self.name = name
+        self.store = store
+        self.registry = Registry(builtin)
+        self.clock = clock
+        self._table_versions: dict[tuple[str, str], int] = {}
+
+    # What strategies may look at (resources.World).
+
+    def now(self) -> str:
+        return timestamp(self.clock())
+
+    def objects(self, group: str, plural: str, namespace: str | None = None) -> Iterable[Json]:
+        """Every object of a table as decisions must see it: writes under way included."""
+        for entry in self.store.entries_latest(Table(self.name, group, plural), namespace):
+            yield decode(entry.value)
+
+    # Addresses in the store.
+
+    def table(self, resource: Resource) -> Table:
+        return Table(self.name, *resource.table)
+
+    def key(self, resource: Resource, namespace: str, name: str) -> Key:
+        return Key(self.name, *resource.table, namespace, name)
+
+    def version_of(self, group: str, plural: str) -> int:
+        """Changes whenever an object of the table does: what is derived from the table may be cached by it."""
+        return self._table_versions.get((group, plural), 0)
+
+    def note(self, change: Change) -> None:
+        self._table_versions[change.key.group, change.key.plural] = change.revision
+
+    # How a stored object is shown.
+
+    def stored_form_is_shown(self, resource: Resource, revision: int) -> bool:
+        """Whether the stored bytes can be sent as they are."""
+        return (
+            resource.storage_version in ("", resource.version)
+            and revision >= resource.since
+            and resource.from_storage is None
+        )
+
+    def show(self, resource: Resource, value: bytes, revision: int) -> bytes:
+        if self.stored_form_is_shown(resource, revision):
+            return value
+        return encode(self.shown(resource, decode(value), revision))
+
+    def shown(self, resource: Resource, obj: Json, revision: int) -> Json:
+        """The object in the served version, with defaults that its definition gained after it was written."""
+        if self.stored_form_is_shown(resource, revision):
+            return obj
+        if resource.from_storage is not None:
+            return resource.from_storage(obj)
+        obj["apiVersion"] = resource.api_version
+        if resource.custom:
+            prune(resource.schema, obj)
+            apply_defaults(resource.schema, obj)
+        return obj
+
+    def kept(self, resource: Resource, obj: Json) -> Json:
+        """The object as it is stored."""
+        if resource.to_storage is not None:
+            return resource.to_storage(obj)
+        if resource.storage_version not in ("", resource.version):
+            storage = self.registry.find(resource.group, resource.storage_version, resource.plural)
+            version = f"{resource.group}/{resource.storage_version}"
+            obj = {**obj, "apiVersion": version}
+            if storage is not None:
+                prune(storage.schema, obj)
+        return obj
+
+    def load(self, resource: Resource, entry: Entry) -> Json:
+        return self.shown(resource, decode(entry.value), entry.revision)

@@ -1,0 +1,285 @@
+"""From a verb on a resource to the function that does it, with the checks that belong to the request itself.
+
+What is refused here is refused whatever the object says: a verb the resource does not have, a body in an unknown
+format, a name in the body that is not the one in the URL.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+from butler.local.apiserver import deletes, reads, scale, watches, writes
+from butler.local.apiserver.bodies import JSON_PATCH, PATCHES, read_apply, read_object, read_options, read_patch
+from butler.local.apiserver.builtin.catalog import SUBRESOURCES
+from butler.local.apiserver.messages import Request, Response, Stream, decode, encode, respond
+from butler.local.apiserver.options import (
+    META,
+    DeleteOptions,
+    WriteOptions,
+    delete_options,
+    list_options,
+    write_options,
+)
+from butler.local.apiserver.patches import json_patch, merge_patch
+from butler.local.apiserver.status import (
+    ApiError,
+    FieldError,
+    bad_request,
+    invalid,
+    method_not_allowed,
+    not_found,
+)
+from butler.local.apiserver.strategic import strategic_merge
+from butler.local.apiserver.writes import Write
+
+if TYPE_CHECKING:
+    from butler.local.apiserver.admission import Admission
+    from butler.local.apiserver.cluster import LogicalCluster
+    from butler.local.apiserver.resources import Resource
+
+Json = dict[str, Any]
+
+_COLLECTION_AT_ONCE: Final = 16
+_OPTIONS: Final = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
+
+
+class Verbs:
+    """The verbs of one logical cluster."""
+
+    def __init__(self, cluster: LogicalCluster, admission: Admission) -> None:
+        self._cluster = cluster
+        self._admission = admission
+
+    async def answer(self, resource: Resource, request: Request) -> Response | Stream:
+        info = request.info
+        if info.subresource:
+            return await self._subresource(resource, request)
+        self._check_verb(resource, request)
+        match info.verb:
+            case "get":
+                return await reads.get(self._cluster, resource, request)
+            case "list":
+                return await reads.list_(self._cluster, resource, request)
+            case "watch":
+                return await watches.watch(self._cluster, resource, request)
+            case "delete":
+                return await self._delete(resource, request)
+            case "deletecollection":
+                return await self._delete_collection(resource, request)
+            case _:
+                return await self._write(resource, request)
+
+    def _check_verb(self, resource: Resource, request: Request) -> None:
+        info = request.info
+        if info.verb not in resource.verbs or (info.verb == "create" and info.name):
+            raise method_not_allowed_at_all()
+        if resource.namespaced and info.verb in ("create", "deletecollection") and not info.namespace:
+            raise method_not_allowed_at_all()
+        if not resource.namespaced and info.namespace and resource.plural != "namespaces":
+            raise unknown_resource()
+
+    # Writes.
+
+    async def _write(self, resource: Resource, request: Request) -> Response:
+        info = request.info
+        options = write_options(request.query, _OPTIONS[info.verb])
+        write = self._new_write(resource, request, options)
+        if info.verb == "patch":
+            return await self._patch(write)
+        obj = read_object(request, resource, options.field_validation, write.warnings)
+        self._check_identity(write, obj)
+        if info.verb == "update":
+            return await writes.replace(write, obj)
+        return await writes.create(write, obj)
+
+    async def _patch(self, write: Write) -> Response:
+        request, resource, options = write.request, write.resource, write.options
+        if request.content_type in PATCHES.apply:
+            if not options.manager:
+                raise _bad_patch_options(FieldError("FieldValueRequired", "fieldManager", "is required for apply patch"))
+            config = read_apply(request, resource, options.field_validation, write.warnings)
+            self._check_identity(write, config)
+            return await writes.server_side_apply(write, config)
+        if options.force is not None:
+            raise _bad_patch_options(
+                FieldError("FieldValueForbidden", "force", "may not be specified for non-apply patch")
+            )
+        changes = read_patch(request, resource)
+
+        def patched(old: Json) -> Json:
+            return self._accept_patched(write, _patched(write, old, changes))
+
+        return await writes.patch(write, patched)
+
+    def _accept_patched(self, write: Write, obj: Json) -> Json:
+        """A patched object is read like a sent one: unknown fields and wrong types are told the same way."""
+        accepted = read_object(
+            write.request, write.resource, write.options.field_validation, write.warnings, obj=obj
+        )
+        self._check_identity(write, accepted)
+        return accepted
+
+    def _check_identity(self, write: Write, obj: Json) -> None:
+        """The name and namespace in the body, if any, are those of the URL."""
+        metadata = obj["metadata"]
+        namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
+        if write.resource.namespaced and namespace and namespace != write.namespace:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        if not write.resource.namespaced and namespace:
+            raise bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        if write.request.info.name and name != write.name:
+            if name:
+                raise bad_request(
+                    f"the name of the object ({name}) does not match the name on the URL ({write.name})"
+                )
+            metadata["name"] = write.name
+
+    def _new_write(
+        self, resource: Resource, request: Request, options: WriteOptions, subresource: str = ""
+    ) -> Write:
+        info = request.info
+        return Write(
+            cluster=self._cluster,
+            resource=resource,
+            request=request,
+            options=options,
+            admission=self._admission,
+            namespace=info.namespace if resource.namespaced else "",
+            name=info.name,
+            subresource=subresource,
+        )
+
+    # Deletions.
+
+    async def _delete(self, resource: Resource, request: Request) -> Response:
+        options = delete_options(request.query, read_options(request))
+        write = self._new_write(resource, request, WriteOptions(dry_run=options.dry_run))
+        return await deletes.delete(write, options)
+
+    async def _delete_collection(self, resource: Resource, request: Request) -> Response:
+        options = delete_options(request.query, read_options(request))
+        wanted = reads.selection(resource, list_options(request.query))
+        cluster = self._cluster
+        entries = [
+            (entry.key.name, obj)
+            for entry in cluster.store.entries_latest(cluster.table(resource), request.info.namespace or None)
+            if wanted.matches(obj := cluster.load(resource, entry))
+        ]
+        turns = asyncio.Semaphore(_COLLECTION_AT_ONCE)
+
+        async def one(name: str, obj: Json) -> None:
+            write = self._new_write(resource, request, WriteOptions(dry_run=options.dry_run))
+            write.name = name
+            same = DeleteOptions(
+                options.dry_run, options.grace_period, options.propagation, obj["metadata"]["uid"]
+            )
+            async with turns:
+                try:
+                    await deletes.ask_to_go(write, same)
+                except ApiError as error:
+                    if error.code != 404:
+                        raise
+
+        await asyncio.gather(*(one(name, obj) for name, obj in entries))
+        metadata = {"resourceVersion": str(cluster.store.revision)}
+        items = [obj for _, obj in entries]
+        kind = resource.list_kind or f"{resource.kind}List"
+        return respond(
+            200, {"kind": kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
+        )
+
+    # Subresources.
+
+    async def _subresource(self, resource: Resource, request: Request) -> Response:
+        info = request.info
+        if info.subresource == "status" and resource.status:
+            return await self._status(resource, request)
+        if info.subresource == "scale" and resource.scale:
+            return await self._scale(resource, request)
+        known = any(
+            (each.group, each.plural, each.name) == (resource.group, resource.plural, info.subresource)
+            for each in SUBRESOURCES
+        )
+        if known and info.subresource == "finalize" and info.verb == "update":
+            return await self._finalize(resource, request)
+        raise unknown_resource()
+
+    async def _status(self, resource: Resource, request: Request) -> Response:
+        if request.info.verb == "get":
+            return await reads.get(self._cluster, resource, request)
+        if request.info.verb not in ("update", "patch"):
+            raise method_not_allowed_at_all()
+        options = write_options(request.query, _OPTIONS[request.info.verb])
+        write = self._new_write(resource, request, options, "status")
+        if request.info.verb == "patch":
+            return await self._patch(write)
+        obj = read_object(request, resource, options.field_validation, write.warnings)
+        self._check_identity(write, obj)
+        return await writes.replace(write, obj)
+
+    async def _finalize(self, resource: Resource, request: Request) -> Response:
+        """PUT namespaces/x/finalize: the only way to change a namespace's own finalizers."""
+        options = write_options(request.query, "UpdateOptions")
+        write = self._new_write(resource, request, options, "finalize")
+        obj = read_object(request, resource, options.field_validation, write.warnings)
+        self._check_identity(write, obj)
+        return await writes.replace(write, obj)
+
+    async def _scale(self, resource: Resource, request: Request) -> Response:
+        info, cluster = request.info, self._cluster
+        if info.verb == "get":
+            entry = cluster.store.get(cluster.key(resource, info.namespace, info.name))
+            if entry is None:
+                raise not_found(resource.group, resource.plural, info.name)
+            return respond(200, scale.scale_of(resource, cluster.load(resource, entry)))
+        if info.verb not in ("update", "patch"):
+            raise method_not_allowed_at_all()
+        write = self._new_write(resource, request, write_options(request.query, _OPTIONS[info.verb]), "scale")
+        changes = read_patch(request, resource, subresource="scale") if info.verb == "patch" else None
+        sent = _read_scale(request) if changes is None else None
+
+        def scaled(old: Json) -> Json:
+            wanted = sent if sent is not None else _patched(write, scale.scale_of(resource, old), changes)
+            return scale.scaled(resource, old, wanted)
+
+        answer = await writes.patch(write, scaled)
+        return Response(200, encode(scale.scale_of(resource, decode(answer.body))))
+
+
+def _read_scale(request: Request) -> Json:
+    try:
+        sent = decode(request.body)
+    except ValueError as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(sent, dict):
+        raise bad_request("a Scale must be an object")
+    return sent
+
+
+def _patched(write: Write, old: Json, changes: Any) -> Json:
+    kind = write.request.content_type
+    if kind == JSON_PATCH:
+        return json_patch(old, changes)
+    if kind in PATCHES.strategic:
+        return strategic_merge(write.resource.schema, old, changes)
+    return merge_patch(old, changes)
+
+
+def _bad_patch_options(error: FieldError) -> ApiError:
+    return invalid(META, "PatchOptions", "", [error])
+
+
+def unknown_resource() -> ApiError:
+    return ApiError(404, "NotFound", "the server could not find the requested resource", details={})
+
+
+def method_not_allowed_at_all() -> ApiError:
+    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", details={})
+
+
+__all__ = ["Verbs", "method_not_allowed", "unknown_resource"]

@@ -1,0 +1,118 @@
+"""A logical cluster in operation: its objects, its users and roles, and what goes on in its background."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from butler.local.apiserver.admission import Admission
+from butler.local.apiserver.authentication import Authenticator, User, service_account
+from butler.local.apiserver.authorization import Authorizer, RbacObjects
+from butler.local.apiserver.background.actor import Actor
+from butler.local.apiserver.background.definitions import DefinitionKeeper
+from butler.local.apiserver.background.garbage import GarbageCollector
+from butler.local.apiserver.background.namespaces import NamespaceKeeper
+from butler.local.apiserver.builtin.catalog import RBAC
+from butler.local.apiserver.builtin.default_roles import default_cluster_role_bindings, default_cluster_roles
+from butler.local.apiserver.cluster import LogicalCluster
+from butler.local.apiserver.dispatch import Verbs
+from butler.local.apiserver.messages import decode
+from butler.local.apiserver.store import Change, Key, Store, Table
+from butler.local.apiserver.tokens import TokenIssuer
+
+if TYPE_CHECKING:
+    from butler.local.apiserver.background.follower import Follower
+    from butler.local.apiserver.resources import Resource
+    from butler.local.apiserver.webhooks import Webhooks
+    from butler.local.pki import Pki
+
+Json = dict[str, Any]
+
+_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+_RBAC_TABLES: Final = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
+_MANAGER: Final = "kube-apiserver"
+
+
+class HostedCluster:
+    """One logical cluster with everything that serves it."""
+
+    def __init__(self, name: str, store: Store, builtin: list[Resource], pki: Pki, webhooks: Webhooks) -> None:
+        self.cluster = LogicalCluster(name, store, builtin)
+        self.tokens = TokenIssuer(pki, issuer=f"https://butler.local/clusters/{name}" if name else "https://butler.local")
+        self.authorizer = Authorizer(self._rbac_objects, self._rbac_version)
+        self.authenticator = Authenticator(verify_token=self._service_account_of)
+        admission = Admission(self.cluster, self.authorizer, webhooks)
+        self.verbs = Verbs(self.cluster, admission, self)
+        self._actor = Actor(self.cluster, admission)
+        self._definitions = DefinitionKeeper(self._actor)
+        self._followers: list[Follower[Any]] = [
+            self._definitions,
+            NamespaceKeeper(self._actor, pki.ca_certificate),
+            GarbageCollector(self._actor),
+        ]
+
+    async def start(self) -> None:
+        """Begin to serve: what was there before is found again, what every cluster has is made."""
+        self._definitions.serve_what_is_established()
+        store = self.cluster.store
+        for table in store.tables(self.cluster.name):
+            for entry in store.entries(table):
+                self._changed(Change("ADDED", entry.key, entry.revision, entry.value))
+        store.listeners.append(self._listen)
+        for follower in self._followers:
+            follower.start()
+        await self._bootstrap()
+
+    async def stop(self) -> None:
+        if self._listen in self.cluster.store.listeners:
+            self.cluster.store.listeners.remove(self._listen)
+        for follower in self._followers:
+            await follower.stop()
+
+    def _listen(self, change: Change) -> None:
+        if change.key.cluster == self.cluster.name:
+            self._changed(change)
+
+    def _changed(self, change: Change) -> None:
+        self.cluster.note(change)
+        for follower in self._followers:
+            follower.changed(change)
+
+    async def _bootstrap(self) -> None:
+        """What a cluster has from its first moment. Whatever was changed since is left alone."""
+        for name in _NAMESPACES:
+            await self._ensure("", "namespaces", "", {"metadata": {"name": name}})
+        for role in default_cluster_roles():
+            await self._ensure(RBAC, "clusterroles", "", role)
+        for binding in default_cluster_role_bindings():
+            await self._ensure(RBAC, "clusterrolebindings", "", binding)
+
+    async def _ensure(self, group: str, plural: str, namespace: str, obj: Json) -> None:
+        resource = self.cluster.registry.find(group, "v1", plural)
+        assert resource is not None
+        key = Key(self.cluster.name, group, plural, namespace, obj["metadata"]["name"])
+        if self.cluster.store.latest(key) is None:
+            full = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
+            await self._actor.create(resource, namespace, full, _MANAGER)
+
+    # Users and roles.
+
+    def _rbac_objects(self) -> RbacObjects:
+        roles, role_bindings, cluster_roles, cluster_bindings = (
+            [decode(entry.value) for entry in self.cluster.store.entries(Table(self.cluster.name, RBAC, plural))]
+            for plural in _RBAC_TABLES
+        )
+        return RbacObjects(roles, role_bindings, cluster_roles, cluster_bindings)
+
+    def _rbac_version(self) -> int:
+        return max(self.cluster.version_of(RBAC, plural) for plural in _RBAC_TABLES)
+
+    def _service_account_of(self, token: str) -> User | None:
+        """The service account behind a token; one that was deleted, or made anew since, is nobody."""
+        claims = self.tokens.verified(token)
+        if claims is None:
+            return None
+        key = Key(self.cluster.name, "", "serviceaccounts", claims.namespace, claims.name)
+        entry = self.cluster.store.get(key)
+        if entry is None or decode(entry.value)["metadata"]["uid"] != claims.uid:
+            return None
+        return service_account(claims.namespace, claims.name, claims.uid)

@@ -1,0 +1,56 @@
+"""The scale subresource: an autoscaling/v1 Scale as a window on three fields of another object."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from butler.local.apiserver.selectors import label_selector_from_json
+from butler.local.apiserver.status import FieldError, invalid
+
+if TYPE_CHECKING:
+    from butler.local.apiserver.resources import Resource
+
+Json = dict[str, Any]
+
+_COPIED = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(resource: Resource, obj: Json) -> Json:
+    """The Scale that an object shows."""
+    assert resource.scale is not None
+    metadata = {field: obj["metadata"][field] for field in _COPIED if obj["metadata"].get(field)}
+    selector = _read(obj, resource.scale.selector_path) if resource.scale.selector_path else None
+    if isinstance(selector, dict):
+        selector = str(label_selector_from_json(selector))
+    status: Json = {"replicas": _read(obj, resource.scale.status_path) or 0}
+    if selector:
+        status["selector"] = selector
+    spec = {"replicas": _read(obj, resource.scale.spec_path) or 0}
+    if not spec["replicas"]:
+        spec = {}
+    return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
+
+
+def scaled(resource: Resource, obj: Json, scale: Json) -> Json:
+    """The object after a Scale was written to it: only the wanted number changes."""
+    assert resource.scale is not None
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    if not isinstance(replicas, int) or replicas < 0:
+        error = FieldError("FieldValueInvalid", "spec.replicas", "must be greater than or equal to 0", replicas)
+        raise invalid("autoscaling", "Scale", obj["metadata"]["name"], [error])
+    *parents, last = resource.scale.spec_path.strip(".").split(".")
+    target = obj
+    for part in parents:
+        target = target.setdefault(part, {})
+    target[last] = replicas
+    obj["metadata"]["resourceVersion"] = (
+        scale.get("metadata", {}).get("resourceVersion") or obj["metadata"]["resourceVersion"]
+    )
+    return obj
+
+
+def _read(obj: Json, path: str) -> Any:
+    found: Any = obj
+    for part in path.strip(".").split("."):
+        found = found.get(part) if isinstance(found, dict) else None
+    return found

@@ -1,0 +1,107 @@
+"""The API server: who is asking, may they, and who answers.
+
+    Edge (asgi.py) -> ApiServer.answer -> authenticate -> impersonate -> authorize -> documents or verbs
+
+The server hosts one root cluster and any number of logical clusters beside it, each with its own users, roles, objects
+and definitions. A credential of one is nobody in another.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from butler.local.apiserver.authentication import User
+from butler.local.apiserver.authorization import Attributes, forbidden
+from butler.local.apiserver.dispatch import unknown_resource
+from butler.local.apiserver.documents import Documents
+from butler.local.apiserver.hosting import HostedCluster
+from butler.local.apiserver.impersonation import impersonated, wanted_user
+from butler.local.apiserver.messages import Request, Response, Stream
+from butler.local.apiserver.options import flag
+from butler.local.apiserver.paths import ROOT, RequestInfo, read_path, split_cluster
+from butler.local.apiserver.status import unauthorized
+
+Json = dict[str, Any]
+Subject = tuple[tuple[str, str], ...]
+
+ANONYMOUS: Final = User("system:anonymous", groups=("system:unauthenticated",))
+_NOT_A_PAGE: Final = b"404 page not found\n"
+
+
+class ApiServer:
+    def __init__(self) -> None:
+        self.clusters: dict[str, HostedCluster] = {}
+
+    async def answer(
+        self,
+        method: str,
+        path: str,
+        query: dict[str, str],
+        headers: list[tuple[str, str]],
+        body: bytes,
+        subject: Subject,
+    ) -> Response | Stream:
+        name, path = split_cluster(path)
+        hosted = self.clusters.get(name)
+        if hosted is None:
+            return not_a_page()
+        info = read_path(method, path, watch=flag(query, "watch"))
+        by_name = dict(headers)
+        user = _authenticate(hosted, by_name.get("authorization", ""), subject)
+        if other := wanted_user(headers):
+            user = impersonated(_attributes(user, info), other, hosted.authorizer.authorize)
+        wanted = _attributes(user, info)
+        decision = hosted.authorizer.authorize(wanted)
+        if not decision.allowed:
+            raise forbidden(wanted, decision.reason)
+        request = Request(info, user, query, by_name, body)
+        if not info.is_resource:
+            return Documents(hosted).answer(method, request) or not_a_page()
+        resource = hosted.cluster.registry.find(info.group, info.version, info.resource)
+        if resource is None:
+            if hosted.cluster.registry.serves_builtin(info.group, info.version):
+                raise unknown_resource()
+            return not_a_page()
+        return await hosted.verbs.answer(resource, request)
+
+
+def not_a_page() -> Response:
+    return Response(404, _NOT_A_PAGE, "text/plain; charset=utf-8", [("X-Content-Type-Options", "nosniff")])
+
+
+def _authenticate(hosted: HostedCluster, authorization: str, subject: Subject) -> User:
+    """Whoever proves nothing is anonymous; whoever tries to prove something and fails is refused."""
+    certificate = _named_by(subject, hosted.cluster.name)
+    user = hosted.authenticator.user(authorization=authorization, certificate=certificate)
+    if user is not None:
+        return user
+    if authorization:
+        raise unauthorized()
+    return ANONYMOUS
+
+
+def _named_by(subject: Subject, cluster: str) -> tuple[str, tuple[str, ...]] | None:
+    """The (name, groups) of a certificate, if it was issued for this logical cluster."""
+    units = [value for field, value in subject if field == "organizationalUnitName"]
+    issued_for = units[0] if units else ROOT
+    if not subject or issued_for != cluster:
+        return None
+    names = [value for field, value in subject if field == "commonName"]
+    groups = tuple(value for field, value in subject if field == "organizationName")
+    return (names[0], groups) if names else None
+
+
+def _attributes(user: User, info: RequestInfo) -> Attributes:
+    return Attributes(
+        user=user,
+        verb=info.verb,
+        group=info.group,
+        version=info.version,
+        resource=info.resource,
+        subresource=info.subresource,
+        namespace=info.namespace,
+        name=info.name,
+        path=info.path if not info.is_resource else "",
+    )
+
+
