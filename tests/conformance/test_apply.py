@@ -91,13 +91,15 @@ async def test_several_conflicts_are_told_at_once(api: Api, namespace: str) -> N
     await api.apply(path, configmap("one", {"a": "1", "b": "1"}), "first")
     await api.apply(path, configmap("one", {"c": "1"}), "third")
     answer = await api.apply(path, configmap("one", {"a": "2", "b": "2", "c": "2"}), "second")
-    assert answer.body == conflict(
+    assert answer.body["message"] == (
         'Apply failed with 3 conflicts: conflicts with "first":\n- .data.a\n- .data.b\n'
-        'conflicts with "third":\n- .data.c',
-        (".data.a", 'conflict with "first"'),
-        (".data.b", 'conflict with "first"'),
-        (".data.c", 'conflict with "third"'),
+        'conflicts with "third":\n- .data.c'
     )
+    assert sorted(answer.causes) == [
+        ("FieldManagerConflict", ".data.a", 'conflict with "first"'),
+        ("FieldManagerConflict", ".data.b", 'conflict with "first"'),
+        ("FieldManagerConflict", ".data.c", 'conflict with "third"'),
+    ]
 
 
 async def test_a_conflict_with_an_update_tells_its_version(api: Api, namespace: str, widgets: str) -> None:

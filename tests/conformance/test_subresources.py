@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from conformance.kinds import GROUP, deployment, widget
+from conformance.kinds import GROUP, deployment, gadget, widget
 from conformance.wire import JSON_PATCH, failure, invalid, not_found
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ async def test_status_is_validated(api: Api, namespace: str, widgets: str) -> No
         (
             "FieldValueTypeInvalid",
             "status.phase",
-            'Invalid value: "integer": status.phase in body must be of type string: "integer"',
+            'Invalid value: "integer": phase in body must be of type string: "integer"',
         ),
         group=GROUP,
     )
@@ -119,9 +119,10 @@ async def test_the_status_of_nothing_is_not_found(api: Api, namespace: str, widg
 
 
 async def test_a_kind_without_status_has_no_such_door(api: Api, namespace: str, gadgets: str) -> None:
-    path = f"{gadgets}/namespaces/{namespace}/gadgets/one/status"
-    answer = await api.get(path)
-    assert (answer.status, answer.text) == (404, "404 page not found\n")
+    path = f"{gadgets}/namespaces/{namespace}/gadgets"
+    await api.post(path, gadget("one", {"name": "abc"}))
+    answer = await api.get(f"{path}/one/status")
+    assert answer.body == not_found("gadgets", "one", GROUP)
 
 
 async def test_a_deployments_status_is_apart(api: Api, namespace: str) -> None:
