@@ -1,0 +1,132 @@
+"""Write src/butler/local/apiserver/builtin_schemas.json: the shapes of the built-in kinds the embedded server has.
+
+The source is the set of OpenAPI v3 documents in the Go module k8s.io/kubernetes (`api/openapi-spec/v3`). Only facts are
+taken: names and types of fields, what is required, defaults, enums, how lists merge. Descriptions stay behind.
+Defaults are kept also where they are empty: `{}` tells that a field is a struct, which field ownership needs.
+
+    python tools/extract_builtin_schemas.py "$(go list -m -f '{{.Dir}}' k8s.io/kubernetes)/api/openapi-spec/v3"
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+TARGET = Path(__file__).parent.parent / "src/butler/local/apiserver/builtin_schemas.json"
+
+_API = "io.k8s.api."
+_META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+WANTED = {
+    "api__v1": [
+        *(
+            f"{_API}core.v1.{kind}"
+            for kind in (
+                "Binding",
+                "ConfigMap",
+                "Endpoints",
+                "Event",
+                "Namespace",
+                "Node",
+                "PersistentVolume",
+                "PersistentVolumeClaim",
+                "Pod",
+                "Secret",
+                "Service",
+                "ServiceAccount",
+            )
+        ),
+        f"{_API}authentication.v1.TokenRequest",
+        f"{_API}autoscaling.v1.Scale",
+        f"{_API}policy.v1.Eviction",
+        f"{_META}DeleteOptions",
+        f"{_META}Status",
+    ],
+    "apis__admissionregistration.k8s.io__v1": [
+        f"{_API}admissionregistration.v1.MutatingWebhookConfiguration",
+        f"{_API}admissionregistration.v1.ValidatingWebhookConfiguration",
+    ],
+    "apis__apiextensions.k8s.io__v1": [
+        "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
+    ],
+    "apis__apps__v1": [
+        f"{_API}apps.v1.{kind}" for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")
+    ],
+    "apis__authentication.k8s.io__v1": [
+        f"{_API}authentication.v1.{kind}" for kind in ("SelfSubjectReview", "TokenReview")
+    ],
+    "apis__authorization.k8s.io__v1": [
+        f"{_API}authorization.v1.{kind}"
+        for kind in (
+            "LocalSubjectAccessReview",
+            "SelfSubjectAccessReview",
+            "SelfSubjectRulesReview",
+            "SubjectAccessReview",
+        )
+    ],
+    "apis__autoscaling__v2": [f"{_API}autoscaling.v2.HorizontalPodAutoscaler"],
+    "apis__batch__v1": [f"{_API}batch.v1.CronJob", f"{_API}batch.v1.Job"],
+    "apis__coordination.k8s.io__v1": [f"{_API}coordination.v1.Lease"],
+    "apis__discovery.k8s.io__v1": [f"{_API}discovery.v1.EndpointSlice"],
+    "apis__events.k8s.io__v1": [f"{_API}events.v1.Event"],
+    "apis__networking.k8s.io__v1": [
+        f"{_API}networking.v1.{kind}" for kind in ("Ingress", "IngressClass", "NetworkPolicy")
+    ],
+    "apis__policy__v1": [f"{_API}policy.v1.PodDisruptionBudget"],
+    "apis__rbac.authorization.k8s.io__v1": [
+        f"{_API}rbac.v1.{kind}" for kind in ("ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
+    ],
+    "apis__scheduling.k8s.io__v1": [f"{_API}scheduling.v1.PriorityClass"],
+    "apis__storage.k8s.io__v1": [f"{_API}storage.v1.StorageClass"],
+}
+
+
+def main() -> None:
+    source = Path(sys.argv[1])
+    found: dict[str, Json] = {}
+    for document, names in WANTED.items():
+        schemas = json.loads((source / f"{document}_openapi.json").read_text())["components"]["schemas"]
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name not in found:
+                found[name] = facts(schemas[name])
+                waiting += sorted(references(found[name]))
+    lines = [f"{json.dumps(name)}:{json.dumps(found[name], separators=(',', ':'))}" for name in sorted(found)]
+    TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    print(f"{len(found)} types, {TARGET.stat().st_size} bytes")
+
+
+def facts(schema: Json) -> Json:
+    """A schema without prose, and with a reference as its last part alone."""
+    kept: Json = {}
+    for key, value in schema.items():
+        if key == "description":
+            continue
+        if key == "$ref":
+            kept[key] = value.rsplit("/", 1)[-1]
+        elif key == "properties":
+            kept[key] = {name: facts(each) for name, each in value.items()}
+        elif key in ("allOf", "anyOf", "oneOf"):
+            kept[key] = [facts(each) for each in value]
+        elif key in ("items", "additionalProperties", "not") and isinstance(value, dict):
+            kept[key] = facts(value)
+        else:
+            kept[key] = value
+    return kept
+
+
+def references(value: Any) -> set[str]:
+    if isinstance(value, dict):
+        own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
+        return own.union(*(references(each) for each in value.values()))
+    if isinstance(value, list):
+        return set().union(*(references(each) for each in value))
+    return set()
+
+
+if __name__ == "__main__":
+    main()
