@@ -83,8 +83,8 @@ class WatchEvent(Generic[T]):
     resource_version: str
 
 
-Undecodable = Callable[[Key, str, msgspec.ValidationError], None]
-"""Told of an object that does not fit its type: its key, its resourceVersion, and why."""
+Undecodable = Callable[[Key, str, msgspec.ValidationError, bool], None]
+"""Told of an object that does not fit its type: its key, its resourceVersion, why, and whether it was deleted."""
 
 
 class Client:
@@ -184,7 +184,7 @@ class Client:
                     if on_undecodable is None:
                         raise BadAnswer(f"{request}: {_read_name(raw).metadata.name}: {error}") from error
                     meta = _read_name(raw).metadata
-                    on_undecodable(Key(meta.namespace, meta.name), meta.resource_version, error)
+                    on_undecodable(Key(meta.namespace, meta.name), meta.resource_version, error, False)
             token = head.metadata.continue_
             if not token:
                 return Listed(items, head.metadata.resource_version)
@@ -247,8 +247,9 @@ class Client:
         except msgspec.ValidationError as error:
             if on_undecodable is None:
                 raise BadAnswer(f"{request}: an event cannot be read: {error}") from error
-            meta = _read_name(_read_line(line).object).metadata
-            on_undecodable(Key(meta.namespace, meta.name), meta.resource_version, error)
+            broken = _read_line(line)
+            meta = _read_name(broken.object).metadata
+            on_undecodable(Key(meta.namespace, meta.name), meta.resource_version, error, broken.type == "DELETED")
             return None
         except msgspec.DecodeError as error:
             raise BadAnswer(f"{request}: a line is not JSON: {error}") from error

@@ -222,9 +222,14 @@ class _Answer:
         return self._response
 
     async def __aexit__(self, *raised: Any) -> None:
-        if self._response is not None:
-            # Closing a response that was read whole gives its connection back; otherwise it is torn down.
-            self._response.close()
+        if self._response is None:
+            return
+        # A response that was read whole has given its connection back. One left early, such as a watch, is torn
+        # down at once: a polite TLS farewell would wait for a peer that may be gone.
+        connection = self._response.connection
+        if connection is not None and connection.transport is not None:
+            connection.transport.abort()
+        self._response.close()
 
 
 def explain(error: Exception, request: Request, connection: Connection) -> Unreachable | OutcomeUnknown | BadAnswer:

@@ -1,0 +1,318 @@
+"""A live copy of all objects of a kind: one list, then a watch for as long as the process lives.
+
+The promise: whatever happens to the connection, the cache ends up equal to the server, and its handlers have heard
+of every object's last state and of every deletion. It is kept by few rules. A watch resumes at the last version
+seen (bookmarks move it on while nothing happens). When the server no longer knows that version (410), everything is
+listed again and compared with what is here, so that deletions in the gap are reported like any other. A stream that
+falls silent is taken for dead. Lines that repeat the past are ignored. Failures are retried for ever with a short
+pause, because a cache that gives up is a controller that is blind.
+
+Handlers are plain functions and must be quick; one that raises is logged and does not harm the others. Objects are
+shared with every reader: treat them as frozen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from butler.kube.errors import ApiError, Expired, KubeError, OutcomeUnknown
+from butler.kube.metrics import Metrics
+from butler.kube.objects import is_newer, key_of, uid_of, version_of
+from butler.kube.retry import Backoff
+from butler.kube.store import Change, Entry, IndexFunction, Store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+    from butler.kube.client import Client, WatchEvent
+    from butler.kube.resource import Key, Resource
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+RECONNECT = Backoff(first=0.1, cap=5.0)
+TOO_LARGE_VERSION = "ResourceVersionTooLarge"
+
+
+class Cache(Generic[T]):
+    """The objects of one kind, optionally of one namespace or one selector."""
+
+    def __init__(
+        self,
+        client: Client,
+        resource: Resource[T],
+        *,
+        namespace: str = "",
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        transform: Callable[[T], T] | None = None,
+        silence: float = 90.0,
+        page_size: int = 500,
+        backoff: Backoff = RECONNECT,
+        metrics: Metrics | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        self.resource = resource
+        self.namespace = namespace
+        self.silence = silence
+        self.last_error = ""
+        self._client = client
+        self._labels = label_selector
+        self._fields = field_selector
+        self._transform = transform
+        self._page_size = page_size
+        self._backoff = backoff
+        self._metrics = metrics or Metrics()
+        self._rng = rng or random.Random()  # noqa: S311  # jitter, not secrets
+        self._store: Store[T] = Store()
+        self._handlers: list[Callable[[Change[T]], None]] = []
+        self._position: str | None = None
+        self._must_list = True
+        self._listing: dict[Key, str] | None = None  # own writes made known while a list is under way
+        self._synced = asyncio.Event()
+        self._moved: set[asyncio.Event] = set()
+        self._heard_at: float | None = None
+        self._quiet_failures = 0
+        self._version_lost = 0
+
+    # Reading.
+
+    def get(self, key: Key) -> T | None:
+        return self._store.get(key)
+
+    def values(self) -> list[T]:
+        return self._store.values()
+
+    def by(self, index: str, value: Hashable) -> list[T]:
+        """The objects that an index files under a value."""
+        return self._store.by(index, value)
+
+    def count(self, index: str, value: Hashable) -> int:
+        return self._store.count(index, value)
+
+    def __len__(self) -> int:
+        return len(self._store)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._store
+
+    def index(self, name: str, function: IndexFunction[T]) -> None:
+        """Keep objects findable by what `function` says of them; it must depend on the object alone."""
+        self._store.add_index(name, function)
+
+    def on_change(self, handler: Callable[[Change[T]], None]) -> None:
+        """Call `handler` for every change from now on, beginning with an addition for each object already here."""
+        self._handlers.append(handler)
+        self.replay(handler)
+
+    def replay(self, handler: Callable[[Change[T]], None]) -> None:
+        """Tell one handler of everything here, as if it had just been added."""
+        for key in list(self._store):
+            self._tell(handler, Change(key, None, self._store.get(key)))
+
+    # How far it has come.
+
+    @property
+    def has_synced(self) -> bool:
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        await self._synced.wait()
+
+    @property
+    def position(self) -> str | None:
+        """The version up to which everything has been seen; None before the first list."""
+        return self._position
+
+    def silent_for(self) -> float:
+        """Seconds since the server was last heard; infinite before the first time."""
+        if self._heard_at is None:
+            return float("inf")
+        return asyncio.get_running_loop().time() - self._heard_at
+
+    async def reached(self, version: str, timeout: float) -> bool:
+        """Wait until everything up to a version has been seen; False when that takes too long."""
+        moved = asyncio.Event()
+        self._moved.add(moved)
+        try:
+            async with asyncio.timeout(timeout):
+                while self._position is None or is_newer(version, self._position):
+                    await moved.wait()
+                    moved.clear()
+        except TimeoutError:
+            return False
+        finally:
+            self._moved.discard(moved)
+        return True
+
+    def wrote(self, obj: T) -> None:
+        """Read your writes: take in the server's answer to a write at once, ahead of the watch.
+
+        Sound because the watch will pass through that version later: until then an older line about the object is
+        ignored, afterwards the watch has the word. An answer that the watch has already overtaken is dropped, so a
+        deletion cannot be undone by a late answer. Under a selector only objects that are here are updated, as
+        nothing would ever take away one that does not match.
+        """
+        key, version = key_of(obj), version_of(obj)
+        if self.namespace and key.namespace != self.namespace:
+            return
+        if (self._labels or self._fields) and key not in self._store:
+            return
+        if self._position is None and self._listing is None:
+            return
+        if not version.isdecimal() or (self._position is not None and not is_newer(version, self._position)):
+            return
+        if self._listing is not None:
+            self._listing[key] = version
+        self._publish(self._store.put(key, self._entry(obj)))
+
+    # Following.
+
+    async def run(self) -> None:
+        """Follow the server until cancelled."""
+        while True:
+            try:
+                if self._must_list:
+                    await self._list()
+                await self._follow()
+                continue
+            except Expired as error:
+                self._restart("expired", error)
+                self._must_list = True
+            except OutcomeUnknown as error:
+                self._restart("lost", error)
+            except ApiError as error:
+                self._restart(f"http_{error.code}", error)
+                self._doubt_version(error)
+            except KubeError as error:
+                self._restart("unreachable", error)
+            except Exception as error:
+                # Whatever this is, a fresh list is the one state from which everything is right again.
+                log.exception("cache of %s: unexpected failure, listing anew", self.resource)
+                self._restart("failure", error)
+                self._must_list = True
+            await asyncio.sleep(self._backoff.delay(self._quiet_failures, self._rng))
+            self._quiet_failures += 1
+
+    def _restart(self, reason: str, error: Exception) -> None:
+        self._metrics.watch_restarts.labels(str(self.resource), reason).inc()
+        text = f"{type(error).__name__}: {error}"
+        if text != self.last_error:  # a server that is down says the same thing every few seconds
+            log.info("cache of %s: %s", self.resource, text)
+        self.last_error = text
+
+    def _doubt_version(self, error: ApiError) -> None:
+        """A server that is behind our version will catch up; one restored from a backup never will."""
+        if any(cause.reason == TOO_LARGE_VERSION for cause in error.causes):
+            self._version_lost += 1
+            if self._version_lost >= 3:
+                self._must_list, self._version_lost = True, 0
+
+    async def _list(self) -> None:
+        undecodable: set[Key] = set()
+        self._listing = {}
+        try:
+            listed = await self._client.list(
+                self.resource,
+                self.namespace,
+                label_selector=self._labels,
+                field_selector=self._fields,
+                limit=self._page_size,
+                on_undecodable=lambda key, version, error, _: self._complain(key, version, error, undecodable),
+            )
+            ahead = {key for key, version in self._listing.items() if is_newer(version, listed.resource_version)}
+        finally:
+            self._listing = None
+        self._heard()
+        entries = {key_of(obj): self._entry(obj) for obj in listed.items}
+        self._move(listed.resource_version)
+        self._publish(self._store.replace(entries, keep=ahead | undecodable))
+        self._must_list = False
+        self._synced.set()
+        self.last_error = ""
+
+    async def _follow(self) -> None:
+        """One watch, until the server ends it. Raises what went wrong otherwise."""
+        started = asyncio.get_running_loop().time()
+        events = self._client.watch(
+            self.resource,
+            self.namespace,
+            resource_version=self._position,
+            label_selector=self._labels,
+            field_selector=self._fields,
+            # Spread, so that the caches of many processes do not all come back at the same moment.
+            timeout_seconds=300 + self._rng.randrange(300),
+            silence=self.silence,
+            on_open=self._heard,
+            on_undecodable=self._undecodable_event,
+        )
+        async with aclosing(cast("Any", events)) as stream:
+            async for event in stream:
+                self._heard()
+                self._quiet_failures = self._version_lost = 0
+                self.last_error = ""
+                self._take(event)
+        self._metrics.watch_restarts.labels(str(self.resource), "closed").inc()
+        if asyncio.get_running_loop().time() - started < 1:
+            # A proxy that ends every watch at once must not turn us into a busy loop.
+            await asyncio.sleep(self._backoff.delay(self._quiet_failures, self._rng))
+            self._quiet_failures += 1
+
+    def _take(self, event: WatchEvent[T]) -> None:
+        if self._position is not None and is_newer(self._position, event.resource_version):
+            return  # a repeated line: we are past it
+        if event.object is not None:
+            key = key_of(event.object)
+            if event.type == "DELETED":
+                changes = self._store.remove(key, event.resource_version)
+            else:
+                changes = self._store.put(key, self._entry(event.object))
+            self._publish(changes)
+        self._move(event.resource_version)
+
+    def _undecodable_event(self, key: Key, version: str, error: Exception, deleted: bool) -> None:
+        if deleted:
+            self._publish(self._store.remove(key, version))
+        else:
+            self._complain(key, version, error, set())
+        self._move(version)
+
+    def _complain(self, key: Key, version: str, error: Exception, seen: set[Key]) -> None:
+        # To drop it would look like a deletion, and controllers give things back on deletions.
+        seen.add(key)
+        self._metrics.undecodable.labels(str(self.resource)).inc()
+        log.error(
+            "%s %s at %s does not fit its type, keeping what was known: %s", self.resource, key, version, error
+        )
+
+    def _entry(self, obj: T) -> Entry[T]:
+        version, uid = version_of(obj), uid_of(obj)
+        if isinstance(obj, dict):
+            obj.get("metadata", {}).pop("managedFields", None)
+        return Entry(obj if self._transform is None else self._transform(obj), version, uid)
+
+    def _heard(self) -> None:
+        self._heard_at = asyncio.get_running_loop().time()
+
+    def _move(self, version: str) -> None:
+        self._position = version
+        for moved in self._moved:
+            moved.set()
+
+    def _publish(self, changes: list[Change[T]]) -> None:
+        for change in changes:
+            for handler in self._handlers:
+                self._tell(handler, change)
+        if changes:
+            self._metrics.cache_objects.labels(str(self.resource)).set(len(self._store))
+
+    def _tell(self, handler: Callable[[Change[T]], None], change: Change[T]) -> None:
+        try:
+            handler(change)
+        except Exception:
+            self._metrics.handler_errors.labels(str(self.resource)).inc()
+            log.exception("cache of %s: a handler failed on %s", self.resource, change.key)

@@ -1,0 +1,213 @@
+"""One process full of controllers: what it shares, how it starts, how it is asked for its health, how it stops.
+
+Start: caches follow the server at once, controllers run when the caches have caught up and, if there is a lease,
+only while it is ours. Stop (SIGTERM, SIGINT or `stop`): probes turn unready, controllers finish what they are at,
+the lease is handed on, events are flushed, then the caches go, all within one time limit.
+
+Health is about seeing: /healthz turns red when a cache has not heard from the server for longer than a silent watch
+may last, because a blind controller that looks alive is the failure nobody notices. Probes and metrics listen on
+the loopback interface unless told otherwise.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import signal
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from aiohttp import web
+from prometheus_client import generate_latest
+
+from butler.kube.cache import Cache
+from butler.kube.events import EventRecorder
+from butler.kube.lease import LeaderLease, LeadershipLost
+from butler.kube.metrics import Metrics
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from butler.kube.client import Client
+    from butler.kube.controller import Controller
+    from butler.kube.resource import Resource
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+LAG_PERIOD = 0.25
+
+
+class Operator:
+    """Shared caches, controllers and probes of one process. Build it, add controllers, then `run`."""
+
+    def __init__(
+        self,
+        client: Client,
+        name: str = "butler",
+        *,
+        metrics: Metrics | None = None,
+        lease: LeaderLease | None = None,
+        host: str = "127.0.0.1",
+        port: int | None = None,
+        stop_within: float = 20.0,
+        blind_after: float | None = None,
+    ) -> None:
+        self.client = client
+        self.name = name
+        self.metrics = metrics or Metrics()
+        self.events = EventRecorder(client, name, metrics=self.metrics)
+        self.address: tuple[str, int] | None = None
+        self._lease = lease
+        self._host = host
+        self._port = port
+        self._stop_within = stop_within
+        self._blind_after = blind_after
+        self._caches: dict[tuple[Any, ...], Cache[Any]] = {}
+        self._controllers: list[Controller] = []
+        self._side_tasks: list[Callable[[], Awaitable[None]]] = []
+        self._stopping = asyncio.Event()
+
+    def cache(
+        self,
+        resource: Resource[T],
+        *,
+        namespace: str = "",
+        label_selector: str | None = None,
+        field_selector: str | None = None,
+        **options: Any,
+    ) -> Cache[T]:
+        """The cache of a kind and scope, shared by all who ask for the same."""
+        key = (resource, namespace, label_selector, field_selector)
+        if key not in self._caches:
+            self._caches[key] = Cache(
+                self.client,
+                resource,
+                namespace=namespace,
+                label_selector=label_selector,
+                field_selector=field_selector,
+                metrics=self.metrics,
+                **options,
+            )
+        return cast("Cache[T]", self._caches[key])
+
+    def add(self, controller: Controller) -> None:
+        self._controllers.append(controller)
+
+    def add_task(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Run something else beside the controllers while leading, such as a sweep by the clock."""
+        self._side_tasks.append(work)
+
+    def stop(self) -> None:
+        """Begin to stop; `run` returns when that is done."""
+        self._stopping.set()
+
+    # Health.
+
+    def why_unhealthy(self) -> list[str]:
+        """What makes this process useless though it runs; empty when it is well."""
+        blind = []
+        for cache in self._caches.values():
+            limit = self._blind_after if self._blind_after is not None else 2 * cache.silence
+            if cache.has_synced and cache.silent_for() > limit:
+                blind.append(
+                    f"nothing heard about {cache.resource} for {cache.silent_for():.0f} s: {cache.last_error}"
+                )
+        return blind
+
+    def why_unready(self) -> list[str]:
+        if self._stopping.is_set():
+            return ["stopping"]
+        waiting = [cache for cache in self._caches.values() if not cache.has_synced]
+        return [f"{cache.resource} not read yet: {cache.last_error or 'listing'}" for cache in waiting]
+
+    # Life.
+
+    async def run(self, *, handle_signals: bool = True) -> None:
+        """Work until told to stop, then stop in order."""
+        async with AsyncExitStack() as ends:
+            if handle_signals:
+                loop = asyncio.get_running_loop()
+                for number in (signal.SIGTERM, signal.SIGINT):
+                    loop.add_signal_handler(number, self.stop)
+                    ends.callback(loop.remove_signal_handler, number)
+            if self._port is not None:
+                await self._serve_probes(ends)
+            background = [cache.run() for cache in self._caches.values()] + [self.events.run(), self._measure_lag()]
+            tasks = [asyncio.create_task(each) for each in background]
+            ends.push_async_callback(_cancel, tasks)
+            leading = asyncio.create_task(self._lead())
+            ends.push_async_callback(_cancel, [leading])
+            stopped = asyncio.create_task(self._stopping.wait())
+            ends.push_async_callback(_cancel, [stopped])
+            done, _ = await asyncio.wait({leading, stopped, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            self._stopping.set()
+            for task in done - {stopped}:
+                task.result()  # nothing but `stopped` ends by itself unless it is broken: say so
+            log.info("%s is stopping", self.name)
+            await _cancel([leading])
+            await self.events.flush(min(2.0, self._stop_within / 4))
+
+    async def _lead(self) -> None:
+        for cache in self._caches.values():
+            await cache.wait_synced()
+        # What has been read stays; keep the collector from walking it again and again.
+        gc.collect()
+        gc.freeze()
+        if self._lease is None:
+            await self._work()
+            return
+        while True:
+            try:
+                await self._lease.lead(self._work)
+            except LeadershipLost as lost:
+                log.warning("%s no longer leads: %s", self.name, lost)
+
+    async def _work(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for controller in self._controllers:
+                group.create_task(controller.run(self._drain), name=controller.name)
+            for work in self._side_tasks:
+                group.create_task(_as_coroutine(work))
+            group.create_task(asyncio.Event().wait())  # without controllers too, leading lasts until told otherwise
+
+    def _drain(self) -> float:
+        # A leader who lost the lease has no time to finish: its successor may start any moment.
+        return self._stop_within / 2 if self._stopping.is_set() else 0.0
+
+    async def _measure_lag(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            wanted = loop.time() + LAG_PERIOD
+            await asyncio.sleep(LAG_PERIOD)
+            self.metrics.loop_lag.observe(max(0.0, loop.time() - wanted))
+
+    async def _serve_probes(self, ends: AsyncExitStack) -> None:
+        app = web.Application()
+        app.router.add_get("/healthz", lambda _: _verdict(self.why_unhealthy()))
+        app.router.add_get("/readyz", lambda _: _verdict(self.why_unhealthy() + self.why_unready()))
+        app.router.add_get("/metrics", self._show_metrics)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
+        await runner.setup()
+        ends.push_async_callback(runner.cleanup)
+        await web.TCPSite(runner, self._host, self._port).start()
+        self.address = runner.addresses[0][:2]
+
+    async def _show_metrics(self, _: web.Request) -> web.Response:
+        text = generate_latest(self.metrics.registry)
+        return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+async def _verdict(reasons: list[str]) -> web.Response:
+    return web.Response(status=503 if reasons else 200, text="\n".join(reasons) or "ok")
+
+
+async def _as_coroutine(work: Callable[[], Awaitable[None]]) -> None:
+    await work()
+
+
+async def _cancel(tasks: list[asyncio.Task[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
