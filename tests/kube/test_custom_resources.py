@@ -39,13 +39,16 @@ EXAMPLES = [
 
 
 @pytest.fixture(scope="session")
-def butler(control_plane: ControlPlane) -> Butler:
+def butler(control_plane: ControlPlane) -> Iterator[Butler]:
     """A control plane that knows Butler's kinds."""
     applied = control_plane.kubectl("apply", "--server-side", "-f", str(CRDS))
     assert applied.stderr == "", "the server warned about a CRD"
     names = [f"crd/{kind.definition.plural}.{GROUP}" for kind in KINDS]
     control_plane.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
-    return Butler(control_plane)
+    api = Butler(control_plane)
+    yield api
+    if not control_plane.disposable:
+        control_plane.kubectl("delete", "namespace", api.namespace, "--wait=false")
 
 
 class Butler:
