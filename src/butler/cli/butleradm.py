@@ -35,7 +35,7 @@ def local() -> None:
     help="Port on 127.0.0.1.  [default: the one used last time if it is free, else any free one]",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but problems.")
-def up(data_dir: str | None, port: int, quiet: bool) -> None:  # noqa: FBT001 - click passes flags so
+def up(data_dir: str | None, port: int, quiet: bool) -> None:
     """Start the embedded control plane in the foreground; Ctrl-C stops it and keeps the data.
 
     \b
@@ -43,7 +43,7 @@ def up(data_dir: str | None, port: int, quiet: bool) -> None:  # noqa: FBT001 - 
       butleradm local up
       butleradm local up --data-dir ./playground --port 6443
     """
-    from butler.cli.local import run_up  # noqa: PLC0415 - see above
+    from butler.cli.local import run_up
 
     run_up(data_dir, port, quiet=quiet)
 

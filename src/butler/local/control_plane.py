@@ -1,8 +1,183 @@
 """The embedded control plane: store, API server and TLS listener of one data directory, started and stopped as one.
 
     DIRECTORY/
-      kubeconfig                      admin of the root cluster; there (mode 0600) exactly while the server is ready
-      clusters/<namespace>/<name>/kubeconfig    the same for each logical cluster
-      pki/                            the CA and keys
-      store.sqlite ...                every object and its recent history
+      kubeconfig                              admin of the root cluster: there (mode 0600) once the server is ready
+      clusters/<namespace>/<name>/kubeconfig  the same for each logical cluster
+      pki/                                    the CA and keys
+      (the store's files)                     every object and its recent history
+
+Only loopback is served: this is a control plane for one machine.
 """
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+from typing import TYPE_CHECKING, Final
+
+from butler.local import pki
+from butler.local.apiserver.asgi import Edge, HttpServer, http_server
+from butler.local.apiserver.builtin.catalog import EVENTS, builtin_resources
+from butler.local.apiserver.builtin.events import from_core, to_core
+from butler.local.apiserver.builtin_types import builtin_types
+from butler.local.apiserver.hosting import HostedCluster
+from butler.local.apiserver.paths import ROOT
+from butler.local.apiserver.server import ApiServer
+from butler.local.apiserver.store import Key, Store, StoreRefused, Table
+from butler.local.apiserver.webhooks import Webhooks
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from butler.local.apiserver.resources import Resource
+
+HOST: Final = "127.0.0.1"
+_CLUSTERS: Final = Table("*", "", "clusters")  # no logical cluster can be called *, so this is ours alone
+
+
+class NotStarted(Exception):
+    """Why the control plane could not start, in one sentence."""
+
+
+class ControlPlane:
+    def __init__(self, directory: Path, store: Store, keys: pki.Pki) -> None:
+        self.directory = directory
+        self.url = ""
+        self._store = store
+        self._pki = keys
+        self._builtin = _builtin()
+        self._webhooks = Webhooks()
+        self._server = ApiServer()
+        self._http: HttpServer | None = None
+        self._serving: asyncio.Task[None] | None = None
+
+    @classmethod
+    async def start(cls, directory: Path, *, port: int = 0) -> ControlPlane:
+        """Start on `port`, or on the port of last time, or on any free one; return when it is ready."""
+        directory = directory.absolute()
+        listener = _listen(port, _last_port(directory / "kubeconfig"))
+        try:
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            store = await Store.open(directory)
+        except (OSError, StoreRefused) as error:
+            listener.close()
+            raise NotStarted(str(error)) from error
+        control_plane = cls(directory, store, pki.ensure(directory / "pki"))
+        try:
+            await control_plane._begin(listener)
+        except BaseException:
+            await control_plane.stop()
+            listener.close()
+            raise
+        return control_plane
+
+    @property
+    def kubeconfig(self) -> Path:
+        return self.directory / "kubeconfig"
+
+    async def _begin(self, listener: socket.socket) -> None:
+        self.url = f"https://{HOST}:{listener.getsockname()[1]}"
+        await self._host(ROOT)
+        for entry in self._store.entries(_CLUSTERS):
+            await self._host(f"{entry.key.namespace}/{entry.key.name}")
+        self._http = http_server(Edge(self._server), self._pki.server_context())
+        self._serving = asyncio.create_task(self._http.serve(sockets=[listener]), name="http")
+        while not self._http.started:
+            if self._serving.done():
+                await self._serving
+                raise NotStarted("the HTTP server stopped while it was starting")
+            await asyncio.sleep(0.005)
+        self._write_kubeconfig(ROOT)
+
+    async def stop(self) -> None:
+        """End watches, finish writes under way, stop listening."""
+        for hosted in self._server.clusters.values():
+            await hosted.stop()
+        if self._http is not None and self._serving is not None:
+            self._http.should_exit = True
+            self._store.end_watches()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._serving
+        await self._webhooks.close()
+        await self._store.close()
+
+    # Logical clusters.
+
+    async def add_cluster(self, namespace: str, name: str) -> Path:
+        """Make sure a logical cluster exists; returns the path of its kubeconfig."""
+        key = Key(*_CLUSTERS, namespace, name)
+        if self._store.latest(key) is None:
+            await self._store.create(key, lambda revision: json.dumps({"revision": revision}).encode())
+        cluster = f"{namespace}/{name}"
+        if cluster not in self._server.clusters:
+            await self._host(cluster)
+        return self._write_kubeconfig(cluster)
+
+    async def remove_cluster(self, namespace: str, name: str) -> None:
+        """Forget a logical cluster and everything in it."""
+        cluster = f"{namespace}/{name}"
+        hosted = self._server.clusters.pop(cluster, None)
+        if hosted is not None:
+            await hosted.stop()
+        await self._store.drop_cluster(cluster)
+        key = Key(*_CLUSTERS, namespace, name)
+        if entry := self._store.latest(key):
+            await self._store.delete(
+                key, entry.revision, lambda revision: json.dumps({"revision": revision}).encode()
+            )
+        self._kubeconfig_of(cluster).unlink(missing_ok=True)
+
+    async def _host(self, cluster: str) -> None:
+        hosted = HostedCluster(
+            cluster, self._store, self._builtin, self._pki, self._webhooks, self.url.removeprefix("https://")
+        )
+        await hosted.start()
+        self._server.clusters[cluster] = hosted
+
+    def _kubeconfig_of(self, cluster: str) -> Path:
+        return self.directory / "clusters" / cluster / "kubeconfig" if cluster else self.kubeconfig
+
+    def _write_kubeconfig(self, cluster: str) -> Path:
+        path = self._kubeconfig_of(cluster)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        url = f"{self.url}/clusters/{cluster}" if cluster else self.url
+        self._pki.write_admin_kubeconfig(path, url, cluster)
+        return path
+
+
+def _builtin() -> list[Resource]:
+    types = builtin_types()
+    resources = builtin_resources(types.__getitem__)
+    for resource in resources:
+        if (resource.group, resource.plural) == (EVENTS, "events"):
+            resource.from_storage, resource.to_storage = from_core, to_core
+    return resources
+
+
+def _last_port(kubeconfig: Path) -> int:
+    """The port that an earlier run used, so that kubeconfigs people copied keep working; 0: unknown."""
+    try:
+        text = kubeconfig.read_text()
+    except OSError:
+        return 0
+    found = [part.rsplit(":", 1)[-1] for part in text.split() if part.startswith(f"https://{HOST}:")]
+    return int(found[0]) if found and found[0].isdigit() else 0
+
+
+def _listen(port: int, preferred: int) -> socket.socket:
+    for candidate in (port,) if port else (preferred, 0):
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, candidate))
+        except OSError as error:
+            listener.close()
+            if port:
+                raise NotStarted(
+                    f"port {port} on {HOST} is taken ({error.strerror}); give another with --port, or leave it out"
+                ) from error
+        else:
+            return listener
+    raise NotStarted(f"no free port on {HOST}")

@@ -21,7 +21,6 @@ from butler.local.apiserver.status import ApiError, bad_request
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Awaitable, Callable
 
     from butler.local.apiserver.server import ApiServer
 
@@ -63,11 +62,9 @@ class HttpServer(uvicorn.Server):
         yield
 
 
-def http_server(app: Any, host: str, port: int, tls: ssl.SSLContext) -> HttpServer:
+def http_server(app: Any, tls: ssl.SSLContext) -> HttpServer:
     config = uvicorn.Config(
         app,
-        host=host,
-        port=port,
         http=Protocol,
         ws="none",
         lifespan="off",

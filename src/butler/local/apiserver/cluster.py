@@ -13,11 +13,12 @@ from butler.local.apiserver.defaulting import apply_defaults
 from butler.local.apiserver.messages import decode, encode
 from butler.local.apiserver.pruning import prune
 from butler.local.apiserver.registry import Registry
-from butler.local.apiserver.resources import Resource
 from butler.local.apiserver.store import Change, Entry, Key, Store, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from butler.local.apiserver.resources import Resource
 
 Json = dict[str, Any]
 

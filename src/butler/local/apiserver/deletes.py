@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver import lifecycle
 from butler.local.apiserver.messages import Response, encode, respond
-from butler.local.apiserver.options import DeleteOptions
 from butler.local.apiserver.status import ApiError, conflict
 from butler.local.apiserver.store import Entry, Stale
 
 if TYPE_CHECKING:
+    from butler.local.apiserver.options import DeleteOptions
     from butler.local.apiserver.writes import Write
 
 Json = dict[str, Any]
@@ -76,6 +76,9 @@ async def _go(write: Write, options: DeleteOptions, entry: Entry) -> tuple[Json,
     obj = cluster.load(resource, entry)
     before = cluster.load(resource, entry)
     finalizers = lifecycle.deletion_finalizers(obj["metadata"], options.propagation)
+    if resource.plural == "customresourcedefinitions" and not obj["metadata"].get("deletionTimestamp"):
+        # its objects go first; whoever removes them takes this away when they are gone
+        finalizers.append(lifecycle.CLEANUP)
     lifecycle.ask_to_go(resource, obj, cluster.now(), 0, finalizers)
     gone = lifecycle.may_go(resource, obj)
     if options.dry_run:

@@ -10,7 +10,16 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver import deletes, reads, scale, watches, writes
-from butler.local.apiserver.bodies import JSON_PATCH, PATCHES, read_apply, read_object, read_options, read_patch
+from butler.local.apiserver.answers import Access, answer_review, bound, issue_token
+from butler.local.apiserver.bodies import (
+    JSON_PATCH,
+    PATCHES,
+    read_any,
+    read_apply,
+    read_object,
+    read_options,
+    read_patch,
+)
 from butler.local.apiserver.builtin.catalog import SUBRESOURCES
 from butler.local.apiserver.messages import Request, Response, Stream, decode, encode, respond
 from butler.local.apiserver.options import (
@@ -27,7 +36,6 @@ from butler.local.apiserver.status import (
     FieldError,
     bad_request,
     invalid,
-    method_not_allowed,
     not_found,
 )
 from butler.local.apiserver.strategic import strategic_merge
@@ -40,6 +48,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 _COLLECTION_AT_ONCE: Final = 16
 _OPTIONS: Final = {"create": "CreateOptions", "update": "UpdateOptions", "patch": "PatchOptions"}
 
@@ -47,9 +56,10 @@ _OPTIONS: Final = {"create": "CreateOptions", "update": "UpdateOptions", "patch"
 class Verbs:
     """The verbs of one logical cluster."""
 
-    def __init__(self, cluster: LogicalCluster, admission: Admission) -> None:
+    def __init__(self, cluster: LogicalCluster, admission: Admission, access: Access) -> None:
         self._cluster = cluster
         self._admission = admission
+        self._access = access
 
     async def answer(self, resource: Resource, request: Request) -> Response | Stream:
         info = request.info
@@ -91,13 +101,17 @@ class Verbs:
         self._check_identity(write, obj)
         if info.verb == "update":
             return await writes.replace(write, obj)
+        if resource.verbs == ("create",):
+            return answer_review(self._access, resource, request, obj, self._cluster.now())
         return await writes.create(write, obj)
 
     async def _patch(self, write: Write) -> Response:
         request, resource, options = write.request, write.resource, write.options
         if request.content_type in PATCHES.apply:
             if not options.manager:
-                raise _bad_patch_options(FieldError("FieldValueRequired", "fieldManager", "is required for apply patch"))
+                raise _bad_patch_options(
+                    FieldError("FieldValueRequired", "fieldManager", "is required for apply patch")
+                )
             config = read_apply(request, resource, options.field_validation, write.warnings)
             self._check_identity(write, config)
             return await writes.server_side_apply(write, config)
@@ -175,9 +189,7 @@ class Verbs:
         async def one(name: str, obj: Json) -> None:
             write = self._new_write(resource, request, WriteOptions(dry_run=options.dry_run))
             write.name = name
-            same = DeleteOptions(
-                options.dry_run, options.grace_period, options.propagation, obj["metadata"]["uid"]
-            )
+            same = DeleteOptions(options.dry_run, options.grace_period, options.propagation, obj["metadata"]["uid"])
             async with turns:
                 try:
                     await deletes.ask_to_go(write, same)
@@ -201,13 +213,34 @@ class Verbs:
             return await self._status(resource, request)
         if info.subresource == "scale" and resource.scale:
             return await self._scale(resource, request)
-        known = any(
-            (each.group, each.plural, each.name) == (resource.group, resource.plural, info.subresource)
-            for each in SUBRESOURCES
+        known = next(
+            (
+                each
+                for each in SUBRESOURCES
+                if (each.group, each.plural, each.name) == (resource.group, resource.plural, info.subresource)
+            ),
+            None,
         )
-        if known and info.subresource == "finalize" and info.verb == "update":
+        if known is None or resource.custom:
+            raise unknown_resource()
+        if info.verb not in known.verbs:
+            raise method_not_allowed_at_all()
+        return await self._own_subresource(resource, request)
+
+    async def _own_subresource(self, resource: Resource, request: Request) -> Response:
+        """Subresources that only one kind has."""
+        if request.info.subresource == "finalize":
             return await self._finalize(resource, request)
-        raise unknown_resource()
+        body = read_any(request)
+        if request.info.subresource == "token":
+            return issue_token(self._access, self._cluster, resource, request, body)
+        options = write_options(request.query, "CreateOptions")
+        write = self._new_write(resource, request, options, request.info.subresource)
+        if request.info.subresource == "binding":
+            await writes.patch(write, lambda pod: bound(pod, body))
+        else:
+            await deletes.delete(write, delete_options({}, body.get("deleteOptions")))
+        return respond(201, SUCCESS)
 
     async def _status(self, resource: Resource, request: Request) -> Response:
         if request.info.verb == "get":
@@ -240,8 +273,8 @@ class Verbs:
         if info.verb not in ("update", "patch"):
             raise method_not_allowed_at_all()
         write = self._new_write(resource, request, write_options(request.query, _OPTIONS[info.verb]), "scale")
-        changes = read_patch(request, resource, subresource="scale") if info.verb == "patch" else None
-        sent = _read_scale(request) if changes is None else None
+        changes = read_patch(request, resource) if info.verb == "patch" else None
+        sent = read_any(request) if changes is None else None
 
         def scaled(old: Json) -> Json:
             wanted = sent if sent is not None else _patched(write, scale.scale_of(resource, old), changes)
@@ -249,16 +282,6 @@ class Verbs:
 
         answer = await writes.patch(write, scaled)
         return Response(200, encode(scale.scale_of(resource, decode(answer.body))))
-
-
-def _read_scale(request: Request) -> Json:
-    try:
-        sent = decode(request.body)
-    except ValueError as error:
-        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
-    if not isinstance(sent, dict):
-        raise bad_request("a Scale must be an object")
-    return sent
 
 
 def _patched(write: Write, old: Json, changes: Any) -> Json:
@@ -279,7 +302,6 @@ def unknown_resource() -> ApiError:
 
 
 def method_not_allowed_at_all() -> ApiError:
-    return ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", details={})
-
-
-__all__ = ["Verbs", "method_not_allowed", "unknown_resource"]
+    return ApiError(
+        405, "MethodNotAllowed", "the server does not allow this method on the requested resource", details={}
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.admission import Admission
+from butler.local.apiserver.answers import Access
 from butler.local.apiserver.authentication import Authenticator, User, service_account
 from butler.local.apiserver.authorization import Authorizer, RbacObjects
 from butler.local.apiserver.background.actor import Actor
@@ -35,13 +36,24 @@ _MANAGER: Final = "kube-apiserver"
 class HostedCluster:
     """One logical cluster with everything that serves it."""
 
-    def __init__(self, name: str, store: Store, builtin: list[Resource], pki: Pki, webhooks: Webhooks) -> None:
+    def __init__(
+        self,
+        name: str,
+        store: Store,
+        builtin: list[Resource],
+        pki: Pki,
+        webhooks: Webhooks,
+        address: str,
+    ) -> None:
+        self.address = address  # host:port, as clients reach it
         self.cluster = LogicalCluster(name, store, builtin)
-        self.tokens = TokenIssuer(pki, issuer=f"https://butler.local/clusters/{name}" if name else "https://butler.local")
+        self.tokens = TokenIssuer(
+            pki, issuer=f"https://butler.local/clusters/{name}" if name else "https://butler.local"
+        )
         self.authorizer = Authorizer(self._rbac_objects, self._rbac_version)
         self.authenticator = Authenticator(verify_token=self._service_account_of)
         admission = Admission(self.cluster, self.authorizer, webhooks)
-        self.verbs = Verbs(self.cluster, admission, self)
+        self.verbs = Verbs(self.cluster, admission, Access(self.authenticator, self.authorizer, self.tokens))
         self._actor = Actor(self.cluster, admission)
         self._definitions = DefinitionKeeper(self._actor)
         self._followers: list[Follower[Any]] = [

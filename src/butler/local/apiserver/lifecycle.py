@@ -19,6 +19,7 @@ Json = dict[str, Any]
 
 FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
+CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from butler.local.apiserver.paths import RequestInfo
-
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from butler.local.apiserver.authentication import User
+    from butler.local.apiserver.paths import RequestInfo
 
 Json = dict[str, Any]
 

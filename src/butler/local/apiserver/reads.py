@@ -13,10 +13,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+
 from butler.local.apiserver.messages import Request, Response, encode
 from butler.local.apiserver.options import ListOptions, list_options, resource_version
 from butler.local.apiserver.representations import View
-from butler.local.apiserver.selectors import FieldSelector, LabelSelector, parse_field_selector, parse_label_selector
+from butler.local.apiserver.selectors import (
+    FieldSelector,
+    LabelSelector,
+    parse_field_selector,
+    parse_label_selector,
+)
 from butler.local.apiserver.status import ApiError, bad_request, expired, not_found
 from butler.local.apiserver.store import Compacted, Entry
 
@@ -188,9 +194,7 @@ async def _cut(
     return page
 
 
-def _matching(
-    cluster: LogicalCluster, resource: Resource, entries: list[Entry], wanted: Selection
-) -> list[Entry]:
+def _matching(cluster: LogicalCluster, resource: Resource, entries: list[Entry], wanted: Selection) -> list[Entry]:
     if wanted.everything:
         return entries
     return [entry for entry in entries if wanted.matches(cluster.load(resource, entry))]

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from butler.local.apiserver.resources import Resource
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+    from butler.local.apiserver.resources import Resource
 
 
 class Registry:

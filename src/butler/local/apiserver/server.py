@@ -8,18 +8,20 @@ and definitions. A credential of one is nobody in another.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.authentication import User
 from butler.local.apiserver.authorization import Attributes, forbidden
 from butler.local.apiserver.dispatch import unknown_resource
 from butler.local.apiserver.documents import Documents
-from butler.local.apiserver.hosting import HostedCluster
 from butler.local.apiserver.impersonation import impersonated, wanted_user
 from butler.local.apiserver.messages import Request, Response, Stream
 from butler.local.apiserver.options import flag
 from butler.local.apiserver.paths import ROOT, RequestInfo, read_path, split_cluster
 from butler.local.apiserver.status import unauthorized
+
+if TYPE_CHECKING:
+    from butler.local.apiserver.hosting import HostedCluster
 
 Json = dict[str, Any]
 Subject = tuple[tuple[str, str], ...]
@@ -103,5 +105,3 @@ def _attributes(user: User, info: RequestInfo) -> Attributes:
         name=info.name,
         path=info.path if not info.is_resource else "",
     )
-
-

@@ -149,9 +149,7 @@ def _starts_whole(options: ListOptions, version: int) -> bool:
     return version == 0
 
 
-async def _follow(
-    lines: Lines, following: Watch, deadline: float, *, bookmarks: bool
-) -> AsyncIterator[bytes]:
+async def _follow(lines: Lines, following: Watch, deadline: float, *, bookmarks: bool) -> AsyncIterator[bytes]:
     """Lines as changes come, and a bookmark whenever none came for a while."""
     clock = asyncio.get_running_loop().time
     while (left := deadline - clock()) > 0:

@@ -22,7 +22,6 @@ from butler.local.apiserver.defaulting import apply_defaults
 from butler.local.apiserver.managed_fields import Writer, track_write
 from butler.local.apiserver.messages import Request, Response, encode, warning_headers
 from butler.local.apiserver.names import generated_name, validate_metadata, validate_metadata_update
-from butler.local.apiserver.options import WriteOptions
 from butler.local.apiserver.status import (
     STALE,
     ApiError,
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
 
     from butler.local.apiserver.admission import Admission
     from butler.local.apiserver.cluster import LogicalCluster
+    from butler.local.apiserver.options import WriteOptions
     from butler.local.apiserver.resources import Resource
 
 Json = dict[str, Any]
@@ -232,7 +232,7 @@ async def _change(write: Write, changed: Callable[[Json], Json], *, again: bool,
 
 def _prepare_change(write: Write, new: Json, old: Json) -> None:
     resource = write.resource
-    if write.subresource != "status":
+    if write.subresource not in ("status", "finalize", "binding"):
         resource.strategy.prepare_update(write.cluster, new, old)
         lifecycle.count_generation(resource, new, old)
 
@@ -275,12 +275,20 @@ async def _store_change(write: Write, entry: Entry, new: Json, old: Json) -> Res
 
 
 def _default(resource: Resource, obj: Json) -> None:
-    apply_defaults(resource.schema, obj)
-    resource.strategy.default(obj)
+    if resource.custom:
+        apply_defaults(resource.schema, obj)
+    else:
+        resource.strategy.default(obj)
 
 
 def _track(write: Write, old: Json | None, new: Json) -> None:
-    entries = track_write(write.resource.schema, old, new, write.writer, reset_fields=lifecycle.reset_fields(write.resource, write.subresource))
+    entries = track_write(
+        write.resource.schema,
+        old,
+        new,
+        write.writer,
+        reset_fields=lifecycle.reset_fields(write.resource, write.subresource),
+    )
     if entries:
         new["metadata"]["managedFields"] = entries
     else:

@@ -10,7 +10,6 @@ from butler.local.apiserver.messages import Request
 from butler.local.apiserver.options import DeleteOptions, WriteOptions
 from butler.local.apiserver.paths import RequestInfo
 from butler.local.apiserver.status import ApiError
-from butler.local.apiserver.store import Key
 from butler.local.apiserver.writes import Write
 
 if TYPE_CHECKING:
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from butler.local.apiserver.admission import Admission
     from butler.local.apiserver.cluster import LogicalCluster
     from butler.local.apiserver.resources import Resource
+    from butler.local.apiserver.store import Key
 
 Json = dict[str, Any]
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from butler.local.apiserver.background.follower import Follower
 from butler.local.apiserver.builtin.catalog import EXTENSIONS
 from butler.local.apiserver.crds import accept_names, resources_of
+from butler.local.apiserver.lifecycle import CLEANUP
 from butler.local.apiserver.messages import decode
 from butler.local.apiserver.store import Change, Entry, Key, Table
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _PLURAL: Final = "customresourcedefinitions"
 _MANAGER: Final = "kube-apiserver"
 
@@ -71,8 +71,6 @@ class DefinitionKeeper(Follower[str]):
                 return current
 
             await self._actor.change(key, changed, subresource="status", manager=_MANAGER)
-        if CLEANUP not in (definition["metadata"].get("finalizers") or []):
-            await self._actor.change(key, _held_back, manager=_MANAGER)
 
     async def _remove(self, definition: Json, key: Key) -> None:
         spec, cluster = definition["spec"], self._actor.cluster
@@ -97,11 +95,6 @@ class DefinitionKeeper(Follower[str]):
 def _is_true(definition: Json, condition: str) -> bool:
     conditions = (definition.get("status") or {}).get("conditions") or []
     return any(each["type"] == condition and each["status"] == "True" for each in conditions)
-
-
-def _held_back(definition: Json) -> Json:
-    definition["metadata"]["finalizers"] = [*(definition["metadata"].get("finalizers") or []), CLEANUP]
-    return definition
 
 
 def _let_go(definition: Json) -> Json:

@@ -72,7 +72,7 @@ class Follower(ABC, Generic[Item]):
             await self.work(item)
         except asyncio.CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001 - whatever it was, the item must be looked at again
+        except Exception as error:
             expected = isinstance(error, ApiError) and error.code in (404, 409)
             if not expected:
                 log.warning("%s: %s failed and will be tried again: %s", type(self).__name__, item, error)

@@ -134,9 +134,8 @@ def _with_conditions(conditions: list[Json]) -> Callable[[Json], Json]:
         before = {each["type"]: each for each in namespace["status"].get("conditions") or []}
         for each in conditions:
             known = before.get(each["type"])
-            if known and known["status"] == each["status"]:
-                each = {**each, "lastTransitionTime": known["lastTransitionTime"]}
-            before[each["type"]] = each
+            since = known if known and known["status"] == each["status"] else each
+            before[each["type"]] = {**each, "lastTransitionTime": since["lastTransitionTime"]}
         namespace["status"]["conditions"] = list(before.values())
         return namespace
 

@@ -1,0 +1,76 @@
+"""Resources that answer instead of being stored: reviews of access, tokens, the binding and eviction of pods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from butler.local.apiserver.builtin.reviews import review
+from butler.local.apiserver.cluster import timestamp
+from butler.local.apiserver.messages import Request, Response, respond
+from butler.local.apiserver.status import not_found
+
+if TYPE_CHECKING:
+    from butler.local.apiserver.authentication import Authenticator
+    from butler.local.apiserver.authorization import Authorizer
+    from butler.local.apiserver.cluster import LogicalCluster
+    from butler.local.apiserver.resources import Resource
+    from butler.local.apiserver.tokens import TokenIssuer
+
+Json = dict[str, Any]
+
+
+@dataclass(slots=True, frozen=True)
+class Access:
+    """Who is who in a logical cluster, and who may do what."""
+
+    authenticator: Authenticator
+    authorizer: Authorizer
+    tokens: TokenIssuer
+
+
+def answer_review(access: Access, resource: Resource, request: Request, body: Json, now: str) -> Response:
+    """POST of a SelfSubjectAccessReview and its relatives."""
+    answer = review(
+        resource.kind,
+        request.user,
+        body,
+        access.authorizer,
+        namespace=request.info.namespace,
+        now=now,
+        by_token=access.authenticator.by_token,
+    )
+    return respond(201, answer)
+
+
+def issue_token(
+    access: Access, cluster: LogicalCluster, resource: Resource, request: Request, body: Json
+) -> Response:
+    """POST serviceaccounts/NAME/token."""
+    info = request.info
+    entry = cluster.store.get(cluster.key(resource, info.namespace, info.name))
+    if entry is None:
+        raise not_found("", "serviceaccounts", info.name)
+    account = cluster.load(resource, entry)
+    spec = body.get("spec") or {}
+    seconds, audiences = spec.get("expirationSeconds"), spec.get("audiences")
+    token, expires = access.tokens.issue(account, seconds, audiences)
+    answer = {
+        "kind": "TokenRequest",
+        "apiVersion": "authentication.k8s.io/v1",
+        "metadata": {"name": info.name, "namespace": info.namespace, "creationTimestamp": cluster.now()},
+        "spec": {
+            "audiences": audiences or [access.tokens.issuer],
+            "expirationSeconds": seconds or 3600,
+            "boundObjectRef": spec.get("boundObjectRef"),
+        },
+        "status": {"token": token, "expirationTimestamp": timestamp(datetime.fromtimestamp(expires, UTC))},
+    }
+    return respond(201, answer)
+
+
+def bound(pod: Json, binding: Json) -> Json:
+    """A pod after it was given to a node."""
+    pod["spec"]["nodeName"] = (binding.get("target") or {}).get("name", "")
+    return pod
