@@ -145,7 +145,7 @@ def _string(schema: Schema) -> Callable[[Any], bool]:
     return check
 
 
-def _number(schema: Schema, kind: type) -> Callable[[Any], bool]:
+def _number(schema: Schema, kind: type[float]) -> Callable[[Any], bool]:
     low, high = float("-inf"), float("inf")
     if schema.format == "int32" and schema.type == "integer":
         low, high = -(1 << 31), (1 << 31) - 1

@@ -59,21 +59,21 @@ def _quoted_character(character: str) -> str:
 
 
 def number(value: float) -> str:
-    """A number as `%v` prints it: the shortest text, with an exponent below 1e-4 and from 1e21 on."""
+    """A number as `%v` prints it: the shortest text, with an exponent below 1e-4 and from a million on."""
     if isinstance(value, int):
         return str(value)
     if math.isnan(value):
         return "NaN"
     if math.isinf(value):
         return "+Inf" if value > 0 else "-Inf"
-    return _float(value, smallest=1e-4)
+    return _float(value, smallest=1e-4, largest=1e6)
 
 
-def _float(value: float, *, smallest: float) -> str:
+def _float(value: float, *, smallest: float, largest: float) -> str:
     size = abs(value)
     if size == 0:
         return "-0" if math.copysign(1, value) < 0 else "0"
-    if smallest <= size < 1e21:
+    if smallest <= size < largest:
         text = format(Decimal(repr(value)), "f")
         return text.removesuffix(".0")
     digits, exponent = f"{Decimal(repr(value)):e}".lower().split("e")
@@ -94,7 +94,7 @@ def marshal(value: Any) -> str:
         return str(value)
     if isinstance(value, float):
         # encoding/json drops the leading zero of a two-digit negative exponent, as JavaScript does.
-        return _float(value, smallest=1e-6).replace("e-0", "e-")
+        return _float(value, smallest=1e-6, largest=1e21).replace("e-0", "e-")
     if isinstance(value, str):
         return '"' + "".join(_json_character(each) for each in value) + '"'
     if isinstance(value, dict):

@@ -1,9 +1,9 @@
 """What a schema has against a value, in the words of kube-apiserver.
 
-`validate_structure` asks the compiled check of `fits.py` first and returns at once if all is well. Otherwise it walks the
-value against the schema in the order in which Kubernetes' validators run (type, combinations, string, format,
-number, list, enum, object), because the order decides which causes come first and, below `anyOf` and `oneOf`, which
-of several failed branches is reported: the one with the most passed checks (`Outcome.passed`).
+`validate_structure` asks the compiled check of `fits.py` first and returns at once if all is well. Otherwise it
+walks the value against the schema in the order in which Kubernetes' validators run (type, combinations, string,
+format, number, list, enum, object), because the order decides which causes come first and, below `anyOf` and
+`oneOf`, which of several failed branches is reported: the one with the most passed checks (`Outcome.passed`).
 
 Paths: Kubernetes writes `<nil>` for the root, puts the message of a combination there too, and names fields inside
 messages relative to what is validated (`replicas in body ...` below a status update's `status`).

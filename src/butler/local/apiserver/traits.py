@@ -20,7 +20,7 @@ def traits_of(schema: Schema) -> int:
     if schema.traits < 0:
         schema.traits = 0  # what a node inside itself adds is added by the outer visit
         schema.traits = _own(schema)
-        for child in (*schema.properties.values(), schema.additional, schema.items, *schema.all_of):
+        for child in (*schema.properties.values(), schema.additional, schema.items):
             if child is not None:
                 schema.traits |= traits_of(child)
     return schema.traits
