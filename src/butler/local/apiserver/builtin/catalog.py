@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from butler.local.apiserver.builtin.events import from_core, to_core
 from butler.local.apiserver.builtin.strategies import strategy_of
 from butler.local.apiserver.resources import ALL_VERBS, Resource, Scale
 
@@ -163,9 +164,7 @@ _KINDS: Final = (
     _Kind(AUTHENTICATION, "tokenreviews", "TokenReview", namespaced=False, verbs=_CREATE_ONLY),
     _Kind(AUTHENTICATION, "selfsubjectreviews", "SelfSubjectReview", namespaced=False, verbs=_CREATE_ONLY),
     _Kind(AUTHORIZATION, "localsubjectaccessreviews", "LocalSubjectAccessReview", verbs=_CREATE_ONLY),
-    _Kind(
-        AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False, verbs=_CREATE_ONLY
-    ),
+    _Kind(AUTHORIZATION, "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False, verbs=_CREATE_ONLY),
     _Kind(AUTHORIZATION, "selfsubjectrulesreviews", "SelfSubjectRulesReview", namespaced=False, verbs=_CREATE_ONLY),
     _Kind(AUTHORIZATION, "subjectaccessreviews", "SubjectAccessReview", namespaced=False, verbs=_CREATE_ONLY),
 )
@@ -270,5 +269,7 @@ def _resource(each: _Kind, types: Callable[[str], Schema]) -> Resource:
         scale=each.scale,
         strategy=strategy_of(each.group, each.plural),
         stored_as=each.stored_as,
+        from_storage=from_core if each.stored_as else None,
+        to_storage=to_core if each.stored_as else None,
         name_rule=each.name_rule,
     )
