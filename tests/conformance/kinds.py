@@ -75,9 +75,7 @@ def deployment(name: str, **spec: Any) -> Object:
     }
 
 
-def definition(
-    kind: str, schema: Object, *, group: str = GROUP, names: Object | None = None, **version: Any
-) -> Object:
+def definition(kind: str, schema: Object, *, group: str = GROUP, names: Object | None = None, **version: Any) -> Object:
     """A namespaced definition with one version; `schema` is that of the properties at the top."""
     plural = kind.lower() + "s"
     return {
@@ -253,16 +251,16 @@ RULES = definition(
                     "fieldPath": ".word",
                 },
                 {
-                    "rule": "!has(self.size) || self.size < 100",
-                    "messageExpression": "'size ' + string(self.size) + ' is too big'",
+                    "rule": "!has(self.nick) || self.nick.size() < 5",
+                    "messageExpression": "'nick ' + self.nick + ' is too long'",
                 },
                 {"rule": "has(self.owner) == has(oldSelf.owner)", "message": "owner may not come or go"},
             ],
             "properties": {
                 "low": INTEGER,
                 "high": INTEGER,
-                "word": STRING,
-                "size": INTEGER,
+                "word": {"type": "string", "maxLength": 20},
+                "nick": {"type": "string", "maxLength": 20},
                 "owner": STRING,
                 "fixed": {
                     "type": "string",
@@ -299,9 +297,7 @@ RULES = definition(
                             "name": {"type": "string", "maxLength": 10},
                             "weight": {"type": "integer"},
                         },
-                        "x-kubernetes-validations": [
-                            {"rule": "self.weight > 0", "message": "weight must be positive"}
-                        ],
+                        "x-kubernetes-validations": [{"rule": "self.weight > 0", "message": "weight must be positive"}],
                     },
                     "x-kubernetes-validations": [
                         {

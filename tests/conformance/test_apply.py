@@ -139,9 +139,7 @@ async def test_apply_needs_a_field_manager(api: Api, namespace: str) -> None:
 async def test_force_is_for_apply_only(api: Api, namespace: str) -> None:
     await api.post(maps(namespace), configmap("one"))
     answer = await api.merge(f"{maps(namespace)}/one", {}, force="true")
-    assert answer.causes == [
-        ("FieldValueForbidden", "force", "Forbidden: may not be specified for non-apply patch")
-    ]
+    assert answer.causes == [("FieldValueForbidden", "force", "Forbidden: may not be specified for non-apply patch")]
 
 
 async def test_apply_may_not_carry_managed_fields(api: Api, namespace: str) -> None:
@@ -202,9 +200,7 @@ async def test_map_lists_merge_by_key(api: Api, namespace: str, widgets: str) ->
     path = f"{widgets}/namespaces/{namespace}/widgets/one"
     await api.apply(path, widget("one", {"ports": [{"name": "a", "port": 1}]}), "first")
     body = (
-        await api.apply(
-            path, widget("one", {"ports": [{"name": "b", "port": 2}, {"name": "c", "port": 3}]}), "second"
-        )
+        await api.apply(path, widget("one", {"ports": [{"name": "b", "port": 2}, {"name": "c", "port": 3}]}), "second")
     ).made
     assert {each["name"]: each["port"] for each in body["spec"]["ports"]} == {"a": 1, "b": 2, "c": 3}
     body = (await api.apply(path, widget("one", {"ports": [{"name": "c", "port": 3}]}), "second")).made

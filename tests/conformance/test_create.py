@@ -118,9 +118,7 @@ async def test_a_name_can_be_used_once(api: Api, namespace: str) -> None:
     )
 
 
-async def test_a_custom_resource_that_exists_is_named_with_its_group(
-    api: Api, namespace: str, widgets: str
-) -> None:
+async def test_a_custom_resource_that_exists_is_named_with_its_group(api: Api, namespace: str, widgets: str) -> None:
     path = f"{widgets}/namespaces/{namespace}/widgets"
     await api.post(path, widget("taken"))
     assert (await api.post(path, widget("taken"))).body == failure(
@@ -222,9 +220,7 @@ async def test_a_service_name_is_a_label(api: Api, namespace: str) -> None:
     ],
     ids=["label value", "label key", "annotation key", "finalizer", "owner"],
 )
-async def test_bad_metadata_is_refused(
-    api: Api, namespace: str, metadata: Object, field: str, message: str
-) -> None:
+async def test_bad_metadata_is_refused(api: Api, namespace: str, metadata: Object, field: str, message: str) -> None:
     answer = await api.post(maps(namespace), configmap("bad", **metadata))
     assert answer.status == 422
     reason = "FieldValueRequired" if message.startswith("Required") else "FieldValueInvalid"

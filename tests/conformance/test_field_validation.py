@@ -144,8 +144,7 @@ async def test_apply_refuses_unknown_fields_at_any_level(api: Api, namespace: st
         answer = await api.apply(f"{maps(namespace)}/x", body, fieldValidation=level)
         assert answer.body == unexplained(
             500,
-            "failed to create typed patch object (/x; /v1, Kind=ConfigMap): "
-            ".nonsense: field not declared in schema",
+            "failed to create typed patch object (/x; /v1, Kind=ConfigMap): .nonsense: field not declared in schema",
         )
 
 

@@ -268,9 +268,7 @@ async def test_pages_and_selectors_go_together(api: Api, namespace: str) -> None
     assert "remainingItemCount" not in page["metadata"]
     found = names(page)
     while page["metadata"].get("continue"):
-        page = (
-            await api.get(path, limit=1, labelSelector="kind", **{"continue": page["metadata"]["continue"]})
-        ).made
+        page = (await api.get(path, limit=1, labelSelector="kind", **{"continue": page["metadata"]["continue"]})).made
         assert len(page["items"]) <= 1
         found |= names(page)
     assert found == {"mercury", "venus", "jupiter"}
@@ -297,9 +295,7 @@ async def test_a_continue_token_excludes_a_version(api: Api, namespace: str) -> 
     path = await planets(api, namespace)
     token = (await api.get(path, limit=1)).made["metadata"]["continue"]
     answer = await api.get(path, limit=1, resourceVersion="5", **{"continue": token})
-    assert answer.body == failure(
-        400, "BadRequest", "specifying resource version is not allowed when using continue"
-    )
+    assert answer.body == failure(400, "BadRequest", "specifying resource version is not allowed when using continue")
 
 
 @pytest.mark.parametrize("version", ["0", "same"])

@@ -88,9 +88,9 @@ async def test_a_json_patch_that_does_not_fit_changes_nothing(
     path = await made(api, namespace)
     before = (await api.get(path)).body
     answer = await api.patch(path, operations, JSON_PATCH)
-    assert answer.body == failure(
-        422, "Invalid", "the server rejected our request due to an error in our request"
-    ) | {"details": {}}
+    assert answer.body == failure(422, "Invalid", "the server rejected our request due to an error in our request") | {
+        "details": {}
+    }
     assert (await api.get(path)).body == before
 
 

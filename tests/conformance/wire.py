@@ -121,9 +121,7 @@ class Api:
         headers = {**self.headers, "Accept": accept}
         if data is not None:
             headers["Content-Type"] = content_type
-        async with self.session.request(
-            method, self.url + path, data=data, headers=headers, params=query
-        ) as response:
+        async with self.session.request(method, self.url + path, data=data, headers=headers, params=query) as response:
             return Answer(response.status, response.headers, (await response.read()).decode())
 
     async def get(self, path: str, *, accept: str = JSON, **query: Any) -> Answer:
@@ -199,9 +197,7 @@ def invalid(kind: str, name: str, *causes: tuple[str, str, str], group: str = ""
     if group:
         details["group"] = group
     details["kind"] = kind
-    details["causes"] = [
-        {"reason": reason, "message": message, "field": field} for reason, field, message in causes
-    ]
+    details["causes"] = [{"reason": reason, "message": message, "field": field} for reason, field, message in causes]
     return failure(422, "Invalid", f'{qualified} "{name}" is invalid: {joined}', **details)
 
 
