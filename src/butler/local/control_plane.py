@@ -61,6 +61,7 @@ class ControlPlane:
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             store = await Store.open(directory)
+            (directory / "kubeconfig").unlink(missing_ok=True)  # until we are ready
         except (OSError, StoreRefused) as error:
             listener.close()
             raise NotStarted(str(error)) from error

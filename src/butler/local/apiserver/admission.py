@@ -6,31 +6,41 @@ from typing import TYPE_CHECKING, Any
 
 from butler.local.apiserver.builtin.catalog import ADMISSION, RBAC
 from butler.local.apiserver.builtin.escalation import refuse_escalation
-from butler.local.apiserver.store import Table
+from butler.local.apiserver.messages import decode
+from butler.local.apiserver.store import Key, Table
+from butler.local.apiserver.webhook_matching import Admitted, HookTable, Served
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from butler.local.apiserver.authorization import Authorizer
     from butler.local.apiserver.cluster import LogicalCluster
+    from butler.local.apiserver.resources import Resource
     from butler.local.apiserver.webhooks import Webhooks
     from butler.local.apiserver.writes import Write
 
 Json = dict[str, Any]
 
-_MUTATING = "mutatingwebhookconfigurations"
-_VALIDATING = "validatingwebhookconfigurations"
+_OPTIONS = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}
 
 
 class Admission:
+    """Admission in one logical cluster. Most have no webhooks: then a write never waits for one."""
+
     def __init__(self, cluster: LogicalCluster, authorizer: Authorizer, webhooks: Webhooks) -> None:
         self._cluster = cluster
         self._authorizer = authorizer
         self._webhooks = webhooks
+        self._mutating = self._hooks("mutatingwebhookconfigurations")
+        self._validating = self._hooks("validatingwebhookconfigurations")
 
     async def mutate(self, write: Write, operation: str, obj: Json, old: Json | None) -> Json:
         """The object after all mutating webhooks."""
-        if not self._any(_MUTATING):
+        hooks = self._mutating.hooks()
+        if not hooks or write.resource.group == ADMISSION:
             return obj
-        return obj
+        changed = await self._webhooks.mutate(hooks, self._asked(write, operation, obj, old), write.warnings)
+        return obj if changed is None else changed
 
     async def validate(self, write: Write, operation: str, obj: Json | None, old: Json | None) -> None:
         """Refuse what a role or a validating webhook does not allow."""
@@ -43,9 +53,57 @@ class Admission:
                 new=obj,
                 old=old,
             )
-        if not self._any(_VALIDATING):
-            return
+        hooks = self._validating.hooks()
+        if hooks and write.resource.group != ADMISSION:
+            await self._webhooks.validate(hooks, self._asked(write, operation, obj, old), write.warnings)
 
-    def _any(self, plural: str) -> bool:
-        """Most clusters have no webhooks: then a write never waits for one."""
-        return self._cluster.store.count(Table(self._cluster.name, ADMISSION, plural)) > 0
+    def _asked(self, write: Write, operation: str, obj: Json | None, old: Json | None) -> Admitted:
+        resource = write.resource
+        options: Json = {"kind": _OPTIONS[operation], "apiVersion": "meta.k8s.io/v1"}
+        if write.request.info.verb == "patch":
+            options["kind"] = "PatchOptions"
+        if write.options.manager:
+            options["fieldManager"] = write.options.manager
+        if write.options.dry_run:
+            options["dryRun"] = ["All"]
+        return Admitted(
+            operation=operation,
+            served=_served(resource, resource),
+            user=write.request.user,
+            obj=obj,
+            old=old,
+            name=write.name,
+            namespace=write.namespace,
+            subresource=write.subresource,
+            options=options,
+            dry_run=write.options.dry_run,
+            equivalents=tuple(
+                _served(each, resource)
+                for each in self._cluster.registry.resources()
+                if each.table == resource.table and each is not resource
+            ),
+            namespace_labels=lambda: self._labels_of(write.namespace),
+        )
+
+    def _labels_of(self, namespace: str) -> Mapping[str, str]:
+        entry = self._cluster.store.latest(Key(self._cluster.name, "", "namespaces", "", namespace))
+        return (decode(entry.value)["metadata"].get("labels") or {}) if entry else {}
+
+    def _hooks(self, plural: str) -> HookTable:
+        table = Table(self._cluster.name, ADMISSION, plural)
+        return HookTable(
+            load=lambda: [decode(entry.value) for entry in self._cluster.store.entries(table)],
+            version=lambda: self._cluster.version_of(ADMISSION, plural),
+        )
+
+
+def _served(shown: Resource, asked: Resource) -> Served:
+    """A resource as a webhook may want to see it; versions of one kind differ in their apiVersion alone."""
+    return Served(
+        shown.group,
+        shown.version,
+        shown.plural,
+        shown.kind,
+        there=lambda obj: {**obj, "apiVersion": shown.api_version},
+        back=lambda obj: {**obj, "apiVersion": asked.api_version},
+    )

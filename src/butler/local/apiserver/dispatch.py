@@ -7,7 +7,7 @@ format, a name in the body that is not the one in the URL.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from butler.local.apiserver import deletes, reads, scale, watches, writes
 from butler.local.apiserver.answers import Access, answer_review, bound, issue_token
@@ -287,7 +287,7 @@ class Verbs:
 def _patched(write: Write, old: Json, changes: Any) -> Json:
     kind = write.request.content_type
     if kind == JSON_PATCH:
-        return json_patch(old, changes)
+        return cast("Json", json_patch(old, changes))
     if kind in PATCHES.strategic:
         return strategic_merge(write.resource.schema, old, changes)
     return merge_patch(old, changes)

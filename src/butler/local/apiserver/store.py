@@ -141,6 +141,11 @@ class Store:
         self._marks.append(self._now())
         self._housekeeping = self._loop.create_task(self._keep_house(), name="butler-store-housekeeping")
 
+    def end_watches(self) -> None:
+        """End all watches; their readers see the end of the stream."""
+        for shelf in self._shelves.values():
+            shelf.feed.close()
+
     async def close(self) -> None:
         """Finish what is under way, end all watches, and release the directory."""
         if self._closed:
@@ -154,8 +159,7 @@ class Store:
         self._reader.close()
         await asyncio.to_thread(self._writer.stop, self._assigned)
         await asyncio.sleep(0)  # what the writer said last is now heard
-        for shelf in self._shelves.values():
-            shelf.feed.close()
+        self.end_watches()
         self._fail_waiting("the store was closed")
 
     # Reading.
