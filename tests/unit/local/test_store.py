@@ -295,6 +295,20 @@ async def test_a_watch_from_the_past_reads_the_journal_and_meets_the_present(tmp
     await store.close()
 
 
+async def test_a_watch_that_falls_out_of_the_feed_misses_nothing(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path, feed=partial(Feed, max_changes=8))
+    watch = store.watch(PODS, since=store.revision)
+    seen: list[int] = []
+    for turn in range(6):
+        await asyncio.gather(*(store.create(pod(f"p{turn}-{n}"), value()) for n in range(3 + 5 * turn)))
+        seen.append((await anext(watch)).revision)
+        assert watch.progress == seen[-1]
+    while found := await watch.next_batch(timeout=0):
+        seen += [change.revision for change in found]
+    assert seen == list(range(2, store.revision + 1))
+    await store.close()
+
+
 async def test_a_watch_survives_a_restart_of_the_store(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     start = store.revision
