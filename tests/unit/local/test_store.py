@@ -295,6 +295,18 @@ async def test_a_watch_from_the_past_reads_the_journal_and_meets_the_present(tmp
     await store.close()
 
 
+async def test_a_watch_may_begin_at_any_revision(tmp_path: Path) -> None:
+    store = await Store.open(tmp_path, feed=partial(Feed, max_changes=8))
+    for n in range(30):
+        await store.create(pod(f"p{n}"), value())
+    for since in range(store.revision + 1):
+        watch, seen = store.watch(PODS, since=since), []
+        while found := await watch.next_batch(3, timeout=0):
+            seen += [change.revision for change in found]
+        assert seen == list(range(max(2, since + 1), store.revision + 1)), f"since {since}"
+    await store.close()
+
+
 async def test_a_watch_that_falls_out_of_the_feed_misses_nothing(tmp_path: Path) -> None:
     store = await Store.open(tmp_path, feed=partial(Feed, max_changes=8))
     watch = store.watch(PODS, since=store.revision)

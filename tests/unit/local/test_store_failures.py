@@ -177,9 +177,7 @@ async def test_a_full_database_fails_writes_until_there_is_room(tmp_path: Path) 
     await store.close()
 
 
-async def test_failures_cannot_use_up_the_reserved_revisions(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_failures_cannot_use_up_the_reserved_revisions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await Store.open(tmp_path)
     store._assigned = store._reserved  # as after very many failed writes
     with pytest.raises(StorageFailed, match="try again"):

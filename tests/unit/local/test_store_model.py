@@ -79,9 +79,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
     def open(self) -> Store:
         directory = self.root / str(self.generation)
-        return self.loop.run_until_complete(
-            Store.open(directory, feed=partial(Feed, max_changes=4, max_bytes=1 << 20))
-        )
+        return self.loop.run_until_complete(Store.open(directory, feed=partial(Feed, max_changes=4, max_bytes=1 << 20)))
 
     @initialize()
     def begin(self) -> None:

@@ -5,8 +5,6 @@ those who look inside, and a `Change` remembers the decoded form for a while, so
 same change pay for one decoding and not for a hundred.
 """
 
-# ruff: noqa: N818 - each refusal is named as what it says, and they are all StoreErrors
-
 from __future__ import annotations
 
 from dataclasses import dataclass

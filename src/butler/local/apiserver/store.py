@@ -242,9 +242,7 @@ class Store:
             raise Compacted(since, self.compacted)
         return Watch(self, self._shelf(table).feed, table, namespace, since=since)
 
-    async def history(
-        self, table: Table, namespace: str | None, *, after: int, upto: int
-    ) -> tuple[list[Change], int]:
+    async def history(self, table: Table, namespace: str | None, *, after: int, upto: int) -> tuple[list[Change], int]:
         """Some changes in (after, upto] from the journal, and the revision up to which they are all."""
         return await self._loop.run_in_executor(
             self._reading, lambda: self._reader.changes(table, namespace, after=after, upto=upto)

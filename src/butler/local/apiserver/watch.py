@@ -34,9 +34,7 @@ class History(Protocol):
     @property
     def revision(self) -> int: ...
 
-    async def history(
-        self, table: Table, namespace: str | None, *, after: int, upto: int
-    ) -> tuple[list[Change], int]:
+    async def history(self, table: Table, namespace: str | None, *, after: int, upto: int) -> tuple[list[Change], int]:
         """Some committed changes in order, and the revision up to which they are all."""
         ...
 
@@ -201,9 +199,7 @@ class Watch:
 
     def _concerns(self, change: Change) -> bool:
         # A watch may begin in the future (a revision the client got elsewhere): what comes before it is not shown.
-        return (
-            self.namespace is None or change.key.namespace == self.namespace
-        ) and change.revision > self._position
+        return (self.namespace is None or change.key.namespace == self.namespace) and change.revision > self._position
 
     async def _read_journal(self) -> None:
         asked = self._position
