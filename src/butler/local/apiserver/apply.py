@@ -7,7 +7,8 @@ another manager owns it too. Applying the same configuration twice changes nothi
 kubectl is special, as in Kubernetes: the manager `kubectl` may take over what the last-applied annotation of
 client-side apply says it set, and keeps that annotation in step as long as it is there.
 
-The result is not yet defaulted or validated: that is the next step of the write path, as for any other write.
+The result is not yet defaulted or validated: that is the next step of the write path. Unlike a decoded request it
+may hold nulls that the schema forbids; Kubernetes validates them, so they must not be dropped before.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from butler.local.apiserver.managed_fields import (
     written,
 )
 from butler.local.apiserver.merging import check, merge, remove, without_new_nulls
-from butler.local.apiserver.shapes import NoElementError, Shape, empty_object
+from butler.local.apiserver.shapes import OBJECT_META, NoElementError, Shape, empty_object
 from butler.local.apiserver.status import ApiError, Cause, bad_request
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ _KUBECTL: Final = "kubectl"
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 
 
-class _Conflicts(Exception):  # noqa: N818 - it carries what stands in the way, and may still be allowed
+class _Conflicts(Exception):
     def __init__(self, found: list[tuple[Entry, tuple[str, ...]]]) -> None:
         super().__init__(f"{len(found)} conflicts")
         self.found = found
@@ -94,7 +95,8 @@ def apply(
         entries = written(schema, nothing, base, {}, first, reset_fields=reset_fields, schemas=schemas)
     if _managed(config) is not None:
         raise bad_request("metadata.managedFields must be nil")
-    applying = _Applying(Shapes(schema, writer.api_version, schemas), writer, of_dotted(*reset_fields))
+    shapes = Shapes(schema, writer.api_version, schemas)
+    applying = _Applying(shapes, writer, of_dotted(*reset_fields), typed=bool(schema.name))
     applying.check(config)
     try:
         return applying.result(base, config, entries, force=force)
@@ -125,10 +127,11 @@ def _type_text(obj: Json) -> str:
 class _Applying:
     """One apply request: who applies, in which version, to which kind."""
 
-    def __init__(self, shapes: Shapes, writer: Writer, reset: FieldSet) -> None:
+    def __init__(self, shapes: Shapes, writer: Writer, reset: FieldSet, *, typed: bool) -> None:
         self._shapes = shapes
         self._writer = writer
         self._reset = reset
+        self._typed = typed
         own = shapes.of(writer.api_version)
         assert own is not None, "the version of the request is served"
         self._shape = own
@@ -185,8 +188,19 @@ class _Applying:
                 after[mine.key] = replace(mine, fields=kept, time=time)
         else:
             after.pop(mine.key, None)
-        result = without_new_nulls(self._shape, new, merged) if new is not merged else new
+        result = new if new is merged else self._decoded(new, merged)
         return _with_managed(result if changed else live, encoded(after))
+
+    def _decoded(self, new: Json, merged: Json) -> Json:
+        """A pruned object without the nulls that Go's types cannot hold.
+
+        What is emptied while others own it becomes null. In a custom resource it stays null outside metadata,
+        and is for validation to refuse, as Kubernetes does.
+        """
+        if self._typed:
+            return without_new_nulls(self._shape, new, merged)
+        metadata = without_new_nulls(OBJECT_META, new["metadata"], merged["metadata"])
+        return {**new, "metadata": metadata}
 
     def _owners_after(self, live: Json, new: Json, owned: Entries, mine: EntryKey, *, force: bool) -> Entries:
         changes = Changes(self._shapes, live, new, self._reset)
@@ -262,8 +276,7 @@ def _by_version(entries: Entries, first: str) -> list[tuple[str, FieldSet]]:
 def _refusal(conflicts: list[tuple[Entry, tuple[str, ...]]]) -> ApiError:
     ordered = sorted(conflicts, key=lambda each: each[0].key)
     causes = [
-        Cause("FieldManagerConflict", f"conflict with {_who(entry)}", text(path)).to_json()
-        for entry, path in ordered
+        Cause("FieldManagerConflict", f"conflict with {_who(entry)}", text(path)).to_json() for entry, path in ordered
     ]
     if len(ordered) == 1:
         entry, path = ordered[0]

@@ -3,7 +3,8 @@
 An entry says that a manager set these fields, by updating or by applying, in this version of the kind, through
 this subresource. A write takes the fields it adds or changes from everybody else and gives them to its writer;
 fields that are gone leave every entry; an entry without fields goes. A write that changes nothing changes no entry
-and no time. Clients may edit the list, or empty it with `[]` or `[{}]`, which ends tracking until the next apply.
+and no time. Clients may edit the list, or empty it with `[{}]` (or `[]`, on
+built-in kinds), which ends tracking until the next apply.
 
 `track_write` is for creates, updates and patches (operation Update); server-side apply is in `apply`. It must see
 objects as they are decoded and defaulted, before the server fills in anything of its own: what the server sets has
@@ -147,8 +148,8 @@ def track_write(
     sent = _list_of(new)
     if writer.subresource or sent is None or sent is live:
         entries = decoded(live or [])
-    elif not sent or sent == [{}]:
-        entries = {}
+    elif sent == [{}] or (not sent and schema.name):
+        entries = {}  # a custom resource loses an empty list when it is decoded, so only [{}] counts there
     elif sent == live:
         entries = decoded(live)
     else:

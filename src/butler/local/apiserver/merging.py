@@ -197,12 +197,12 @@ def _check_map(
 ) -> None:
     # Opaque maps have no shape of entries, and need none.
     element = shape.element if not shape.atomic_map or shape.fields or shape.element else DEDUCED
-    for name, each in value.items():
+    for name in sorted(value):
         child = shape.fields.get(name, element)
         if child is None:
             problems.append(((*path, f"f:{name}"), "field not declared in schema"))
             return  # Kubernetes stops at the first
-        _check(child, each, (*path, f"f:{name}"), duplicates, problems)
+        _check(child, value[name], (*path, f"f:{name}"), duplicates, problems)
 
 
 def _check_list(

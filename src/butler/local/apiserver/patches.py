@@ -24,7 +24,7 @@ _TEXTS: Final = ("op", "path", "from")
 _MEMBERS: Final = frozenset({"op", "path", "from", "value"})
 
 
-class _Inapplicable(Exception):  # noqa: N818 - never leaves this module
+class _Inapplicable(Exception):
     """An operation that does not fit the document."""
 
 

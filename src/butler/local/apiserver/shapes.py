@@ -125,6 +125,7 @@ def _untyped(*, granular: bool) -> Shape:
     found.map = True
     found.atomic_map = not granular
     found.list = True
+    found.nullable = True
     found.element = found if granular else None
     return found
 
@@ -169,6 +170,7 @@ def _object_meta() -> Shape:
     fields["generation"] = _scalar("numeric")
     fields["finalizers"] = _list(SET, _STRING)
     fields["ownerReferences"] = _list(KEYED, reference, ("uid",))
+    fields["ownerReferences"].key_defaults = {"uid": ""}
     fields["managedFields"] = _list(ATOMIC, _granular({}))  # never compared: ownership is taken off first
     return _granular(fields)
 

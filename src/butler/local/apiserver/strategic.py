@@ -165,9 +165,7 @@ def _holds_maps(*lists: list[Any]) -> bool:
     for each in (item for items in lists for item in items):
         found = type_name(each)
         if kind is None and isinstance(each, list):
-            raise ApiError(
-                422, "Invalid", "the server rejected our request due to an error in our request", details={}
-            )
+            raise ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
         if kind is not None and kind != found:
             raise _failure(f"list element types are not identical: {plain(list(lists))}")
         kind = found
@@ -295,9 +293,7 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
         while left and not _matches(item, left[0], key):
             left.pop(0)
         if not left:
-            raise _failure(
-                f"The order in patch list:\n{plain(patch)}\n doesn't match {_ORDER} list:\n{plain(order)}\n"
-            )
+            raise _failure(f"The order in patch list:\n{plain(patch)}\n doesn't match {_ORDER} list:\n{plain(order)}\n")
         left.pop(0)
 
 
