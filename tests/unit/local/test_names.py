@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from butler.local.apiserver.names import (
 )
 from butler.local.apiserver.resources import Resource
 from butler.local.apiserver.schema import Schema
+from butler.local.apiserver.status import invalid
 
 SUBDOMAIN = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "
@@ -27,6 +29,7 @@ LABEL = (
     "with an alphanumeric character (e.g. 'my-name',  or '123-abc', "
     "regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
 )
+LABEL_VALUE = "a valid label must be an empty string"
 QUALIFIED = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
     "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', "
@@ -65,7 +68,7 @@ def owner(**changes: Any) -> dict[str, Any]:
         (
             "subdomain",
             "a" * 254,
-            [f'metadata.name: Invalid value: "{"a" * 254}": must be no more than 253 bytes'],
+            [f'metadata.name: Invalid value: "{"a" * 254}": must be no more than 253 characters'],
         ),
         ("label", "a.b", ['metadata.name: Invalid value: "a.b": must not contain dots']),
         ("label", "-", [f'metadata.name: Invalid value: "-": {LABEL}']),
@@ -243,9 +246,39 @@ def test_no_finalizer_joins_an_object_that_is_going() -> None:
     assert validate_metadata_update({**going, "finalizers": []}, going) == []
 
 
-def test_a_bad_label_on_update_is_three_causes() -> None:
-    errors = validate_updated_metadata(resource(), {**STORED, "labels": {"a": "-"}}, STORED)
-    assert [each.path for each in errors] == ["metadata.labels"] * 3
+@pytest.mark.parametrize(("custom", "times"), [(True, 3), (False, 1)])
+def test_a_bad_label_on_update_is_three_causes_for_a_custom_resource_and_one_for_others(
+    custom: bool, times: int
+) -> None:
+    of = replace(resource(), custom=custom)
+    errors = validate_updated_metadata(of, {**STORED, "labels": {"a": "-"}}, STORED)
+    assert [each.path for each in errors] == ["metadata.labels"] * times
+    assert len(invalid("", "Thing", "a", errors).message.split(LABEL_VALUE)) == 2, "but one phrase"
+
+
+@pytest.mark.parametrize(
+    ("group", "plural", "custom", "free"),
+    [
+        ("", "configmaps", False, False),
+        ("apps", "deployments", False, False),
+        ("events.k8s.io", "events", False, False),
+        ("", "events", False, True),
+        ("coordination.k8s.io", "leases", False, True),
+        ("policy", "poddisruptionbudgets", False, True),
+        ("example.com", "things", True, True),
+    ],
+)
+def test_finalizers_of_most_built_in_kinds_need_a_domain(group: str, plural: str, custom: bool, free: bool) -> None:
+    of = replace(resource(), group=group, plural=plural, custom=custom)
+    metadata = {"name": "a", "namespace": "b", "finalizers": ["orphan", "example.com/a", "mine"]}
+    found = [each.text() for each in validate_metadata(of, metadata)]
+    expected = (
+        'metadata.finalizers[2]: Invalid value: "mine": '
+        "name is neither a standard finalizer name nor is it fully qualified"
+    )
+    assert found == ([] if free else [expected])
+    stored = {**STORED, "finalizers": ["mine"]}
+    assert bool(validate_updated_metadata(of, stored, stored)) is not free
 
 
 def test_a_random_suffix_has_no_vowels_and_five_characters() -> None:

@@ -2,7 +2,7 @@
 
 Every object passes here before it is written. The rules are Kubernetes', and so is every word of the refusals,
 because people paste them into search engines and programs compare them. Checks report all that is wrong, in the
-order kube-apiserver does, and repeat themselves where it does: on update it looks at metadata three times, so one
+order kube-apiserver does, and as often: on update it looks at the metadata of a custom resource three times, so one
 bad label is three causes in `details.causes` (and one phrase in the message, which is free of repetitions).
 
 Nothing here changes an object, and nothing here knows what is stored: name conflicts, namespace lifecycle and
@@ -47,12 +47,12 @@ _VALUE_PATTERN: Final = re.compile(_VALUE)
 
 
 def _size(text: str) -> int:
-    """Kubernetes counts bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def _too_long(limit: int) -> str:
-    return f"must be no more than {limit} bytes"
+def _too_long(limit: int, unit: str) -> str:
+    """Kubernetes always counts bytes, and calls them characters in names."""
+    return f"must be no more than {limit} {unit}"
 
 
 def _does_not_match(rule: str, pattern: str, *examples: str) -> str:
@@ -60,9 +60,9 @@ def _does_not_match(rule: str, pattern: str, *examples: str) -> str:
     return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
-def dns_subdomain(value: str) -> list[str]:
+def dns_subdomain(value: str, unit: str = "characters") -> list[str]:
     """What keeps a text from being a DNS subdomain (`a.b-c`); an empty list if nothing does."""
-    errors = [_too_long(253)] if _size(value) > 253 else []
+    errors = [_too_long(253, unit)] if _size(value) > 253 else []
     if not _SUBDOMAIN_PATTERN.fullmatch(value):
         rule = (
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', "
@@ -74,7 +74,7 @@ def dns_subdomain(value: str) -> list[str]:
 
 def dns_label(value: str) -> list[str]:
     """What keeps a text from being one DNS label (`a-b`)."""
-    errors = [_too_long(63)] if _size(value) > 63 else []
+    errors = [_too_long(63, "characters")] if _size(value) > 63 else []
     if not _LABEL_1123_PATTERN.fullmatch(value):
         if _SUBDOMAIN_PATTERN.fullmatch(value):
             return [*errors, "must not contain dots"]
@@ -88,7 +88,7 @@ def dns_label(value: str) -> list[str]:
 
 def dns_1035_label(value: str) -> list[str]:
     """What keeps a text from being a DNS label that starts with a letter."""
-    errors = [_too_long(63)] if _size(value) > 63 else []
+    errors = [_too_long(63, "characters")] if _size(value) > 63 else []
     if not _LABEL_1035_PATTERN.fullmatch(value):
         rule = (
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', "
@@ -112,12 +112,12 @@ def label_key(value: str) -> list[str]:
         ]
     errors = []
     if slash:
-        wrong = dns_subdomain(prefix) if prefix else ["must be non-empty"]
+        wrong = dns_subdomain(prefix, "bytes") if prefix else ["must be non-empty"]
         errors += [f"prefix part {each}" for each in wrong]
     if not name:
         errors.append("name part must be non-empty")
     elif _size(name) > 63:
-        errors.append(f"name part {_too_long(63)}")
+        errors.append(f"name part {_too_long(63, 'bytes')}")
     if not _QUALIFIED_PATTERN.fullmatch(name):
         errors.append(f"name part {grammar}")
     return errors
@@ -125,7 +125,7 @@ def label_key(value: str) -> list[str]:
 
 def label_value(value: str) -> list[str]:
     """What keeps a text from being the value of a label."""
-    errors = [_too_long(63)] if _size(value) > 63 else []
+    errors = [_too_long(63, "bytes")] if _size(value) > 63 else []
     if not _VALUE_PATTERN.fullmatch(value):
         rule = (
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', "
@@ -179,7 +179,10 @@ def generated_name(base: str) -> str:
 
 def validate_metadata(resource: Resource, metadata: Json) -> list[FieldError]:
     """All that is wrong with the metadata of an object that is about to be created."""
-    return _validate_whole(metadata, resource.namespaced, resource.name_rule)
+    return [
+        *_validate_whole(metadata, resource.namespaced, resource.name_rule),
+        *_unqualified_finalizers(resource, metadata),
+    ]
 
 
 def validate_embedded_metadata(metadata: Json, path: str) -> list[FieldError]:
@@ -215,7 +218,43 @@ def validate_metadata_update(new: Json, old: Json) -> list[FieldError]:
 def validate_updated_metadata(resource: Resource, new: Json, old: Json) -> list[FieldError]:
     """The complete list for an update, each fault as often as kube-apiserver reports it."""
     changes = validate_metadata_update(new, old)
-    return [*_validate_whole(new, resource.namespaced, "path-segment"), *changes, *changes]
+    found = [
+        *_validate_whole(new, resource.namespaced, "path-segment"),
+        *changes,
+        *changes,
+        *_unqualified_finalizers(resource, new),
+    ]
+    if resource.custom or resource.group == "apiextensions.k8s.io":
+        return found
+    return list({(each.path, each.body()): each for each in reversed(found)}.values())[::-1]
+
+
+# Kinds whose finalizers need no domain, besides custom resources.
+_PLAIN_FINALIZERS: Final = frozenset(
+    {
+        ("", "events"),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"),
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+        ("apiextensions.k8s.io", "customresourcedefinitions"),
+        ("coordination.k8s.io", "leases"),
+        ("policy", "poddisruptionbudgets"),
+    }
+)
+_STANDARD_FINALIZERS: Final = frozenset({"kubernetes", "orphan", "foregroundDeletion"})
+
+
+def _unqualified_finalizers(resource: Resource, metadata: Json) -> list[FieldError]:
+    if resource.custom or (resource.group, resource.plural) in _PLAIN_FINALIZERS:
+        return []
+    return [
+        _invalid(
+            f"finalizers[{index}]",
+            each,
+            "name is neither a standard finalizer name nor is it fully qualified",
+        )
+        for index, each in enumerate(metadata.get("finalizers") or [])
+        if "/" not in each and each not in _STANDARD_FINALIZERS
+    ]
 
 
 _IMMUTABLE: Final[tuple[tuple[str, Any], ...]] = (
@@ -239,9 +278,7 @@ def _required(name: str, detail: str) -> FieldError:
 def _validate_whole(metadata: Json, namespaced: bool, name_rule: str) -> list[FieldError]:
     errors = []
     if generate_name := metadata.get("generateName"):
-        errors += [
-            _invalid("generateName", generate_name, each) for each in _PREFIX_RULES[name_rule](generate_name)
-        ]
+        errors += [_invalid("generateName", generate_name, each) for each in _PREFIX_RULES[name_rule](generate_name)]
     if name := metadata.get("name"):
         errors += [_invalid("name", name, each) for each in _NAME_RULES[name_rule](name)]
     else:
@@ -299,9 +336,7 @@ def _no_new_finalizers(new: list[str], old: list[str]) -> list[FieldError]:
     if not extra:
         return []
     listed = ", ".join(quote(each) for each in extra)
-    detail = (
-        f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
-    )
+    detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
     return [FieldError("FieldValueForbidden", "metadata.finalizers", detail)]
 
 

@@ -178,8 +178,8 @@ def forbidden(group: str, plural: str, name: str, why: str) -> ApiError:
 
 def invalid(group: str, kind: str, name: str, errors: list[FieldError]) -> ApiError:
     """422 with one cause per field; the message lists them as kube-apiserver does."""
-    texts = [error.text() for error in errors]
-    joined = texts[0] if len(texts) == 1 else f"[{', '.join(dict.fromkeys(texts))}]"
+    texts = list(dict.fromkeys(error.text() for error in errors))
+    joined = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     title = f"{kind}.{group}" if group else kind
     details = _details(group, kind, name)
     details["causes"] = [error.cause().to_json() for error in errors]
