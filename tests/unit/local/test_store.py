@@ -157,7 +157,7 @@ async def test_lists_are_in_the_byte_order_of_namespace_slash_name(store: Store)
 
 
 async def test_names_that_would_leave_their_place_are_refused(store: Store) -> None:
-    for key in (pod("a/b"), pod("a", "b/c"), pod("")):
+    for key in (pod("a/b"), pod("a", "b/c"), pod(""), pod("\ud800")):
         with pytest.raises(ValueError, match="not a storable name"):
             store.create(key, value())
 
@@ -345,6 +345,7 @@ async def test_a_watch_ends_when_it_or_the_store_is_closed(tmp_path: Path) -> No
     await store.close()
     assert await waiting[1] is None
     assert two.closed
+    assert await store.watch(Table("main", "", "secrets"), since=store.revision).next_batch() is None
     assert [change async for change in two] == []
 
 
@@ -544,7 +545,7 @@ async def test_a_damaged_value_is_refused_and_not_served(tmp_path: Path) -> None
     content = (tmp_path / "store.db").read_bytes()
     assert b"the original text" in content
     (tmp_path / "store.db").write_bytes(content.replace(b"the original text", b"the 0riginal text"))
-    with pytest.raises(StoreRefused, match="revision 2 is damaged"):
+    with pytest.raises(StoreRefused, match="damaged: revision 2 does not match"):
         await Store.open(tmp_path)
     (tmp_path / "store.db").write_bytes(content)
     store = await Store.open(tmp_path)
@@ -559,6 +560,23 @@ async def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
     content = (tmp_path / "store.db").read_bytes()
     (tmp_path / "store.db").write_bytes(content[: len(content) // 2])
     with pytest.raises(StoreRefused, match="damaged"):
+        await Store.open(tmp_path)
+
+
+async def test_a_path_that_is_no_directory_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreRefused, match="cannot be used"):
+        await Store.open(tmp_path / "file")
+
+
+async def test_a_store_without_its_tables_is_refused(tmp_path: Path) -> None:
+    await (await Store.open(tmp_path)).close()
+    file = sqlite3.connect(tmp_path / "store.db")
+    file.execute("DROP TABLE log")
+    file.close()
+    with pytest.raises(StoreRefused, match="damaged: no such table"):
+        await Store.open(tmp_path)
+    with pytest.raises(StoreRefused, match="damaged"):  # and the lock was released
         await Store.open(tmp_path)
 
 

@@ -148,6 +148,27 @@ async def test_a_failed_group_takes_all_that_was_decided_behind_it_along(tmp_pat
     await store.close()
 
 
+async def test_a_listener_that_fails_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = await Store.open(tmp_path)
+    heard: list[int] = []
+    store.listeners += [lambda change: heard[change.revision], lambda change: heard.append(change.revision)]
+    entries = await asyncio.gather(*(store.create(pod(f"p{number}"), value()) for number in range(3)))
+    assert heard == [entry.revision for entry in entries]
+    assert store.count(PODS) == 3
+    assert "a listener failed" in caplog.text
+    await store.close()
+
+
+async def test_an_error_that_nobody_foresaw_is_still_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = await Store.open(tmp_path)
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "append", lambda *_: {}["unforeseen"])
+        with pytest.raises(StorageFailed, match="unforeseen"):
+            await store.create(pod("a"), value())
+    await store.create(pod("a"), value())
+    await store.close()
+
+
 async def test_a_full_database_fails_writes_until_there_is_room(tmp_path: Path) -> None:
     store = await Store.open(tmp_path)
     pages = store._journal._connection.execute("PRAGMA page_count").fetchone()[0]

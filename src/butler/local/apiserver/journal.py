@@ -113,8 +113,11 @@ class Journal:
     @classmethod
     def open(cls, directory: Path) -> Journal:
         """Lock and open (or create) the journal in `directory`; raises StoreRefused with a reason to act on."""
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = _locked(directory)
+        try:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = _locked(directory)
+        except OSError as error:
+            raise StoreRefused(f"The data directory {directory} cannot be used: {error}.") from error
         try:
             connection = _connected(directory)
             try:
@@ -125,7 +128,7 @@ class Journal:
                 raise
         except sqlite3.Error as error:
             os.close(lock)
-            raise StoreRefused(_broken(directory, error)) from error
+            raise _refusal(directory, error) from error
         except BaseException:
             os.close(lock)
             raise
@@ -137,10 +140,10 @@ class Journal:
             for found in self._connection.execute("SELECT * FROM log ORDER BY revision"):
                 read = Row(*found)
                 if zlib.crc32(read.value) != read.checksum:
-                    raise StoreRefused(_broken(self.directory, f"revision {read.revision} is damaged"))
+                    raise _damaged(self.directory, f"revision {read.revision} does not match its checksum")
                 yield read
         except sqlite3.Error as error:
-            raise StoreRefused(_broken(self.directory, error)) from error
+            raise _refusal(self.directory, error) from error
 
     def append(self, rows: Sequence[Row], assigned: int) -> None:
         """Write rows and fsync; either all of them are on disk after this, or none, and sqlite3.Error is raised.
@@ -349,10 +352,17 @@ def _check(connection: sqlite3.Connection, directory: Path) -> None:
         )
 
 
-def _broken(directory: Path, what: object) -> str:
-    return (
-        f"{directory / FILE} is damaged or cannot be read: {what}."
-        " Restore the directory from a backup, or move it away to start anew."
+def _refusal(directory: Path, error: sqlite3.Error) -> StoreRefused:
+    if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+        return _damaged(directory, error)
+    if isinstance(error, sqlite3.OperationalError) and "no such" in str(error):  # a table or column of ours is gone
+        return _damaged(directory, error)
+    return StoreRefused(f"{directory / FILE} cannot be used: {error}. Check its permissions and the space on its disk.")
+
+
+def _damaged(directory: Path, what: object) -> StoreRefused:
+    return StoreRefused(
+        f"{directory / FILE} is damaged: {what}. Restore the directory from a backup, or move it away to start anew."
     )
 
 

@@ -149,6 +149,7 @@ def page_of(
 
 def path_of(key: Key) -> str:
     """The path of a key that is fit to be stored."""
-    if "/" in key.name or "/" in key.namespace or not key.name:
+    # A lone surrogate, which JSON can spell, has no UTF-8.
+    if "/" in key.name or "/" in key.namespace or not key.name or any("\ud800" <= c <= "\udfff" for c in key.path):
         raise ValueError(f"not a storable name: {key.namespace!r} {key.name!r}")
     return key.path

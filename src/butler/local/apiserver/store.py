@@ -20,11 +20,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
+import sqlite3
 import sys
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -75,6 +77,9 @@ __all__ = [
     "restamped",
 ]
 
+log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
 # How many objects of a dropped cluster are deleted at a time, leaving room for other writers.
 DROP_TOGETHER = 500
 
@@ -142,9 +147,10 @@ class Store:
         self._housekeeping = self._loop.create_task(self._keep_house(), name="butler-store-housekeeping")
 
     def end_watches(self) -> None:
-        """End all watches; their readers see the end of the stream."""
+        """End all watches, and those that are still to come; their readers see the end of the stream."""
         for shelf in self._shelves.values():
             shelf.feed.close()
+        self._feed = Feed.ended
 
     async def close(self) -> None:
         """Finish what is under way, end all watches, and release the directory."""
@@ -152,6 +158,7 @@ class Store:
             return
         self._hand_over()
         self._closed = True
+        self.end_watches()
         self._housekeeping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._housekeeping
@@ -159,7 +166,6 @@ class Store:
         self._reader.close()
         await asyncio.to_thread(self._writer.stop, self._assigned)
         await asyncio.sleep(0)  # what the writer said last is now heard
-        self.end_watches()
         self._fail_waiting("the store was closed")
 
     # Reading.
@@ -227,9 +233,7 @@ class Store:
                     was = None if before is None else Entry(change.key, change.previous_revision, before)
                     undone.setdefault(change.key.path, was)
         elif shelf is not None:
-            found = await self._loop.run_in_executor(
-                self._reading, lambda: self._reader.before(table, namespace, revision=revision, upto=upto)
-            )
+            found = await self._read(lambda: self._reader.before(table, namespace, revision=revision, upto=upto))
             undone = {key.path: was and Entry(key, *was) for key, was in found.items()}
         after = None if start_after is None else Key(*table, *start_after).path
         return page_of(now, undone, after, limit)
@@ -244,9 +248,16 @@ class Store:
 
     async def history(self, table: Table, namespace: str | None, *, after: int, upto: int) -> tuple[list[Change], int]:
         """Some changes in (after, upto] from the journal, and the revision up to which they are all."""
-        return await self._loop.run_in_executor(
-            self._reading, lambda: self._reader.changes(table, namespace, after=after, upto=upto)
-        )
+        return await self._read(lambda: self._reader.changes(table, namespace, after=after, upto=upto))
+
+    async def _read(self, question: Callable[[], Answer]) -> Answer:
+        """Ask the journal in the reader's thread."""
+        if self._closed:
+            raise StorageFailed("the store is closed")
+        try:
+            return await self._loop.run_in_executor(self._reading, question)
+        except sqlite3.Error as error:
+            raise StorageFailed(f"history could not be read: {error}") from error
 
     # Writing. Each of these checks and submits when it is called; the future resolves when the disk has it.
 
@@ -380,7 +391,10 @@ class Store:
             self.revision = entry.revision
             shelf.feed.publish(change)
             for listener in self.listeners:
-                listener(change)
+                try:
+                    listener(change)
+                except Exception:  # what is on disk has to become visible, whatever a listener makes of it
+                    log.exception("a listener failed on %r", change)
             self._bytes += len(entry.value)
         if count:
             self.failure = None

@@ -59,6 +59,13 @@ class Feed:
         self._bytes = 0
         self._limits = (max_changes, max_bytes)
 
+    @classmethod
+    def ended(cls) -> Feed:
+        """A feed that nobody can watch any more."""
+        feed = cls()
+        feed.closed = True
+        return feed
+
     def publish(self, change: Change) -> None:
         """Add a committed change and wake those who wait for it."""
         self.changes.append(change)

@@ -11,7 +11,6 @@ begins a new one, and groups of an older epoch are dropped unwritten until the l
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 import threading
 from dataclasses import dataclass, field
@@ -127,7 +126,7 @@ class Writer:
         rows = groups[0].rows if len(groups) == 1 else [row for group in groups for row in group.rows]
         try:
             self._journal.append(rows, groups[-1].assigned)
-        except (sqlite3.Error, OSError) as error:
+        except Exception as error:  # whatever it is, somebody waits for an answer
             self._epoch += 1
             self._tell(self._audience.failed, str(error), self._epoch)
         else:
@@ -136,7 +135,7 @@ class Writer:
     def _compact(self) -> None:
         try:
             upto = self._journal.compact(self._compact_to)
-        except (sqlite3.Error, OSError) as error:
+        except Exception as error:  # the same
             self._compact_to = self._journal.compacted  # the next one will try again
             self._tell(self._audience.compacted_upto, self._journal.compacted, str(error))
         else:
