@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
-import yaml
 
+from butler.local.apiserver.decode import Decoded, read, strict_error, take
+from butler.local.apiserver.gojson import TextError, read_json, read_yaml
 from butler.local.apiserver.messages import JSON, YAML, Request, decode
-from butler.local.apiserver.pruning import prune
 from butler.local.apiserver.status import ApiError, bad_request, unsupported_media_type
 
 if TYPE_CHECKING:
@@ -39,65 +39,52 @@ PATCHES: Final = PatchTypes(frozenset({APPLY_PATCH}), frozenset({STRATEGIC_PATCH
 def read_object(
     request: Request, resource: Resource, field_validation: str, warnings: list[str], obj: Json | None = None
 ) -> Json:
-    """The object of a request's body (or one that a patch led to), checked to be of the resource's kind."""
-    if obj is None:
-        obj = _parsed(request)
-        _check_kind(resource, obj)
-    if not isinstance(obj.get("metadata"), dict):
-        obj["metadata"] = {}
-    if resource.custom:
-        unknown = prune(resource.schema, obj)
-        _judge(unknown, field_validation, warnings)
-    return obj
+    """The object of a request's body (or one that a patch led to), decoded as one of the resource's kind."""
+    if obj is not None:
+        decoded = take(obj, resource)
+    else:
+        decoded = _decoded(request, resource, strict=field_validation != "Ignore")
+    if decoded.complaints and field_validation == "Strict":
+        raise strict_error(decoded, resource)
+    if field_validation == "Warn":
+        warnings += decoded.complaints
+    return decoded.obj
 
 
-def _parsed(request: Request) -> Json:
+def _decoded(request: Request, resource: Resource, *, strict: bool) -> Decoded:
     if request.content_type not in ("", JSON, YAML):
         raise unsupported_media_type([JSON, YAML])
-    try:
-        found = yaml.safe_load(request.body) if request.content_type == YAML else decode(request.body)
-    except (msgspec.DecodeError, yaml.YAMLError) as error:
-        raise bad_request(f"unable to parse the body: {error}") from None
-    if not isinstance(found, dict):
-        raise bad_request("the body is not an object")
-    return found
+    return read(request.body, resource, yaml=request.content_type == YAML, strict=strict)
 
 
 def read_any(request: Request) -> Json:
     """A body whose kind the path decides."""
-    return _parsed(request)
-
-
-def _check_kind(resource: Resource, obj: Json) -> None:
-    version, kind = obj.get("apiVersion"), obj.get("kind")
-    if not kind:
-        obj["kind"] = kind = resource.kind
-    if not version:
-        obj["apiVersion"] = version = resource.api_version
-    if kind != resource.kind or version != resource.api_version:
-        raise bad_request(
-            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
-        )
-
-
-def _judge(unknown: list[str], field_validation: str, warnings: list[str]) -> None:
-    if not unknown or field_validation == "Ignore":
-        return
-    texts = [f'unknown field "{path}"' for path in unknown]
-    if field_validation == "Strict":
-        raise bad_request(f"strict decoding error: {', '.join(texts)}")
-    warnings += texts
+    if request.content_type not in ("", JSON, YAML):
+        raise unsupported_media_type([JSON, YAML])
+    try:
+        found = read_yaml(request.body)[0] if request.content_type == YAML else read_json(request.body)
+    except TextError as error:
+        raise bad_request(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(found, dict):
+        raise bad_request("the body of the request is not an object")
+    return found
 
 
 def read_apply(request: Request, resource: Resource, field_validation: str, warnings: list[str]) -> Json:
     """The configuration of a server-side apply: YAML, of which JSON is a part."""
     try:
-        found = yaml.safe_load(request.body)
-    except yaml.YAMLError as error:
+        found, repeated = read_yaml(request.body)
+    except TextError as error:
         raise bad_request(f"error decoding YAML: {error}") from None
     if not isinstance(found, dict):
         raise bad_request("an apply configuration is an object")
-    return read_object(request, resource, field_validation, warnings, obj=found)
+    if repeated and field_validation == "Strict":
+        raise bad_request(f"error strict decoding YAML: {', '.join(repeated)}")
+    if field_validation == "Warn":
+        warnings += repeated
+    if not isinstance(found.get("metadata"), dict):
+        found["metadata"] = {}
+    return found
 
 
 def read_patch(request: Request, resource: Resource) -> Any:
@@ -117,7 +104,7 @@ def read_options(request: Request) -> Json | None:
     """The DeleteOptions in the body of a deletion, if there are any."""
     if not request.body:
         return None
-    found = _parsed(request)
+    found = read_any(request)
     if found.get("kind") not in (None, "DeleteOptions"):
         raise ApiError(400, "BadRequest", "the body of a deletion is a DeleteOptions object")
     return found
