@@ -82,6 +82,10 @@ def _float(value: float, *, smallest: float, largest: float) -> str:
     return f"{digits}e{exponent[0]}{exponent[1:].zfill(2)}"
 
 
+class Struct(dict[str, Any]):
+    """An object that Go holds in a struct: printed in the order of its fields, not of its keys."""
+
+
 def marshal(value: Any) -> str:
     """A value as `json.Marshal` writes it: sorted keys, no spaces, `<`, `>` and `&` escaped."""
     if value is None:
@@ -98,7 +102,8 @@ def marshal(value: Any) -> str:
     if isinstance(value, str):
         return '"' + "".join(_json_character(each) for each in value) + '"'
     if isinstance(value, dict):
-        return "{" + ",".join(f"{marshal(str(key))}:{marshal(value[key])}" for key in sorted(value)) + "}"
+        keys = value if isinstance(value, Struct) else sorted(value)
+        return "{" + ",".join(f"{marshal(str(key))}:{marshal(value[key])}" for key in keys) + "}"
     return "[" + ",".join(marshal(each) for each in value) + "]"
 
 

@@ -142,21 +142,29 @@ def _resources(resources: list[str], path: str) -> list[FieldError]:
     if not resources:
         return [required(path)]
     errors: list[FieldError] = []
-    whole = {each.partition("/")[0] for each in resources if each.endswith("/*")}
+    whole_resources: set[str] = set()  # x of x/*
+    whole_subresources: set[str] = set()  # x of */x
     for index, each in enumerate(resources):
         where = f"{path}[{index}]"
         plural, slash, subresource = each.partition("/")
         if not each:
             errors.append(required(where))
+        if not slash:
             continue
-        if each == "*/*" and len(resources) > 1:
-            errors.append(invalid(where, each, "if '*/*' is present, must not specify other resources"))
-        if slash and not subresource:
-            errors.append(invalid(where, each, "subresource must not be empty"))
-        if slash and subresource != "*" and plural in whole:
-            errors.append(invalid(where, each, f"if '{plural}/*' is present, must not specify {each}"))
+        for covered, by in (
+            (plural in whole_resources, f"{plural}/*"),
+            (subresource in whole_subresources, f"*/{subresource}"),
+        ):
+            if covered:
+                errors.append(invalid(where, each, f"if '{by}' is present, must not specify {each}"))
+        if subresource == "*":
+            whole_resources.add(plural)
+        if plural == "*":
+            whole_subresources.add(subresource)
+    if len(resources) > 1 and "*/*" in resources:
+        errors.append(invalid(path, resources, "if '*/*' is present, must not specify other resources"))
     plain = [each for each in resources if "/" not in each]
-    if "*" in resources and len(plain) > 1:
+    if "*" in resources and plain[-1] != "*":
         detail = "if '*' is present, must not specify other resources without subresources"
         errors.append(invalid(path, resources, detail))
     return errors

@@ -117,10 +117,7 @@ def env_name(path: str, name: str) -> list[FieldError]:
     """The name of an environment variable: anything printable but '='."""
     if name and all(" " <= each <= "~" and each != "=" for each in name):
         return []
-    detail = (
-        "a valid environment variable name must consist only of printable ASCII characters other than '=' "
-        "(regex used for validation is '[ -<>-~]+')"
-    )
+    detail = "a valid environment variable name must consist only of printable ASCII characters other than '='"
     return [invalid(path, name, detail)]
 
 

@@ -59,8 +59,8 @@ def _address(path: str, address: Json) -> list[FieldError]:
     if address.get("nodeName") is not None:
         errors += subdomain(f"{path}.nodeName", address["nodeName"])
     if readable:
-        errors += special_ip(f"{path}.ip", address["ip"])
-    return errors
+        return errors + special_ip(f"{path}.ip", address["ip"])
+    return [*errors, invalid(f"{path}.ip", address.get("ip") or "", "must be a valid IP address")]
 
 
 def _port(path: str, port: Json, *, named: bool) -> list[FieldError]:
@@ -127,7 +127,7 @@ def _endpoint(path: str, endpoint: Json, family: str) -> list[FieldError]:
     where = f"{path}.addresses"
     errors: list[FieldError] = []
     if not addresses:
-        errors.append(required(where, "must contain at least 1 address"))
+        errors.append(required(where))
     elif len(addresses) > _ADDRESS_LIMIT:
         detail = f"must have at most {_ADDRESS_LIMIT} items"
         errors.append(FieldError("FieldValueTooMany", where, detail, len(addresses)))

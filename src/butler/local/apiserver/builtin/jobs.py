@@ -70,11 +70,14 @@ def prepare_job(_: World, job: Json) -> None:
     if spec.get("manualSelector"):
         return
     labels = child(child(spec["template"], "metadata"), "labels")
+    inherits = (metadata.get("labels") or labels) == labels  # a job without labels has those of its template
     for key in ("job-name", "batch.kubernetes.io/job-name"):
         labels.setdefault(key, metadata.get("name", ""))
     for key in ("controller-uid", _UID_LABEL):
         labels.setdefault(key, metadata.get("uid", ""))
     child(child(spec, "selector"), "matchLabels").setdefault(_UID_LABEL, metadata.get("uid", ""))
+    if inherits:
+        metadata["labels"] = dict(labels)
 
 
 def validate_job(job: Json) -> list[FieldError]:

@@ -40,8 +40,21 @@ def default_ingress(ingress: Json) -> None:
     child(child(ingress, "status"), "loadBalancer")
 
 
-def _prepare_ingress(_: World, ingress: Json) -> None:
+def _prepare_ingress(world: World, ingress: Json) -> None:
+    """An ingress that names no class gets the default one, the newest if several say they are."""
     ingress["status"] = {"loadBalancer": {}}
+    annotations = ingress["metadata"].get("annotations") or {}
+    if ingress["spec"].get("ingressClassName") is not None or "kubernetes.io/ingress.class" in annotations:
+        return
+    key = "ingressclass.kubernetes.io/is-default-class"
+    defaults = [
+        each["metadata"]
+        for each in world.objects("networking.k8s.io", "ingressclasses")
+        if (each["metadata"].get("annotations") or {}).get(key) == "true"
+    ]
+    if defaults:
+        newest = max(defaults, key=lambda each: str(each.get("creationTimestamp") or ""))
+        ingress["spec"]["ingressClassName"] = newest["name"]
 
 
 def validate_ingress(ingress: Json) -> list[FieldError]:

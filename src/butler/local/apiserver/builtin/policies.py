@@ -101,6 +101,10 @@ def validate_autoscaler(autoscaler: Json) -> list[FieldError]:
     for field in ("kind", "name"):
         path, value = f"spec.scaleTargetRef.{field}", target.get(field) or ""
         errors += [invalid(path, value, each) for each in path_segment(value)] if value else [required(path)]
+    version = target.get("apiVersion") or ""
+    if "/" not in version:
+        path = "spec.scaleTargetRef.apiVersion"
+        errors.append(invalid(path, version, "apiVersion must specify API group"))
     return errors
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.builtin.checks import (
+    IMMUTABLE,
     invalid,
     label_selector,
     required,
     subdomain,
-    unchanged,
     unsupported,
 )
+from butler.local.apiserver.goformat import Struct
 from butler.local.apiserver.names import path_segment
 from butler.local.apiserver.resources import Strategy
 
@@ -58,15 +59,14 @@ def validate_cluster_role(role: Json) -> list[FieldError]:
 
 def _rules(role: Json, *, namespaced: bool) -> list[FieldError]:
     errors: list[FieldError] = []
-    for index, rule in enumerate(role.get("rules") or ()):
+    rules = role.get("rules") or ()
+    for index, rule in enumerate(rules):
         errors += _rule(f"rules[{index}]", rule, namespaced=namespaced)
-    return errors
+    return errors + [required(f"rules[{index}].verbs") for index, rule in enumerate(rules) if not rule.get("verbs")]
 
 
 def _rule(path: str, rule: Json, *, namespaced: bool) -> list[FieldError]:
     errors = []
-    if not rule.get("verbs"):
-        errors.append(required(f"{path}.verbs", "verbs must contain at least one value"))
     paths = rule.get("nonResourceURLs")
     if paths:
         where = f"{path}.nonResourceURLs"
@@ -99,19 +99,17 @@ def _binding(binding: Json, kinds: tuple[str, ...], *, namespaced: bool) -> list
     if reference.get("kind") not in kinds:
         errors.append(unsupported("roleRef.kind", reference.get("kind", ""), kinds))
     name = reference.get("name") or ""
-    if not name:
-        errors.append(required("roleRef.name"))
     errors += [invalid("roleRef.name", name, each) for each in path_segment(name)]
-    for index, subject in enumerate(binding.get("subjects") or ()):
+    subjects = binding.get("subjects") or ()
+    for index, subject in enumerate(subjects):
         errors += _subject(f"subjects[{index}]", subject, namespaced=namespaced)
-    return errors
+    errors += [required(f"subjects[{index}].name") for index, each in enumerate(subjects) if not each.get("name")]
+    return errors if name else [*errors, required("roleRef.name")]
 
 
 def _subject(path: str, subject: Json, *, namespaced: bool) -> list[FieldError]:
     errors = []
     name, kind, group = subject.get("name") or "", subject.get("kind") or "", subject.get("apiGroup") or ""
-    if not name:
-        errors.append(required(f"{path}.name"))
     if kind == "ServiceAccount":
         if name:
             errors += subdomain(f"{path}.name", name)
@@ -128,7 +126,11 @@ def _subject(path: str, subject: Json, *, namespaced: bool) -> list[FieldError]:
 
 
 def validate_binding_update(binding: Json, old: Json) -> list[FieldError]:
-    return unchanged("roleRef", binding.get("roleRef"), old.get("roleRef"))
+    now, before = binding.get("roleRef") or {}, old.get("roleRef") or {}
+    if now == before:
+        return []
+    shown = Struct(APIGroup=now.get("apiGroup", ""), Kind=now.get("kind", ""), Name=now.get("name", ""))
+    return [invalid("roleRef", shown, IMMUTABLE)]
 
 
 ROLE: Final = Strategy(default=default_role, validate=validate_role)

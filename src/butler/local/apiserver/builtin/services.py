@@ -31,6 +31,7 @@ from butler.local.apiserver.builtin.service_addresses import (
     is_headless,
     needs_health_check,
 )
+from butler.local.apiserver.goformat import Struct
 from butler.local.apiserver.names import validate_labels
 from butler.local.apiserver.resources import Strategy, World
 
@@ -195,16 +196,9 @@ def _ports_together(kind: str, ports: list[Json]) -> list[FieldError]:
     return errors
 
 
-def _as_printed(protocol: str, port: int) -> Json:
+def _as_printed(protocol: str, port: int) -> Struct:
     """A port as the real server prints it in this refusal: all of its Go fields."""
-    return {
-        "Name": "",
-        "Protocol": protocol,
-        "AppProtocol": None,
-        "Port": port,
-        "TargetPort": 0,
-        "NodePort": 0,
-    }
+    return Struct(Name="", Protocol=protocol, AppProtocol=None, Port=port, TargetPort=0, NodePort=0)
 
 
 def _source_ranges(service: Json, spec: Json, kind: str) -> list[FieldError]:

@@ -130,8 +130,8 @@ def default_volume(volume: Json) -> None:
     put_default(child(volume, "status"), "phase", "Pending")
 
 
-def _prepare_volume(_: World, volume: Json) -> None:
-    volume["status"] = {"phase": "Pending"}
+def _prepare_volume(world: World, volume: Json) -> None:
+    volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": world.now()}
 
 
 def validate_volume(volume: Json) -> list[FieldError]:
@@ -143,7 +143,7 @@ def validate_volume(volume: Json) -> list[FieldError]:
     if not capacity:
         errors.append(required("spec.capacity"))
     if set(capacity) - {"storage"} or not capacity:
-        errors.append(unsupported("spec.capacity", capacity, ("storage",)))
+        errors.append(unsupported("spec.capacity", capacity or None, ("storage",)))
     sources = [field for field, value in spec.items() if field not in _NOT_A_SOURCE and value is not None]
     errors += [forbidden(f"spec.{each}", "may not specify more than 1 volume type") for each in sources[1:]]
     if not sources:
@@ -178,17 +178,13 @@ def default_class(item: Json) -> None:
 
 def validate_class(item: Json) -> list[FieldError]:
     provisioner = item.get("provisioner") or ""
-    errors: list[FieldError] = []
-    if not provisioner:
-        errors.append(required("provisioner"))
-    else:
-        errors += qualified_name("provisioner", provisioner.lower())
+    errors: list[FieldError] = qualified_name("provisioner", provisioner.lower()) if provisioner else []
     if item.get("reclaimPolicy") not in ("Delete", "Retain"):
         errors.append(unsupported("reclaimPolicy", item.get("reclaimPolicy"), ("Delete", "Retain")))
     modes = ("Immediate", "WaitForFirstConsumer")
     if item.get("volumeBindingMode") not in modes:
         errors.append(unsupported("volumeBindingMode", item.get("volumeBindingMode"), modes))
-    return errors
+    return errors if provisioner else [*errors, required("provisioner")]
 
 
 def validate_class_update(item: Json, old: Json) -> list[FieldError]:

@@ -23,6 +23,7 @@ from butler.local.apiserver.builtin.checks import (
 from butler.local.apiserver.builtin.pod_defaults import default_template
 from butler.local.apiserver.builtin.pod_rules import validate_pod_spec
 from butler.local.apiserver.builtin.volumes import default_claim, validate_claim_spec
+from butler.local.apiserver.goformat import Struct
 from butler.local.apiserver.names import validate_annotations, validate_labels
 from butler.local.apiserver.resources import Strategy, World
 from butler.local.apiserver.selectors import label_selector_from_json
@@ -84,8 +85,11 @@ def default_stateful_set(item: Json) -> None:
         strategy["type"] = "RollingUpdate"
         child(strategy, "rollingUpdate")
     rolling = strategy.get("rollingUpdate")
-    if strategy["type"] == "RollingUpdate" and rolling is not None and rolling.get("partition") is None:
-        rolling["partition"] = 0
+    if strategy["type"] == "RollingUpdate" and rolling is not None:
+        if rolling.get("partition") is None:
+            rolling["partition"] = 0
+        if rolling.get("maxUnavailable") is None:
+            rolling["maxUnavailable"] = 1
     retention = child(spec, "persistentVolumeClaimRetentionPolicy")
     put_default(retention, "whenDeleted", "Retain")
     put_default(retention, "whenScaled", "Retain")
@@ -180,7 +184,8 @@ def selects(selector: Json | None, labels: Json) -> bool:
 def _matches(spec: Json) -> list[FieldError]:
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     selector = spec.get("selector")
-    if not _empty(selector) and not selects(selector, labels or {}):
+    unselective = selector is not None and _empty(selector)
+    if not unselective and not selects(selector, labels or {}):
         return [invalid("spec.template.metadata.labels", labels, NOT_MATCHING)]
     return []
 
@@ -265,7 +270,8 @@ def _stateful_strategy(strategy: Json) -> list[FieldError]:
             return [] if rolling is None else [invalid(f"{path}.rollingUpdate", rolling, detail)]
         case "RollingUpdate":
             return not_negative(f"{path}.rollingUpdate.partition", (rolling or {}).get("partition"))
-    return [invalid(path, strategy, "must be 'RollingUpdate' or 'OnDelete'")]
+    shown = Struct(Type=strategy.get("type", ""), RollingUpdate=rolling)
+    return [invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")]
 
 
 def validate_daemon_set(item: Json) -> list[FieldError]:
