@@ -168,6 +168,8 @@ class Cache(Generic[T]):
             return
         if self._listing is not None:
             self._listing[key] = version
+        if isinstance(obj, dict):  # the caller keeps its own, which we must not trim
+            obj = cast("T", {**obj, "metadata": dict(obj["metadata"])})
         self._publish(self._store.put(key, self._entry(obj)))
 
     # Following.

@@ -41,6 +41,7 @@ class FakeApi:
         self.history: list[tuple[int, str, str, Json]] = []  # version, type, collection, object
         self.version = 100
         self.compacted = 100
+        self._forgotten = 0  # how many events were compacted away
         self.refuse: deque[Answer | None] = deque()
         self.requests: list[tuple[str, str]] = []
         self.counts: Counter[str] = Counter()
@@ -106,6 +107,7 @@ class FakeApi:
 
     def compact(self) -> None:
         self.compacted = self.version
+        self._forgotten += len(self.history)
         self.history.clear()
 
     def close_watches(self) -> None:
@@ -177,16 +179,16 @@ class FakeApi:
         since = int(request.query.get("resourceVersion") or self.version)
         if since < self.compacted:
             return web.json_response(status(410, "Expired", "too old resource version"), status=410)
+        generation = self._generation
+        first = next((i for i, event in enumerate(self.history) if event[0] > since), len(self.history))
+        seen = self._forgotten + first
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
-        generation = self._generation
-        seen = next((i for i, event in enumerate(self.history) if event[0] > since), len(self.history))
         while generation == self._generation:
             news = self._news
-            if len(self.history) < seen:
-                seen = 0  # the history was compacted away
-            while seen < len(self.history):
-                _, kind, collection, obj = self.history[seen]
+            seen = max(seen, self._forgotten)
+            while seen - self._forgotten < len(self.history):
+                _, kind, collection, obj = self.history[seen - self._forgotten]
                 seen += 1
                 if not collection or _within(request.path, collection):
                     await response.write(json.dumps({"type": kind, "object": obj}).encode() + b"\n")

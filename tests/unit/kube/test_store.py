@@ -1,0 +1,73 @@
+"""The store against a plain dict as its model."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from butler.kube.resource import Key
+from butler.kube.store import Change, Entry, Store
+
+KEYS = st.sampled_from([Key("ns", name) for name in "abc"])
+
+
+def entry(version: int, uid: str = "u", group: str = "x") -> Entry[str]:
+    return Entry(group, str(version), uid)
+
+
+def test_an_older_version_is_ignored() -> None:
+    store: Store[str] = Store()
+    store.put(Key("", "a"), entry(10))
+    assert store.put(Key("", "a"), entry(9, group="y")) == []
+    assert store.put(Key("", "a"), entry(10, group="y")) == []
+    assert store.get(Key("", "a")) == "x"
+
+
+def test_a_deletion_older_than_the_object_is_ignored() -> None:
+    store: Store[str] = Store()
+    store.put(Key("", "a"), entry(10))
+    assert store.remove(Key("", "a"), "9") == []
+    assert store.remove(Key("", "a"), "10") != [], "an object leaves a selection at the version that changed it"
+
+
+def test_a_recreated_object_is_a_deletion_and_an_addition() -> None:
+    store: Store[str] = Store()
+    key = Key("", "a")
+    store.put(key, entry(1, "first", "old"))
+    assert store.put(key, entry(5, "second", "new")) == [Change(key, "old", None), Change(key, None, "new")]
+    assert store.replace({key: entry(9, "third", "newest")}) == [
+        Change(key, "new", None),
+        Change(key, None, "newest"),
+    ]
+
+
+def test_a_replacement_tells_only_the_difference() -> None:
+    store: Store[str] = Store()
+    a, b, c, kept = (Key("", name) for name in "abck")
+    for key in (a, b, kept):
+        store.put(key, entry(1))
+    changes = store.replace({b: entry(1), c: entry(4), a: entry(3, group="y")}, keep={kept})
+    assert {(change.key, change.old, change.new) for change in changes} == {(a, "x", "y"), (c, None, "x")}
+    assert kept in store
+    assert {change.key for change in store.replace({})} == {a, b, c, kept}
+    assert len(store) == 0
+
+
+@given(st.lists(st.tuples(KEYS, st.sampled_from(["put", "remove"]), st.sampled_from("xyz")), max_size=60))
+def test_indexes_agree_with_a_full_scan(steps: list[tuple[Key, str, str]]) -> None:
+    store: Store[str] = Store()
+    store.add_index("group", lambda obj: [obj])
+    for version, (key, action, group) in enumerate(steps, start=1):
+        if action == "put":
+            store.put(key, entry(version, group=group))
+        else:
+            store.remove(key, str(version))
+        for value in "xyz":
+            assert sorted(store.by("group", value)) == sorted(v for v in store.values() if v == value)
+            assert store.count("group", value) == sum(v == value for v in store.values())
+
+
+def test_an_index_added_late_covers_what_is_there() -> None:
+    store: Store[str] = Store()
+    store.put(Key("", "a"), entry(1))
+    store.add_index("group", lambda obj: [obj])
+    assert store.by("group", "x") == ["x"]
+    assert store.by("group", "nothing") == []
