@@ -185,8 +185,8 @@ class Operator:
 
     async def _serve_probes(self, ends: AsyncExitStack) -> None:
         app = web.Application()
-        app.router.add_get("/healthz", lambda _: _verdict(self.why_unhealthy()))
-        app.router.add_get("/readyz", lambda _: _verdict(self.why_unhealthy() + self.why_unready()))
+        app.router.add_get("/healthz", self._show_health)
+        app.router.add_get("/readyz", self._show_readiness)
         app.router.add_get("/metrics", self._show_metrics)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.5)
         await runner.setup()
@@ -194,12 +194,18 @@ class Operator:
         await web.TCPSite(runner, self._host, self._port).start()
         self.address = runner.addresses[0][:2]
 
+    async def _show_health(self, _: web.Request) -> web.Response:
+        return _verdict(self.why_unhealthy())
+
+    async def _show_readiness(self, _: web.Request) -> web.Response:
+        return _verdict(self.why_unhealthy() + self.why_unready())
+
     async def _show_metrics(self, _: web.Request) -> web.Response:
         text = generate_latest(self.metrics.registry)
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
 
-async def _verdict(reasons: list[str]) -> web.Response:
+def _verdict(reasons: list[str]) -> web.Response:
     return web.Response(status=503 if reasons else 200, text="\n".join(reasons) or "ok")
 
 
