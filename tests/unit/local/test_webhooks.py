@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import datetime
-import ipaddress
 import json
 import ssl
 from dataclasses import replace
@@ -13,16 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiohttp import web
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from butler.local.apiserver.authentication import User
 from butler.local.apiserver.status import ApiError
 from butler.local.apiserver.webhook_client import RESPONSE_LIMIT
 from butler.local.apiserver.webhook_matching import Admitted, HookTable, Served, call_for, compile_hooks
 from butler.local.apiserver.webhooks import Webhooks
+from tls_files import certificate_for_loopback
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -222,37 +217,10 @@ class Server:
         return {"url": f"{self.url}{path}", "caBundle": self.ca}
 
 
-def _certificate(directory: Path) -> tuple[Path, str]:
-    """A self-signed certificate for 127.0.0.1 and for a Service; its file, and itself as a CA bundle."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hook")])
-    now = datetime.datetime.now(datetime.UTC)
-    names = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("hook.team.svc")]
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-        .sign(key, hashes.SHA256())
-    )
-    pem = certificate.public_bytes(serialization.Encoding.PEM)
-    private = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
-    path = directory / "hook.pem"
-    path.write_bytes(private + pem)
-    return path, base64.b64encode(pem).decode()
-
-
 @pytest.fixture
 async def server(tmp_path: Path) -> AsyncIterator[Server]:
     found = Server()
-    path, found.ca = _certificate(tmp_path)
+    path, found.ca = certificate_for_loopback(tmp_path, "hook.team.svc")
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(path)
     app = web.Application()

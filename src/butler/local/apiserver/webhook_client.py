@@ -92,7 +92,8 @@ class WebhookClient:
         ) as response:
             data = await _limited(response)
         if response.status >= 300:
-            raise CallFailed(f"failed to call webhook: {_status_words(response.status, data)}")
+            said = data[:1024].decode(errors="replace").strip() if response.content_type.startswith("text/") else ""
+            raise CallFailed(f"failed to call webhook: {_status_words(response.status, said or 'unknown')}")
         try:
             return msgspec.json.decode(data, type=dict[str, Any])
         except msgspec.DecodeError as error:
@@ -167,23 +168,29 @@ async def _limited(response: aiohttp.ClientResponse) -> bytes:
     return bytes(data)
 
 
-def _status_words(status: int, data: bytes) -> str:
-    """What client-go says about an answer that is no answer."""
-    words = {
-        400: "the server rejected our request for an unknown reason",
-        401: "the server has asked for the client to provide credentials",
-        403: "forbidden",
-        404: "the server could not find the requested resource",
-        405: "the server does not allow this method on the requested resource",
-        429: "the server has received too many requests and has asked us to try again later",
-        503: "the server is currently unable to handle the request",
-        504: "the server was unable to return a response in the time allotted, but may still be processing the request",
-    }
-    if status in words:
-        return words[status]
+_STATUS_WORDS: Final = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    406: "the server was unable to respond with a content type that the client supports",
+    409: "the server reported a conflict",
+    415: "the server does not support the media type",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+
+
+def _status_words(status: int, said: str) -> str:
+    """What client-go says about an answer that is no answer; `said` is the webhook's own text."""
+    if status == 403:
+        return said
+    if status in _STATUS_WORDS:
+        return _STATUS_WORDS[status]
     if status >= 500:
-        shown = quote(data[:1024].decode(errors="replace").strip() or "unknown")
-        return f"an error on the server ({shown}) has prevented the request from succeeding"
+        return f"an error on the server ({quote(said)}) has prevented the request from succeeding"
     return f"the server responded with the status code {status} but did not return more information"
 
 

@@ -96,7 +96,7 @@ def _has(values: frozenset[str], value: str) -> bool:
 
 @dataclass(slots=True, frozen=True)
 class Condition:
-    name: str
+    expression: str
     program: Callable[[list[Any]], Any] | None
     problem: str = ""
 
@@ -107,9 +107,9 @@ class Condition:
         try:
             return self.program([0, *variables]) is True
         except CelError as error:
-            raise ValueError(f"expression '{self.name}' resulted in error: {error}") from None
+            raise ValueError(f"expression '{self.expression}' resulted in error: {error}") from None
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError):
-            raise ValueError(f"expression '{self.name}' resulted in error: no such overload") from None
+            raise ValueError(f"expression '{self.expression}' resulted in error: no such overload") from None
 
 
 @dataclass(slots=True, frozen=True, eq=False)
@@ -195,13 +195,13 @@ def _selector(selector: Json | None) -> LabelSelector:
 
 
 def _condition(condition: Json) -> Condition:
-    name = str(condition.get("name", ""))
+    expression = str(condition.get("expression", "")).strip()
     types = dict.fromkeys(_VARIABLES, cel_types.DYN)
     try:
-        tree, _ = compile_tree(str(condition.get("expression", "")), types)
+        tree, _ = compile_tree(expression, types)
     except CompileError as problem:
-        return Condition(name, None, f"compilation error: compilation failed: {problem}")
-    return Condition(name, compile_closure(tree, list(_VARIABLES)))
+        return Condition(expression, None, f"compilation error: compilation failed: {problem}")
+    return Condition(expression, compile_closure(tree, list(_VARIABLES)))
 
 
 def call_for(hook: Hook, request: Admitted) -> Call | None:

@@ -29,6 +29,7 @@ from butler.local.apiserver.webhook_matching import (
     HookTable,
     Served,
     call_for,
+    compile_hooks,
     refusal_of,
     review_of,
 )
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-__all__ = ["Admitted", "HookTable", "Served", "Webhooks"]
+__all__ = ["Admitted", "HookTable", "Served", "Webhooks", "compile_hooks"]
 
 _KNOWN_REVIEWS: Final = ("v1", "v1beta1")
 _encode: Final = msgspec.json.Encoder().encode
