@@ -1,14 +1,15 @@
 """Keys and certificates of the embedded control plane: one CA of its own, made once and kept in its data directory.
 
-    ca.crt, ca.key            signs everything below; valid for ten years
-    server.crt, server.key    for 127.0.0.1 and localhost; made anew when it comes near its end
+    ca.crt, ca.key            signs everything below; valid for ten years, then renewed with the same key
+    server.crt, server.key    for 127.0.0.1 and localhost; made anew near its end, or when it does not fit
     tokens.key                signs the tokens of service accounts
 
 Client certificates are handed out in kubeconfigs and not kept. Common name is the user, organisations are the groups,
 as Kubernetes reads them; the organisational unit names the logical cluster, because one CA serves them all and a
 certificate must be worth nothing in a cluster it was not issued for.
 
-Every private file is created with mode 0600 in a directory with mode 0700. Nothing here prints a key.
+Every file is created with mode 0600 in a directory with mode 0700, whole or not at all. Nothing here prints a key.
+What cannot be read is never replaced silently: a new CA would lock out everybody who trusts the old one.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from __future__ import annotations
 import base64
 import datetime
 import ipaddress
-import json
 import os
 import ssl
 import tempfile
@@ -27,7 +27,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 from cryptography import x509
-from cryptography.exceptions import InvalidSignature
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
@@ -39,6 +39,11 @@ _CA_DAYS: Final = 3650
 _DAYS: Final = 365
 _RENEW_DAYS: Final = 60
 _COORDINATE: Final = 32  # bytes of each half of a P-256 signature
+_NAMES: Final = ("127.0.0.1", "::1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+
+
+class UnusableKeys(Exception):
+    """The key files cannot be used; the text says which, why, and what to do."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -54,10 +59,9 @@ class Pki:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        ca_key, ca_certificate = _read_pair(directory, "ca")
-        self._ca_key = ca_key
-        self._ca = x509.load_pem_x509_certificate(ca_certificate)
-        self.ca_certificate = ca_certificate.decode()
+        self._ca_key = _read_key(directory / "ca.key")
+        self._ca = _read_certificate(directory / "ca.crt")
+        self.ca_certificate = _pem(self._ca).decode()
         self._token_key = _read_key(directory / "tokens.key")
 
     def server_context(self) -> ssl.SSLContext:
@@ -77,7 +81,8 @@ class Pki:
         subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, user)])
         key = ec.generate_private_key(ec.SECP256R1())
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
-        certificate = _sign(subject, key, self._ca, self._ca_key, _DAYS, [usage])
+        now = datetime.datetime.now(datetime.UTC)
+        certificate = _sign(subject, key, self._ca, self._ca_key, now, [usage])
         return Issued(_pem(certificate), _key_pem(key))
 
     def write_admin_kubeconfig(self, path: Path, url: str, cluster: str = "") -> None:
@@ -103,8 +108,7 @@ class Pki:
     # Tokens: JSON Web Tokens with ES256, as service accounts carry them.
 
     def sign_token(self, claims: Json) -> str:
-        head = _base64(json.dumps({"alg": "ES256", "typ": "JWT"}, separators=(",", ":")).encode())
-        signed = f"{head}.{_base64(msgspec.json.encode(claims))}"
+        signed = f"{_TOKEN_HEAD}.{_base64(msgspec.json.encode(claims))}"
         r, s = decode_dss_signature(self._token_key.sign(signed.encode(), ec.ECDSA(hashes.SHA256())))
         return f"{signed}.{_base64(r.to_bytes(_COORDINATE) + s.to_bytes(_COORDINATE))}"
 
@@ -112,30 +116,41 @@ class Pki:
         """The claims of a token that we signed; None for any other text. Times are the caller's to check."""
         signed, _, signature = token.rpartition(".")
         head, _, claims = signed.partition(".")
+        # We write only this head. Nothing that a stranger sends is parsed before its signature is verified.
+        if head != _TOKEN_HEAD:
+            return None
         try:
-            if json.loads(_unbase64(head)).get("alg") != "ES256":
-                return None
             raw = _unbase64(signature)
             if len(raw) != 2 * _COORDINATE:
                 return None
             r, s = int.from_bytes(raw[:_COORDINATE]), int.from_bytes(raw[_COORDINATE:])
             key = self._token_key.public_key()
             key.verify(encode_dss_signature(r, s), signed.encode(), ec.ECDSA(hashes.SHA256()))
-            found = json.loads(_unbase64(claims))
-        except (InvalidSignature, ValueError, AttributeError):
+            return msgspec.json.decode(_unbase64(claims), type=Json)
+        except (InvalidSignature, ValueError):
             return None
-        return found if isinstance(found, dict) else None
 
 
-def ensure(directory: Path, extra_names: tuple[str, ...] = ()) -> Pki:
-    """The keys in `directory`, made where they are missing or, for the server, about to expire."""
+def ensure(directory: Path, extra_names: tuple[str, ...] = (), *, now: datetime.datetime | None = None) -> Pki:
+    """The keys in `directory`, made where they are missing or about to expire; raises UnusableKeys.
+
+    `extra_names` are host names or addresses that the server's certificate is to be good for as well.
+    """
+    now = now or datetime.datetime.now(datetime.UTC)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not (directory / "ca.crt").exists():
-        _make_ca(directory)
-    if _ends_soon(directory / "server.crt"):
-        _make_server(directory, extra_names)
+    if not (directory / "ca.key").exists():
+        if (directory / "ca.crt").exists():
+            raise UnusableKeys(_advice(directory / "ca.key", "it is missing, although ca.crt is there"))
+        _make_key(directory / "ca.key")
     if not (directory / "tokens.key").exists():
-        write_private(directory / "tokens.key", _key_pem(ec.generate_private_key(ec.SECP256R1())))
+        _make_key(directory / "tokens.key")
+    ca_key = _read_key(directory / "ca.key")
+    if not _is_good(directory / "ca.crt", ca_key, now):
+        write_private(directory / "ca.crt", _pem(_authority(ca_key, now)))
+    ca = _read_certificate(directory / "ca.crt")
+    names = tuple(dict.fromkeys((*_NAMES, *extra_names)))
+    if not _server_fits(directory, names, ca_key, now):
+        _make_server(directory, names, ca, ca_key, now)
     return Pki(directory)
 
 
@@ -145,17 +160,21 @@ def write_private(path: Path, content: bytes) -> None:
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
         Path(name).replace(path)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
 
 
-def _make_ca(directory: Path) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
+def _make_key(path: Path) -> None:
+    write_private(path, _key_pem(ec.generate_private_key(ec.SECP256R1())))
+
+
+def _authority(key: ec.EllipticCurvePrivateKey, now: datetime.datetime) -> x509.Certificate:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Butler local CA")])
-    now = datetime.datetime.now(datetime.UTC)
-    certificate = (
+    return (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -168,33 +187,57 @@ def _make_ca(directory: Path) -> None:
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
         .sign(key, hashes.SHA256())
     )
-    write_private(directory / "ca.key", _key_pem(key))
-    write_private(directory / "ca.crt", _pem(certificate))
 
 
-def _make_server(directory: Path, extra_names: tuple[str, ...]) -> None:
-    ca_key, ca_certificate = _read_pair(directory, "ca")
+def _make_server(
+    directory: Path,
+    names: tuple[str, ...],
+    ca: x509.Certificate,
+    ca_key: ec.EllipticCurvePrivateKey,
+    now: datetime.datetime,
+) -> None:
     key = ec.generate_private_key(ec.SECP256R1())
-    names = x509.SubjectAlternativeName(
-        [
-            x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
-            x509.IPAddress(ipaddress.ip_address("::1")),
-            *(x509.DNSName(each) for each in ("localhost", "kubernetes.default.svc", *extra_names)),
-        ]
-    )
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Butler local API server")])
     usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-    ca = x509.load_pem_x509_certificate(ca_certificate)
-    certificate = _sign(subject, key, ca, ca_key, _DAYS, [names, usage])
+    alternatives = x509.SubjectAlternativeName([_general_name(name) for name in names])
+    certificate = _sign(subject, key, ca, ca_key, now, [alternatives, usage])
     write_private(directory / "server.key", _key_pem(key))
     write_private(directory / "server.crt", _pem(certificate))
 
 
-def _ends_soon(path: Path) -> bool:
+def _server_fits(
+    directory: Path, names: tuple[str, ...], ca_key: ec.EllipticCurvePrivateKey, now: datetime.datetime
+) -> bool:
+    """Whether the server's certificate is ours, lasts, names all names, and belongs to its key.
+
+    The two are two files: a crash between writing them leaves a pair that does not match.
+    """
+    try:
+        key = _read_key(directory / "server.key")
+        if not _is_good(directory / "server.crt", key, now):
+            return False
+        certificate = _read_certificate(directory / "server.crt")
+        ca_key.public_key().verify(certificate.signature, certificate.tbs_certificate_bytes, ec.ECDSA(hashes.SHA256()))
+        named = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (UnusableKeys, InvalidSignature, x509.ExtensionNotFound):
+        return False
+    return {_general_name(name) for name in names} <= set(named)
+
+
+def _is_good(path: Path, key: ec.EllipticCurvePrivateKey, now: datetime.datetime) -> bool:
+    """Whether there is a certificate for this key that will last for a while."""
     if not path.exists():
-        return True
-    left = x509.load_pem_x509_certificate(path.read_bytes()).not_valid_after_utc - datetime.datetime.now(datetime.UTC)
-    return left < datetime.timedelta(days=_RENEW_DAYS)
+        return False
+    certificate = _read_certificate(path)
+    lasts = certificate.not_valid_after_utc - now >= datetime.timedelta(days=_RENEW_DAYS)
+    return lasts and certificate.public_key() == key.public_key()
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def _sign(
@@ -202,10 +245,9 @@ def _sign(
     key: ec.EllipticCurvePrivateKey,
     ca: x509.Certificate,
     ca_key: ec.EllipticCurvePrivateKey,
-    days: int,
+    now: datetime.datetime,
     extensions: list[x509.ExtensionType],
 ) -> x509.Certificate:
-    now = datetime.datetime.now(datetime.UTC)
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -213,7 +255,7 @@ def _sign(
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(days=days))
+        .not_valid_after(now + datetime.timedelta(days=_DAYS))
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(_key_usage(signs_certificates=False), critical=True)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
@@ -237,15 +279,28 @@ def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     )
 
 
-def _read_pair(directory: Path, name: str) -> tuple[ec.EllipticCurvePrivateKey, bytes]:
-    return _read_key(directory / f"{name}.key"), (directory / f"{name}.crt").read_bytes()
+def _read_certificate(path: Path) -> x509.Certificate:
+    try:
+        return x509.load_pem_x509_certificate(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise UnusableKeys(_advice(path, error)) from error
 
 
 def _read_key(path: Path) -> ec.EllipticCurvePrivateKey:
-    key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    try:
+        key = serialization.load_pem_private_key(path.read_bytes(), password=None)
+    except (OSError, ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise UnusableKeys(_advice(path, error)) from error
     if not isinstance(key, ec.EllipticCurvePrivateKey):
-        raise TypeError(f"{path} does not hold an elliptic curve key")
+        raise UnusableKeys(_advice(path, "it does not hold an elliptic curve key"))
     return key
+
+
+def _advice(path: Path, why: object) -> str:
+    return (
+        f"{path} cannot be used: {why}. Restore it from a backup, or move the whole directory {path.parent} away:"
+        " new keys will be made, and kubeconfigs handed out so far will no longer work."
+    )
 
 
 def _pem(certificate: x509.Certificate) -> bytes:
@@ -264,3 +319,6 @@ def _base64(data: bytes) -> str:
 
 def _unbase64(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+
+
+_TOKEN_HEAD: Final = _base64(b'{"alg":"ES256","typ":"JWT"}')
