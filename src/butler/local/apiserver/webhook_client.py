@@ -92,8 +92,9 @@ class WebhookClient:
         ) as response:
             data = await _limited(response)
         if response.status >= 300:
-            said = data[:1024].decode(errors="replace").strip() if response.content_type.startswith("text/") else ""
-            raise CallFailed(f"failed to call webhook: {_status_words(response.status, said or 'unknown')}")
+            is_text = response.headers.get("Content-Type", "text/").startswith("text/")
+            said = data[:1024].decode(errors="replace").strip() if is_text else "unknown"
+            raise CallFailed(f"failed to call webhook: {_status_words(response.status, said)}")
         try:
             return msgspec.json.decode(data, type=dict[str, Any])
         except msgspec.DecodeError as error:
