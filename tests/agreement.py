@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -234,6 +234,18 @@ def deployment(rng: Random) -> Json:
     return {"spec": spec}
 
 
+def service_status(rng: Random) -> Json:
+    return {
+        "loadBalancer": some(rng, {"ingress": lambda: [{"ip": each} for each in sample(rng, ["10.1.1.1", "10.1.1.2"])]})
+    }
+
+
+def deployment_status(rng: Random) -> Json:
+    found = {"replicas": rng.randint(0, 2), "observedGeneration": 1}
+    kinds = sample(rng, ["Available", "Progressing"])
+    return found | {"conditions": [{"type": each, "status": rng.choice(["True", "False"])} for each in kinds]}
+
+
 @dataclass(frozen=True)
 class Kind:
     """A kind under test: where it lives, what a request may say, and what the server fills in on its own."""
@@ -247,6 +259,9 @@ class Kind:
     status_reset: tuple[str, ...] = ()
     filled: tuple[str, ...] = ()  # of spec, set by the server after ownership was decided
     strategic: bool = True
+
+    def in_version(self, api_version: str) -> Kind:
+        return replace(self, api_version=api_version)
 
     def path(self, namespace: str, name: str = "", subresource: str = "") -> str:
         root = f"/apis/{self.api_version}" if "/" in self.api_version else f"/api/{self.api_version}"
@@ -284,6 +299,7 @@ KINDS = {
         "Service",
         "services",
         service,
+        status=service_status,
         main_reset=("status",),
         status_reset=("spec",),
         filled=("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"),
@@ -293,6 +309,7 @@ KINDS = {
         "Deployment",
         "deployments",
         deployment,
+        status=deployment_status,
         main_reset=("status",),
         status_reset=("spec", "metadata.labels"),
     ),

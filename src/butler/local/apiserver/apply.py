@@ -38,6 +38,7 @@ from butler.local.apiserver.managed_fields import (
     Entries,
     Entry,
     EntryKey,
+    GoneVersionError,
     Shapes,
     Writer,
     decoded,
@@ -89,7 +90,7 @@ def apply(
     _check_type(config, writer.api_version, expected)
     base = live if live is not None else empty_object(schema, writer.api_version, expected)
     entries = decoded(_managed(base) or [])
-    if not entries:
+    if not entries and live is not None:
         nothing = empty_object(schema, writer.api_version, expected)
         first = replace(writer, manager=_BEFORE_FIRST_APPLY)
         entries = written(schema, nothing, base, {}, first, reset_fields=reset_fields, schemas=schemas)
@@ -104,6 +105,8 @@ def apply(
         raise _refusal(conflicts.found) from None
     except NoElementError as error:
         raise ApiError(500, "", f"failed to merge config: {error}") from error
+    except GoneVersionError as error:
+        raise ApiError(500, "", str(error)) from error
 
 
 def _managed(obj: Json) -> list[Json] | None:
@@ -175,7 +178,9 @@ class _Applying:
         last = current.get(mine.key)
         owned: Entries = {**current, mine.key: mine}
         merged = merge(self._shape, live, config)
-        new = self._pruned(merged, owned, last) if last is not None and last.fields else merged
+        # Nothing goes if everything applied last time is applied again, which is by far the usual case.
+        gave_up = difference(last.fields, fields) if last is not None else LEAF
+        new = self._pruned(merged, owned, last) if last is not None and gave_up else merged
         after = self._owners_after(live, new, owned, mine.key, force=force)
         changed = not same(live, new)
         kept = stripped(fields)

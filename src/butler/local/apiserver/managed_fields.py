@@ -30,6 +30,7 @@ from butler.local.apiserver.fieldsets import (
     difference,
     of_document,
     of_dotted,
+    of_path,
     ordered,
     union,
     without,
@@ -66,6 +67,10 @@ _NEVER_OWNED: Final = of_dotted(
     "metadata.managedFields",
     "metadata.resourceVersion",
 )
+
+
+class GoneVersionError(Exception):
+    """An entry in a version of a custom kind that is not served any more, and cannot be read."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -141,8 +146,9 @@ def track_write(
     """The managedFields of `new`, after a create (`old` is None), update or patch.
 
     `reset_fields` are the dotted paths this endpoint ignores: `status` on the main resource; `metadata` and `spec`
-    on the status of a custom resource. `schemas` are those of every served version: entries of a version that is
-    not there are dropped. Without it all versions are taken to be alike.
+    on the status of a custom resource. `schemas` are those of every version of the kind by apiVersion; without
+    them all versions are taken to be alike. Entries of a version that is not there are dropped; those of a custom
+    kind stop all tracking until somebody takes them out.
     """
     live = _list_of(old)
     sent = _list_of(new)
@@ -159,7 +165,10 @@ def track_write(
     before = old
     if before is None:
         before = empty_object(schema, writer.api_version, str(new.get("kind", "")))
-    after = written(schema, before, new, entries, writer, reset_fields=reset_fields, schemas=schemas)
+    try:
+        after = written(schema, before, new, entries, writer, reset_fields=reset_fields, schemas=schemas)
+    except GoneVersionError:
+        return live or []
     if after is entries and live and sent in (None, live):
         return live
     return encoded(after)
@@ -212,13 +221,16 @@ class Shapes:
     def __init__(self, schema: Schema, api_version: str, schemas: Mapping[str, Schema] | None) -> None:
         self._api_version = api_version
         self._own = shape_of(schema)
+        self._custom = not schema.name
         self._schemas = schemas
 
     def of(self, api_version: str) -> Shape | None:
-        """None if the version is no longer served."""
+        """None if a built-in kind has no such version any more; raises GoneVersionError for a custom one."""
         if api_version == self._api_version or self._schemas is None:
             return self._own
         schema = self._schemas.get(api_version)
+        if schema is None and self._custom:
+            raise GoneVersionError(f"request to convert CR to an invalid group/version: {api_version}")
         return shape_of(schema) if schema is not None else None
 
 
@@ -358,8 +370,9 @@ def _capped(entries: Entries) -> Entries:
         bucket = replace(entry, manager=_OLDEST, subresource="", document=None)
         if bucket.key not in found:
             found[bucket.key] = found.pop(first[version].key)
-        found.pop(entry.key, None)
         found[bucket.key] = replace(bucket, fields=union(found[bucket.key].fields, entry.fields))
+        # If the shared entry itself is the one to be merged, Kubernetes loses it, and so do we.
+        del found[entry.key]
         count -= 1
     return found
 
@@ -444,31 +457,31 @@ def track_scale(
 ) -> list[Json]:
     """managedFields of a resource whose scale subresource was written.
 
-    `replicas` are the names on the way to the number (`("spec", "replicas")`). Whoever owned it loses it if it
-    changed. `versions` are the served ones: entries of others are dropped; empty means all are kept.
+    `replicas` are the names on the way to the number (`("spec", "replicas")`), `changed` says whether it did, and
+    `versions` are the served ones: entries of others are dropped; empty means all are kept.
+
+    Kubernetes shows the scale its own list, in the version of Scale, and folds it back. Updaters do not survive
+    the round trip as what they were: the number leaves their entry for one of its own without a time, and if
+    nobody owned the number, nobody will. Run `keep_times_if_unchanged` on the result as for any other write.
     """
-    entries = decoded(documents)
+    single = of_path(*(f"f:{name}" for name in replicas))
     path = tuple(f"f:{name}" for name in replicas)
-    found: Entries = {}
-    for key, entry in entries.items():
-        if versions and entry.api_version not in versions:
-            continue
-        fields = entry.fields
-        if changed and contains(fields, path):
-            fields = difference(fields, _single(path))
-        if fields:
-            found[key] = entry.with_fields(fields)
-    if changed:
-        mine = Entry(writer.manager or "unknown", UPDATE, writer.api_version, "scale", writer.time, _single(path))
-        previous = found.get(mine.key)
-        if previous is not None:
-            mine = replace(mine, fields=union(previous.fields, mine.fields))
-        found[mine.key] = mine
-    return encoded(found)
-
-
-def _single(path: tuple[str, ...]) -> FieldSet:
-    found: FieldSet = LEAF
-    for element in reversed(path):
-        found = {element: found}
-    return found
+    entries = [entry for entry in decoded(documents).values() if not versions or entry.api_version in versions]
+    owners = [entry for entry in entries if contains(entry.fields, path)]
+    name = writer.manager or "unknown"
+    if owners and changed:
+        scaled = {(name, UPDATE, "scale")}
+    else:
+        scaled = {(entry.manager, entry.operation, entry.subresource) for entry in owners}
+    found: list[Entry] = []
+    for entry in entries:
+        whose = (entry.manager, entry.operation, entry.subresource)
+        if entry.operation == APPLY and whose in scaled:
+            scaled.remove(whose)
+            found.append(entry)
+        else:
+            rest = difference(entry.fields, single)
+            if rest:
+                found.append(entry.with_fields(rest))
+    found += [Entry(*whose[:2], writer.api_version, whose[2], "", single) for whose in scaled]
+    return [each.to_json() for each in sorted(found, key=_position)]

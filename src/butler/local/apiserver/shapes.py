@@ -160,6 +160,8 @@ def _object_meta() -> Shape:
         }
     )
     reference.atomic_map = True
+    entry = _untyped(granular=False)
+    entry.untyped_inside = False
     texts = ("generateName", "name", "namespace", "resourceVersion", "selfLink", "uid")
     fields: dict[str, Shape] = dict.fromkeys(texts, _STRING)
     fields["annotations"] = _granular({}, _STRING)
@@ -171,7 +173,7 @@ def _object_meta() -> Shape:
     fields["finalizers"] = _list(SET, _STRING)
     fields["ownerReferences"] = _list(KEYED, reference, ("uid",))
     fields["ownerReferences"].key_defaults = {"uid": ""}
-    fields["managedFields"] = _list(ATOMIC, _granular({}))  # never compared: ownership is taken off first
+    fields["managedFields"] = _list(ATOMIC, entry)
     return _granular(fields)
 
 
