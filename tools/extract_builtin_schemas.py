@@ -4,12 +4,17 @@ The source is the set of OpenAPI v3 documents in the Go module k8s.io/kubernetes
 taken: names and types of fields, what is required, defaults, enums, how lists merge. Descriptions stay behind.
 Defaults are kept also where they are empty: `{}` tells that a field is a struct, which field ownership needs.
 
-    python tools/extract_builtin_schemas.py "$(go list -m -f '{{.Dir}}' k8s.io/kubernetes)/api/openapi-spec/v3"
+Kubernetes decodes built-in kinds into Go structs, which shows: error messages name the Go type of a field, and empty
+values vanish where the struct says so. Both facts are read from the Go sources next to that module (`k8s.io/api` and
+its neighbours in the module cache) and noted as `go` on a field and `omit` on a type.
+
+    python tools/extract_builtin_schemas.py "$(go list -m -f '{{.Dir}}' k8s.io/kubernetes)"
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,9 +57,7 @@ WANTED = {
     "apis__apiextensions.k8s.io__v1": [
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
     ],
-    "apis__apps__v1": [
-        f"{_API}apps.v1.{kind}" for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")
-    ],
+    "apis__apps__v1": [f"{_API}apps.v1.{kind}" for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")],
     "apis__authentication.k8s.io__v1": [
         f"{_API}authentication.v1.{kind}" for kind in ("SelfSubjectReview", "TokenReview")
     ],
@@ -85,7 +88,8 @@ WANTED = {
 
 
 def main() -> None:
-    source = Path(sys.argv[1])
+    module = Path(sys.argv[1])
+    source = module / "api/openapi-spec/v3"
     found: dict[str, Json] = {}
     for document, names in WANTED.items():
         schemas = json.loads((source / f"{document}_openapi.json").read_text())["components"]["schemas"]
@@ -95,6 +99,7 @@ def main() -> None:
             if name not in found:
                 found[name] = facts(schemas[name])
                 waiting += sorted(references(found[name]))
+    note_go_types(found, go_fields(module.parent, module.name.partition("@")[2].replace("v1.", "v0.", 1)))
     lines = [f"{json.dumps(name)}:{json.dumps(found[name], separators=(',', ':'))}" for name in sorted(found)]
     TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n")
     print(f"{len(found)} types, {TARGET.stat().st_size} bytes")
@@ -126,6 +131,43 @@ def references(value: Any) -> set[str]:
     if isinstance(value, list):
         return set().union(*(references(each) for each in value))
     return set()
+
+
+STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+FIELD = re.compile(r'^\t\w+\s+([\w.*\[\]]+)\s+`[^`]*json:"([^",]+)([^"]*)"', re.MULTILINE)
+
+
+def go_fields(modules: Path, version: str) -> dict[tuple[str, str, str], tuple[str, bool]]:
+    """(package, struct, field in JSON) -> the field's Go type and whether it is left out when empty."""
+    found: dict[tuple[str, str, str], tuple[str, bool]] = {}
+    for module in ("api", "apimachinery", "apiextensions-apiserver"):
+        root = modules / f"{module}@{version}"
+        for path in sorted(root.rglob("types*.go")):
+            package = ".".join(path.parent.relative_to(root).parts)
+            for struct, body in STRUCT.findall(path.read_text()):
+                for kind, name, tags in FIELD.findall(body):
+                    found[package, struct, name] = kind, ",omitempty" in tags
+    return found
+
+
+def note_go_types(types: dict[str, Json], fields: dict[tuple[str, str, str], tuple[str, bool]]) -> None:
+    """Add what the Go structs know: names of types that OpenAPI calls string, and what vanishes when empty."""
+    for name, schema in types.items():
+        package, _, struct = name.rpartition(".")
+        for prefix in ("io.k8s.api.", "io.k8s.apimachinery.", "io.k8s.apiextensions-apiserver."):
+            package = package.removeprefix(prefix)
+        omitted = []
+        for field, each in schema.get("properties", {}).items():
+            kind, optional = fields.get((package, struct, field), ("", False))
+            plain = each["items"] if kind.startswith("[]") and "items" in each else each
+            own = kind.lstrip("*").removeprefix("[]")
+            if not references(plain) and (own[:1].isupper() or re.fullmatch(r"[a-z]\w*\.[A-Z]\w*", own)):
+                plain["go"] = own.replace("metav1.", "v1.") if "." in own else f"{package.rpartition('.')[2]}.{own}"
+            struct_like = bool(references(each)) and each.get("type") is None
+            if optional and not kind.startswith("*") and not struct_like:
+                omitted.append(field)
+        if omitted:
+            schema["omit"] = omitted
 
 
 if __name__ == "__main__":

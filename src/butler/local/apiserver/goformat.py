@@ -40,6 +40,12 @@ _JSON_ESCAPES = {
 }
 
 
+class Raw(str):
+    """A value that was printed already, because its Go type has an order or names of its own."""
+
+    __slots__ = ()
+
+
 def quote(text: str) -> str:
     """A string as `%q` prints it."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
@@ -116,6 +122,8 @@ def _json_character(character: str) -> str:
 
 def shown(value: Any) -> str:
     """A value as a field error prints it."""
+    if isinstance(value, Raw):
+        return str(value)
     if isinstance(value, str):
         return quote(value)
     if isinstance(value, float) and not isinstance(value, bool):

@@ -28,6 +28,13 @@ def prune(schema: Schema, obj: Any) -> list[str]:
     return unknown
 
 
+def prune_value(schema: Schema, value: Any) -> list[str]:
+    """As `prune`, for a value that is no object of its own, such as a default."""
+    unknown: list[str] = []
+    _prune(schema, value, "", unknown)
+    return unknown
+
+
 def _prune(schema: Schema | None, value: Any, path: str, unknown: list[str]) -> None:
     if isinstance(value, dict):
         if schema is None:

@@ -80,6 +80,8 @@ class Schema:
     patch_strategy: tuple[str, ...] = ()  # of strategic merge patch: merge, replace, retainKeys
     patch_merge_key: str = ""
     name: str = ""  # of a named built-in type, such as io.k8s.api.core.v1.PodSpec
+    go: str = ""  # what Go calls the type of a built-in field, where OpenAPI has no name for it: v1.ServiceType
+    omit: frozenset[str] = frozenset()  # fields of a built-in type that vanish when they are empty
     # What to validate against instead, where this node says more than the author of a definition wrote: the
     # metadata of a custom resource is shown and merged as ObjectMeta, but validated as written.
     authored: Schema | None = None
@@ -119,6 +121,7 @@ _SAME_NAME: Final = {
     "x-kubernetes-list-type": "list_type",
     "x-kubernetes-map-type": "map_type",
     "x-kubernetes-patch-merge-key": "patch_merge_key",
+    "go": "go",
 }
 
 
@@ -181,6 +184,8 @@ class _Parser:
             node.items = self.node(document["items"])
         if document.get("required"):
             node.required = tuple(document["required"])
+        if document.get("omit"):
+            node.omit = frozenset(document["omit"])
         if document.get("enum"):
             node.enum = tuple(document["enum"])
         if document.get("x-kubernetes-list-map-keys"):

@@ -7,11 +7,13 @@ shape they can be asked about; otherwise one more problem says that they were no
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from butler.local.apiserver.cel.rules import check_rules
 from butler.local.apiserver.goformat import marshal
-from butler.local.apiserver.names import dns_1035_label, validate_embedded_metadata
+from butler.local.apiserver.names import dns_1035_label, validate_metadata
+from butler.local.apiserver.resources import Resource
 from butler.local.apiserver.schema import Schema
 from butler.local.apiserver.status import FieldError
 from butler.local.apiserver.structure import validate_structure
@@ -153,7 +155,7 @@ def _embedded(schema: Schema, value: Any, path: str) -> list[FieldError]:
             errors += _embedded_type(value, path)
             metadata = value.get("metadata")
             if isinstance(metadata, dict):
-                errors += validate_embedded_metadata(metadata, _child(path, "metadata"))
+                errors += _embedded_metadata(metadata, _child(path, "metadata"))
         for key, each in value.items():
             child = schema.properties.get(key)
             if child is not None:
@@ -166,11 +168,21 @@ def _embedded(schema: Schema, value: Any, path: str) -> list[FieldError]:
     return errors
 
 
+# Stand-ins for the kind of an embedded resource: what its metadata must look like does not depend on it.
+_NAMESPACED = Resource("", "", "", "", "", namespaced=True, schema=Schema(), name_rule="path-segment")
+_CLUSTERED = Resource("", "", "", "", "", namespaced=False, schema=Schema(), name_rule="path-segment")
+
+
+def _embedded_metadata(metadata: dict[str, Any], path: str) -> list[FieldError]:
+    """What is wrong with the metadata of an object inside another; it needs no name there."""
+    named = {**metadata, "name": metadata.get("name") or "fakename"}
+    errors = validate_metadata(_NAMESPACED if metadata.get("namespace") else _CLUSTERED, named)
+    return [replace(error, path=path + error.path.removeprefix("metadata")) for error in errors]
+
+
 def _embedded_type(value: dict[str, Any], path: str) -> list[FieldError]:
     errors = [
-        FieldError("FieldValueRequired", _child(path, name), "")
-        for name in ("apiVersion", "kind")
-        if name not in value
+        FieldError("FieldValueRequired", _child(path, name), "") for name in ("apiVersion", "kind") if name not in value
     ]
     version = value.get("apiVersion")
     if "apiVersion" in value:
@@ -211,9 +223,7 @@ def _at(obj: Any, path: str, kind: type, words: str) -> tuple[Any, str]:
 
 
 def _no_way(names: list[str], value: Any, wanted: str) -> str:
-    return (
-        f".{'.'.join(names)} accessor error: {_go_value(value)} is of the type {_go_type(value)}, expected {wanted}"
-    )
+    return f".{'.'.join(names)} accessor error: {_go_value(value)} is of the type {_go_type(value)}, expected {wanted}"
 
 
 def _go_type(value: Any) -> str:

@@ -131,6 +131,19 @@ def check_rules(schema: Schema, obj: Any, old: Any = None, warnings: list[str] |
     return run.errors
 
 
+def check_value(schema: Schema, value: Any, path: str) -> list[FieldError]:
+    """What the rules of a schema have against a value that stands alone, such as a default: new, and unchanged."""
+    node = _node(schema, t.of_schema(schema, root=schema.embedded_resource))
+    if node is None:
+        return []
+    for old in (value, None):
+        run = _Run(None)
+        run.node(node, value, _Place(path, old, None, None))
+        if run.errors:
+            return run.errors
+    return []
+
+
 @dataclass(slots=True, frozen=True)
 class _Place:
     """Where a run stands: the path, the old value, and what tells whether the value here has changed."""

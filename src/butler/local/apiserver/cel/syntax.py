@@ -335,10 +335,8 @@ class _Parser:
                 if name.kind != "name":
                     raise ParseError(f"Syntax error: no viable alternative at input '.{name.text}'", name.at)
                 opening = None if optional else self._accept("(")
-                if opening:
-                    node = self._member_call(opening, node, name)
-                else:
-                    node = Select(dot.at, node, name.text, optional)
+                selected = Select(dot.at, node, name.text, optional)
+                node = self._member_call(opening, node, name) if opening else selected
             elif bracket := self._accept("["):
                 optional = self._accept("?") is not None
                 index = self._expression()

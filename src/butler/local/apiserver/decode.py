@@ -1,0 +1,465 @@
+"""Objects as clients send them, taken in as Kubernetes takes them in.
+
+Built-in kinds are decoded into Go structs there, custom kinds into maps; both show in what is refused and in what is
+left of an object. This module does to a parsed object what that decoding would: a value of the wrong type is refused
+with Go's message, a null is dropped, an unknown field is dropped and reported, an empty value vanishes where the Go
+struct says so. Only `metadata` of a custom resource is a struct; the rest is the business of its schema.
+
+`read` is the whole way from a body to an object. It decides nothing about the object's content.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from butler.local.apiserver.builtin_types import builtin_types
+from butler.local.apiserver.goformat import number, quote, shown
+from butler.local.apiserver.gojson import Repeated, TextError, read_json, read_yaml
+from butler.local.apiserver.pruning import prune
+from butler.local.apiserver.status import ApiError, bad_request
+
+if TYPE_CHECKING:
+    from butler.local.apiserver.resources import Resource
+    from butler.local.apiserver.schema import Schema
+
+Json = dict[str, Any]
+
+OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+_SHOWN_BYTES: Final = 30
+_MOST_COMPLAINTS: Final = 100
+
+
+class Mistyped(ValueError):
+    """A value that does not fit the Go type of its field; the text is that of Go's JSON decoder."""
+
+
+class Decoded(NamedTuple):
+    obj: Json
+    complaints: list[str]  # what strict decoding refuses: `unknown field "spec.x"`, `duplicate field "spec.y"`
+
+
+def read(body: bytes, resource: Resource, *, yaml: bool = False, strict: bool = True) -> Decoded:
+    """The object in a body; raises ApiError. Without `strict`, repeated fields are not looked for."""
+    complaints: list[str] = []
+    try:
+        if yaml:
+            value, complaints = read_yaml(body)
+        else:
+            value = read_json(body, find_repeated=strict)
+    except TextError as problem:
+        raise _unrecognized(resource.kind, str(problem) if yaml else f"{_NO_KIND}{problem}", body) from None
+    return take(value, resource, complaints, body)
+
+
+_NO_KIND: Final = "couldn't get version/kind; json parse error: "
+_TYPE_META: Final = (
+    r'struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }'
+)
+
+
+def _unrecognized(kind: str, why: str, body: bytes) -> ApiError:
+    if not body:
+        excerpt = "<empty>"
+    else:
+        excerpt = body.decode("utf-8", "replace")[:_SHOWN_BYTES] if body[:1] == b"{" else body[:_SHOWN_BYTES].hex()
+        excerpt += " ..." if len(body) > _SHOWN_BYTES else ""
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({excerpt})")
+
+
+def take(value: Any, resource: Resource, complaints: list[str] | None = None, body: bytes = b"") -> Decoded:
+    """A parsed value as an object of a resource; raises ApiError where Kubernetes refuses it."""
+    if value is None:
+        value = {}
+    if not isinstance(value, dict):
+        why = f"{_NO_KIND}json: cannot unmarshal {_json_kind(value)} into Go value of type {_TYPE_META}"
+        raise _unrecognized(resource.kind, why, body)
+    for name in ("apiVersion", "kind"):
+        found = value.get(name)
+        if found is not None and not isinstance(found, str):
+            kind = _json_kind(found)
+            why = f"{_NO_KIND}json: cannot unmarshal {kind} into Go struct field .{name} of type string"
+            raise _unrecognized(resource.kind, why, body)
+    _check_kind(value, resource)
+    try:
+        found = custom(value, resource.schema) if resource.custom else builtin(value, resource.schema)
+    except Mistyped as problem:
+        raise _not_handled(value, resource, str(problem)) from None
+    return Decoded(value, [*(complaints or ()), *found])
+
+
+def _check_kind(value: Json, resource: Resource) -> None:
+    version = value.get("apiVersion") or resource.api_version
+    kind = value.get("kind") or resource.kind
+    value["apiVersion"], value["kind"] = version, kind
+    if version == resource.api_version and kind == resource.kind:
+        return
+    if resource.custom:
+        if version != resource.api_version:
+            raise bad_request(
+                f"the API version in the data ({version}) does not match the expected API version "
+                f"({resource.api_version})"
+            )
+        return  # the kind is a matter of validation
+    if (version, kind) in _known_kinds():
+        package = resource.group.partition(".")[0] or "core"
+        types = f"(v1.{kind}) to ({package}.{resource.kind})".replace("v1.", f"{version.rpartition('/')[2]}.", 1)
+        raise _not_handled(value, resource, f"converting {types}: unknown conversion")
+    if version == resource.api_version or version.count("/") > 1 or "/" not in version:
+        scheme = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
+        raise _not_handled(value, resource, scheme)
+    raise bad_request(
+        f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
+    )
+
+
+@cache
+def _known_kinds() -> frozenset[tuple[str, str]]:
+    """apiVersion and kind of everything there is a built-in type for."""
+    found = set()
+    for name in builtin_types():
+        if name.startswith("io.k8s.api."):
+            group, version, kind = name.removeprefix("io.k8s.api.").split(".")
+            found.add((version if group == "core" else f"{_GROUPS.get(group, group)}/{version}", kind))
+    return frozenset(found)
+
+
+# Groups whose Go package is not named as they are
+_GROUPS: Final = {
+    name: f"{name}.k8s.io"
+    for name in (
+        "admissionregistration",
+        "authentication",
+        "authorization",
+        "coordination",
+        "discovery",
+        "events",
+        "networking",
+        "scheduling",
+        "storage",
+    )
+} | {"rbac": "rbac.authorization.k8s.io"}
+
+
+def _not_handled(value: Json, resource: Resource, why: str) -> ApiError:
+    version = str(value["apiVersion"]).rpartition("/")[2]
+    return bad_request(f'{value["kind"]} in version "{version}" cannot be handled as a {resource.kind}: {why}')
+
+
+def strict_error(decoded: Decoded, resource: Resource) -> ApiError:
+    """The refusal for `fieldValidation=Strict`."""
+    listed = ", ".join(decoded.complaints[:_MOST_COMPLAINTS])
+    return _not_handled(decoded.obj, resource, f"strict decoding error: {listed}")
+
+
+# Custom kinds
+
+
+def custom(value: Json, schema: Schema) -> list[str]:
+    """Clean a custom resource in place; returns what strict decoding would refuse."""
+    complaints = [f'duplicate field "{path}"' for path in _repeated(value, "")]
+    unknown: list[str] = []
+    metadata = value.get("metadata")
+    if metadata is None:
+        value["metadata"] = {}
+    else:
+        meta_schema = builtin_types()[OBJECT_META]
+        struct = _Struct()
+        try:
+            if not isinstance(metadata, dict):
+                raise Mistyped(
+                    f"json: cannot unmarshal {_json_kind(metadata)} into Go value of type {_go_type(meta_schema)}"
+                )
+            struct.fields(meta_schema, metadata, ("metadata",), "metadata", shown_from=1)
+            struct.finish()
+        except Mistyped as problem:
+            raise Mistyped(f"metadata: Invalid value: {shown(metadata)}: {problem}") from None
+        unknown = sorted(each.split('"')[1] for each in struct.complaints if each.startswith("unknown"))
+    unknown += prune(schema, value)
+    return complaints + [f'unknown field "{path}"' for path in unknown]
+
+
+def _repeated(value: Any, path: str) -> list[str]:
+    found: list[str] = []
+    if isinstance(value, dict):
+        again = value.repeated if isinstance(value, Repeated) else ()
+        for key, each in value.items():
+            inner = f"{path}.{key}" if path else key
+            if key in again:
+                found.append(inner)
+            if isinstance(each, (dict, list)):
+                found += _repeated(each, inner)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            if isinstance(each, (dict, list)):
+                found += _repeated(each, f"{path}[{index}]")
+    return found
+
+
+# Built-in kinds
+
+
+def builtin(value: Json, schema: Schema) -> list[str]:
+    """Decode a built-in object in place as into its Go struct; returns what strict decoding would refuse."""
+    struct = _Struct()
+    struct.fields(schema, value, (), "")
+    struct.finish()
+    if not isinstance(value.get("metadata"), dict):
+        value["metadata"] = {}
+    return struct.complaints
+
+
+def _json_kind(value: Any) -> str:
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, str):
+        return "string"
+    if isinstance(value, (int, float)):
+        return "number"
+    return "array" if isinstance(value, list) else "object" if isinstance(value, dict) else "null"
+
+
+_EMPTY: Final[tuple[Any, ...]] = ("", 0, [], {})
+
+
+def _is_empty(value: Any) -> bool:
+    return value is False or (value.__class__ in (str, int, list, dict) and value in _EMPTY)
+
+
+class _Struct:
+    """One decoding: the first value of a wrong type is remembered, a text that does not parse ends it at once."""
+
+    def __init__(self) -> None:
+        self.complaints: list[str] = []
+        self._first = ""
+
+    def finish(self) -> None:
+        if self._first:
+            raise Mistyped(self._first)
+
+    def fields(self, schema: Schema, value: Json, names: tuple[str, ...], path: str, *, shown_from: int = 0) -> None:
+        """The fields of a struct; `names` is the way here without indexes and keys, `path` the way with them."""
+        repeated = value.repeated if isinstance(value, Repeated) else ()
+        for key in list(value):
+            inner = f"{path}.{key}" if path else key
+            if key in repeated:
+                self.complaints.append(f'duplicate field "{inner}"')
+            child = schema.properties.get(key)
+            if child is None:
+                self.complaints.append(f'unknown field "{inner}"')
+                del value[key]
+                continue
+            found = value[key]
+            if found is None:
+                del value[key]
+                continue
+            way = (*names, key)
+            label = f"{schema.go_name}.{'.'.join(way[shown_from:])}"
+            value[key] = found = self.value(child, found, label, way, inner, shown_from)
+            if found is None or (key in schema.omit and _is_empty(found)):
+                del value[key]
+
+    def value(self, schema: Schema, value: Any, label: str, names: tuple[str, ...], path: str, shown_from: int) -> Any:
+        special = _SPECIAL.get(schema.name)
+        if special is not None:
+            return special(self, value, label)
+        if schema.name in _SCHEMA_OR_ELSE:
+            return _schema_or_else(value)
+        if schema.type == "object" or schema.properties:
+            return self._object(schema, value, label, names, path, shown_from)
+        if schema.type == "array":
+            if not isinstance(value, list):
+                return self.wrong(_json_kind(value), label, _go_type(schema))
+            items = schema.items
+            if items is None:
+                return value
+            return [
+                self.value(items, each, label, names, f"{path}[{index}]", shown_from)
+                if each is not None
+                else _zero(items)
+                for index, each in enumerate(value)
+            ]
+        return self._scalar(schema, value, label)
+
+    def _object(
+        self, schema: Schema, value: Any, label: str, names: tuple[str, ...], path: str, shown_from: int
+    ) -> Any:
+        if not isinstance(value, dict):
+            return self.wrong(_json_kind(value), label, _go_type(schema))
+        if schema.additional is not None:
+            repeated = value.repeated if isinstance(value, Repeated) else ()
+            additional = schema.additional
+            for key, each in value.items():
+                inner = f"{path}.{key}"
+                if key in repeated:
+                    self.complaints.append(f'duplicate field "{inner}"')
+                value[key] = (
+                    _zero(additional) if each is None else self.value(additional, each, label, names, inner, shown_from)
+                )
+        elif schema.properties or (schema.name and not schema.preserve_unknown and schema.name not in _FREE):
+            self.fields(schema, value, names, path, shown_from=shown_from)
+        return value
+
+    def _scalar(self, schema: Schema, value: Any, label: str) -> Any:
+        kind = _json_kind(value)
+        if schema.type == "string":
+            if kind != "string":
+                return self.wrong(kind, label, _go_type(schema))
+            if schema.format == "byte":
+                return _base64(value)
+        elif schema.type == "boolean":
+            if kind != "bool":
+                return self.wrong(kind, label, _go_type(schema))
+        elif schema.type == "integer":
+            if kind != "number":
+                return self.wrong(kind, label, _go_type(schema))
+            bits = 31 if schema.format == "int32" else 63
+            if isinstance(value, float) or not -(1 << bits) <= value < 1 << bits:
+                text = number(value) if isinstance(value, float) else str(value)
+                return self.wrong(f"number {text}", label, _go_type(schema))
+        elif schema.type == "number" and kind != "number":
+            return self.wrong(kind, label, _go_type(schema))
+        return value
+
+    def wrong(self, found: str, label: str, wanted: str) -> None:
+        if not self._first:
+            self._first = f"json: cannot unmarshal {found} into Go struct field {label} of type {wanted}"
+
+
+def _zero(schema: Schema) -> Any:
+    """What Go holds where a list or map has null."""
+    if schema.type == "object":
+        return {}
+    return {"string": "", "integer": 0, "boolean": False, "number": 0}.get(schema.type, [])
+
+
+def _go_type(schema: Schema) -> str:
+    if schema.go:
+        return schema.go
+    if schema.name:
+        package = schema.name.rsplit(".", 2)[-2]
+        return f"{package}.{schema.go_name}"
+    if schema.type == "array":
+        return f"[]{_go_type(schema.items)}" if schema.items is not None else "[]interface {}"
+    if schema.type == "object":
+        return f"map[string]{_go_type(schema.additional)}" if schema.additional is not None else "struct {}"
+    if schema.type == "string":
+        return "[]uint8" if schema.format == "byte" else "string"
+    if schema.type == "integer":
+        return schema.format or "int64"
+    return {"boolean": "bool", "number": "float64"}.get(schema.type, "interface {}")
+
+
+def _base64(text: str) -> str:
+    plain = re.sub(r"[\r\n]", "", text)
+    bad = re.search(r"[^A-Za-z0-9+/]", plain.rstrip("=") if plain.count("=") <= 2 else plain)
+    if bad:
+        raise Mistyped(f"illegal base64 data at input byte {bad.start()}")
+    try:
+        base64.b64decode(plain, validate=True)
+    except binascii.Error:
+        raise Mistyped(f"illegal base64 data at input byte {len(plain) // 4 * 4}") from None
+    return plain
+
+
+_QUANTITY: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]+)?")
+_NO_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+
+
+def _quantity(_: _Struct, value: Any, __: str) -> Any:
+    text = value if isinstance(value, str) else None if isinstance(value, (bool, dict, list)) else number(value)
+    if text is None or not _QUANTITY.fullmatch(text):
+        if text == "":
+            raise Mistyped("quantities must match the regular expression" + _NO_QUANTITY.partition("expression")[2])
+        raise Mistyped(_NO_QUANTITY)
+    return text
+
+
+def _int_or_string(struct: _Struct, value: Any, label: str) -> Any:
+    if isinstance(value, str):
+        return value
+    kind = _json_kind(value)
+    if kind != "number":
+        return struct.wrong(kind, label, "int32")
+    if isinstance(value, float) or not -(1 << 31) <= value < 1 << 31:
+        return struct.wrong(f"number {number(value)}", label, "int32")
+    return value
+
+
+_TIME: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+def _time(struct: _Struct, value: Any, label: str) -> Any:
+    return _moment(struct, value, label, "2006-01-02T15:04:05Z07:00")
+
+
+def _micro_time(struct: _Struct, value: Any, label: str) -> Any:
+    return _moment(struct, value, label, "2006-01-02T15:04:05.000000Z07:00")
+
+
+def _moment(struct: _Struct, value: Any, label: str, layout: str) -> Any:
+    if not isinstance(value, str):
+        return struct.wrong(_json_kind(value), label, "string")
+    if not _TIME.fullmatch(value):
+        raise Mistyped(_why_no_time(value, layout))
+    return value
+
+
+_ELEMENTS: Final = (
+    ("2006", "[0-9]{4}"),
+    ("-", "-"),
+    ("01", "[0-9]{2}"),
+    ("-", "-"),
+    ("02", "[0-9]{2}"),
+    ("T", "T"),
+    ("15", "[0-9]{2}"),
+    (":", ":"),
+    ("04", "[0-9]{2}"),
+    (":", ":"),
+    ("05", "[0-9]{2}"),
+    ("Z07:00", r"(?:\.[0-9]+)?(?:Z|[+-][0-9]{2}:[0-9]{2})"),
+)
+
+
+def _why_no_time(text: str, layout: str) -> str:
+    rest = text
+    for element, pattern in _ELEMENTS:
+        found = re.match(pattern, rest)
+        if not found:
+            return f'parsing time {quote(text)} as {quote(layout)}: cannot parse {quote(rest)} as "{element}"'
+        rest = rest[found.end() :]
+    return f"parsing time {quote(text)}: extra text: {quote(rest)}"
+
+
+def _anything(_: _Struct, value: Any, __: str) -> Any:
+    return value
+
+
+def _schema_or_else(value: Any) -> Any:
+    """A schema, or a list of schemas, a boolean or a list of names: Go decodes it apart, without complaints."""
+    if isinstance(value, list):
+        return [_schema_or_else(each) for each in value]
+    if isinstance(value, dict):
+        apart = _Struct()
+        apart.fields(builtin_types()[f"{_EXTENSIONS}JSONSchemaProps"], value, (), "")
+        apart.finish()
+    return value
+
+
+_FREE: Final = frozenset({"io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1"})
+_EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
+_SCHEMA_OR_ELSE: Final = frozenset(f"{_EXTENSIONS}JSONSchemaPropsOr{what}" for what in ("Array", "Bool", "StringArray"))
+_SPECIAL: Final = {
+    "io.k8s.apimachinery.pkg.api.resource.Quantity": _quantity,
+    "io.k8s.apimachinery.pkg.util.intstr.IntOrString": _int_or_string,
+    "io.k8s.apimachinery.pkg.apis.meta.v1.Time": _time,
+    "io.k8s.apimachinery.pkg.apis.meta.v1.MicroTime": _micro_time,
+    "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": _anything,
+    "io.k8s.apimachinery.pkg.runtime.RawExtension": _anything,
+    f"{_EXTENSIONS}JSON": _anything,
+}

@@ -1,0 +1,294 @@
+"""JSON and YAML texts, read as Kubernetes reads them and refused in its words.
+
+The quick way is msgspec. What it refuses is looked at a second time by a scanner that knows Go's messages, because
+people see them; what it reads is taken as Go takes it: bytes that are no UTF-8 become U+FFFD, integers beyond 64 bits
+become floats. Fields that appear twice are found by counting: only if a text has more keys than the value read from
+it is it read again with care.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+_DEEPEST: Final = 10_000
+_KEY: Final = re.compile(rb'"\s*:')
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+
+
+class TextError(ValueError):
+    """A text that is no JSON, or no YAML; the message is Go's."""
+
+
+class Repeated(dict[str, Any]):
+    """A map some of whose keys stand more than once in the text."""
+
+    __slots__ = ("repeated",)
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        counted: dict[str, int] = {}
+        for key, _ in pairs:
+            counted[key] = counted.get(key, 0) + 1
+        self.repeated = [key for key, count in counted.items() if count > 1]
+
+
+def read_json(text: bytes, *, find_repeated: bool = False) -> Any:
+    """The value of a JSON text. With `find_repeated`, maps with repeated keys come as `Repeated`."""
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        value = _read_again(text)
+    if _LONG_NUMBER.search(text):
+        value = _within_64_bits(value)
+    if find_repeated and len(_KEY.findall(text)) > _keys(value):
+        return json.loads(text.decode("utf-8", "replace"), object_pairs_hook=_pairs, parse_int=_integer)
+    return value
+
+
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    plain = dict(pairs)
+    return plain if len(plain) == len(pairs) else Repeated(pairs)
+
+
+def _integer(text: str) -> float:
+    value = int(text)
+    return value if -(1 << 63) <= value < 1 << 63 else float(text)
+
+
+def _keys(value: Any) -> int:
+    if value.__class__ is dict:
+        return len(value) + sum(_keys(each) for each in value.values() if each.__class__ in (dict, list))
+    if value.__class__ is list:
+        return sum(_keys(each) for each in value if each.__class__ in (dict, list))
+    return 0
+
+
+def _within_64_bits(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _within_64_bits(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_within_64_bits(each) for each in value]
+    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        return float(value)
+    return value
+
+
+def _read_again(text: bytes) -> Any:
+    """Read what msgspec refused: with replacement characters if that is all there is to it, or say what is wrong."""
+    readable = text.decode("utf-8", "replace")
+    _Scanner(readable).whole()
+    try:
+        value = json.loads(readable, parse_int=_integer)
+    except (ValueError, RecursionError) as problem:
+        raise TextError(str(problem)) from None
+    return _without_surrogates(value)
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_without_surrogates(key): _without_surrogates(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_surrogates(each) for each in value]
+    if isinstance(value, str):
+        return re.sub("[\ud800-\udfff]", "\ufffd", value)
+    return value
+
+
+_SPACE: Final = " \t\r\n"
+_STRING: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*')
+_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+
+class _Scanner:
+    """Finds what is wrong with a JSON text, as Go's scanner puts it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = 0
+
+    def whole(self) -> None:
+        self._value(0)
+        self._space()
+        if self._at < len(self._text):
+            raise self._unexpected("after top-level value")
+
+    def _unexpected(self, where: str) -> TextError:
+        if self._at >= len(self._text):
+            return TextError("unexpected end of JSON input")
+        character = self._text[self._at]
+        shown = {"'": r"'\''", '"': "'\"'"}.get(character) or _quoted(character)
+        return TextError(f"invalid character {shown} {where}")
+
+    def _space(self) -> None:
+        while self._at < len(self._text) and self._text[self._at] in _SPACE:
+            self._at += 1
+
+    def _peek(self) -> str:
+        return self._text[self._at : self._at + 1]
+
+    def _value(self, depth: int) -> None:
+        self._space()
+        if depth > _DEEPEST or depth > 900:
+            raise TextError("exceeded max depth")
+        first = self._peek()
+        if first == "{":
+            self._object(depth)
+        elif first == "[":
+            self._array(depth)
+        elif first == '"':
+            self._string()
+        elif first and first in "-0123456789":
+            self._number()
+        elif first and first in "tfn":
+            self._literal({"t": "true", "f": "false", "n": "null"}[first])
+        else:
+            raise self._unexpected("looking for beginning of value")
+
+    def _object(self, depth: int) -> None:
+        self._at += 1
+        self._space()
+        if self._peek() == "}":
+            self._at += 1
+            return
+        while True:
+            self._space()
+            if self._peek() != '"':
+                raise self._unexpected("looking for beginning of object key string")
+            self._string()
+            self._space()
+            if self._peek() != ":":
+                raise self._unexpected("after object key")
+            self._at += 1
+            self._value(depth + 1)
+            self._space()
+            if self._peek() == "}":
+                self._at += 1
+                return
+            if self._peek() != ",":
+                raise self._unexpected("after object key:value pair")
+            self._at += 1
+
+    def _array(self, depth: int) -> None:
+        self._at += 1
+        self._space()
+        if self._peek() == "]":
+            self._at += 1
+            return
+        while True:
+            self._value(depth + 1)
+            self._space()
+            if self._peek() == "]":
+                self._at += 1
+                return
+            if self._peek() != ",":
+                raise self._unexpected("after array element")
+            self._at += 1
+
+    def _string(self) -> None:
+        found = _STRING.match(self._text, self._at)
+        self._at = found.end() if found else self._at + 1
+        if self._peek() == "\\":
+            self._at += 1
+            if self._peek() == "u":
+                self._at += 1
+                while self._peek() and self._peek() in "0123456789abcdefABCDEF":
+                    self._at += 1
+                raise self._unexpected(r"in \u hexadecimal character escape")
+            raise self._unexpected("in string escape code")
+        if self._peek() != '"':
+            raise self._unexpected("in string literal")
+        self._at += 1
+
+    def _number(self) -> None:
+        found = _NUMBER.match(self._text, self._at)
+        if not found:
+            self._at += 1
+            raise self._unexpected("in numeric literal")
+        self._at = found.end()
+        if self._peek() == ".":
+            self._at += 1
+            raise self._unexpected("after decimal point in numeric literal")
+        if self._peek() and self._peek() in "eE":
+            self._at += 1
+            raise self._unexpected("in exponent of numeric literal")
+
+    def _literal(self, word: str) -> None:
+        for place, letter in enumerate(word):
+            if self._peek() != letter:
+                where = f"in literal {word} (expecting '{letter}')"
+                raise self._unexpected(where if place else "looking for beginning of value")
+            self._at += 1
+
+
+def _quoted(character: str) -> str:
+    if character.isprintable():
+        return f"'{character}'"
+    escapes = {"\n": r"'\n'", "\r": r"'\r'", "\t": r"'\t'"}
+    return escapes.get(character) or f"'\\x{ord(character):02x}'"
+
+
+# YAML
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as Kubernetes' library takes it: keys are strings, times stay text, `1e3` is a number."""
+
+    repeated: list[str]
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:  # noqa: ARG002
+        self.flatten_mapping(node)
+        found: dict[Hashable, Any] = {}
+        for key_node, value_node in node.value:
+            key = _key(self.construct_object(key_node, deep=True))
+            if key in found:
+                line = key_node.start_mark.line + 1
+                self.repeated.append(f'line {line}: key "{key}" already set in map')
+            found[key] = self.construct_object(value_node, deep=True)
+        return found
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    return "null" if key is None else str(key)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":timestamp", ":float"))]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float",
+    re.compile(
+        r"[-+]?(?:[0-9][0-9_]*\.[0-9_]*(?:[eE][-+]?[0-9]+)?|[0-9]+[eE][-+]?[0-9]+|\.[0-9_]+(?:[eE][-+]?[0-9]+)?)$"
+    ),
+    list("-+0123456789."),
+)
+_Loader.add_constructor("tag:yaml.org,2002:binary", lambda loader, node: loader.construct_scalar(node))
+
+
+def read_yaml(text: bytes) -> tuple[Any, list[str]]:
+    """The value of a YAML text, and its repeated keys as Kubernetes reports them."""
+    loader = _Loader(text.decode("utf-8", "replace"))
+    loader.repeated = []
+    try:
+        value = loader.get_single_data()
+    except yaml.MarkedYAMLError as problem:
+        mark = problem.problem_mark or problem.context_mark
+        line = f"line {mark.line}: " if mark is not None and mark.line else ""
+        raise TextError(f"yaml: {line}{problem.problem}") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as problem:
+        raise TextError(f"yaml: {problem}") from None
+    finally:
+        loader.dispose()
+    value = _within_64_bits(value)
+    repeated = ["yaml: unmarshal errors:\n  " + "\n  ".join(loader.repeated)] if loader.repeated else []
+    return value, repeated
