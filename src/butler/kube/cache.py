@@ -287,9 +287,7 @@ class Cache(Generic[T]):
         # To drop it would look like a deletion, and controllers give things back on deletions.
         seen.add(key)
         self._metrics.undecodable.labels(str(self.resource)).inc()
-        log.error(
-            "%s %s at %s does not fit its type, keeping what was known: %s", self.resource, key, version, error
-        )
+        log.error("%s %s at %s does not fit its type, keeping what was known: %s", self.resource, key, version, error)
 
     def _entry(self, obj: T) -> Entry[T]:
         version, uid = version_of(obj), uid_of(obj)

@@ -143,9 +143,7 @@ class Client:
             "fieldSelector": field_selector,
             "resourceVersion": resource_version,
         }
-        read = partial(
-            self._list_pages, resource, namespace, params, timeout=timeout, on_undecodable=on_undecodable
-        )
+        read = partial(self._list_pages, resource, namespace, params, timeout=timeout, on_undecodable=on_undecodable)
         for _ in range(2):
             try:
                 return await read(limit)
@@ -440,9 +438,7 @@ class Client:
             raise BadAnswer(f"{request}: the answer cannot be read: {error}") from error
 
 
-def _delete_options(
-    preconditions: Json, propagation: Propagation | None, grace: int | None, *, dry_run: bool
-) -> Json:
+def _delete_options(preconditions: Json, propagation: Propagation | None, grace: int | None, *, dry_run: bool) -> Json:
     options: Json = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if preconditions:
         options["preconditions"] = preconditions

@@ -118,9 +118,7 @@ def in_cluster(*, environ: Mapping[str, str] = os.environ, service_account: Path
     )
 
 
-def from_files(
-    paths: list[Path], context: str | None = None, *, environ: Mapping[str, str] = os.environ
-) -> Connection:
+def from_files(paths: list[Path], context: str | None = None, *, environ: Mapping[str, str] = os.environ) -> Connection:
     """Merge the files and pick a context. Missing files are passed over as long as one exists, as kubectl does."""
     present = [path for path in paths if path.exists()]
     if not present:
@@ -150,9 +148,7 @@ class _Merged:
             return self.entries[section][name]
         except KeyError:
             known = ", ".join(sorted(self.entries[section])) or "none"
-            raise ConfigError(
-                f"{self.where}: {why} {name!r}, which is not under {section} (there: {known})"
-            ) from None
+            raise ConfigError(f"{self.where}: {why} {name!r}, which is not under {section} (there: {known})") from None
 
     def connection(self, context: str | None, environ: Mapping[str, str]) -> Connection:
         name = context or self.current

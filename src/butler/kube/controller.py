@@ -105,9 +105,7 @@ class Controller:
                 replay()
         for cache in self.caches:
             await cache.wait_synced()
-        workers = {
-            asyncio.create_task(self._work(), name=f"{self.name}-{number}") for number in range(self._workers)
-        }
+        workers = {asyncio.create_task(self._work(), name=f"{self.name}-{number}") for number in range(self._workers)}
         try:
             await asyncio.wait(workers)
         finally:

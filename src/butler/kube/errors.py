@@ -5,7 +5,7 @@ Two families. An `ApiError` is an answer: the server read the request and said n
 than any other: may the write have happened? `Unreachable` says no, `OutcomeUnknown` says perhaps, and a caller who
 gets the latter must read before deciding anew. Nothing here may blur that difference.
 """
-# ruff: noqa: N818  # NotFound and Conflict are the API's own words, and read better in an except clause
+# NotFound and Conflict are the API's own words, and read better in an except clause
 
 from __future__ import annotations
 

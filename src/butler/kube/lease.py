@@ -54,7 +54,7 @@ class Terms:
 DEFAULT_TERMS = Terms()
 
 
-class LeadershipLost(Exception):  # noqa: N818  # an event in a leader's life, not an error
+class LeadershipLost(Exception):  # an event in a leader's life, not an error
     """The lease could not be renewed in time, or somebody else holds it."""
 
 

@@ -60,9 +60,7 @@ class Metrics:
             buckets=_FAST,
             registry=registry,
         )
-        self.queue_retries = Counter(
-            "workqueue_retries", "Keys put back with a delay.", ["name"], registry=registry
-        )
+        self.queue_retries = Counter("workqueue_retries", "Keys put back with a delay.", ["name"], registry=registry)
         self.leading = Gauge(
             "leader_election_master_status", "1 while this process leads.", ["name"], registry=registry
         )

@@ -140,6 +140,4 @@ def finalizers_patch(obj: object, finalizers: Sequence[str]) -> Json:
 
 def condition_of(obj: Json, kind: str) -> Json | None:
     """A condition of a foreign object; for our own kinds see `butler.api.conditions`."""
-    return next(
-        (entry for entry in obj.get("status", {}).get("conditions") or () if entry.get("type") == kind), None
-    )
+    return next((entry for entry in obj.get("status", {}).get("conditions") or () if entry.get("type") == kind), None)

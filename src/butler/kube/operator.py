@@ -111,9 +111,7 @@ class Operator:
         for cache in self._caches.values():
             limit = self._blind_after if self._blind_after is not None else 2 * cache.silence
             if cache.has_synced and cache.silent_for() > limit:
-                blind.append(
-                    f"nothing heard about {cache.resource} for {cache.silent_for():.0f} s: {cache.last_error}"
-                )
+                blind.append(f"nothing heard about {cache.resource} for {cache.silent_for():.0f} s: {cache.last_error}")
         return blind
 
     def why_unready(self) -> list[str]:

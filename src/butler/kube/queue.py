@@ -21,7 +21,7 @@ K = TypeVar("K", bound=Hashable)
 PER_KEY = Backoff(first=0.05, cap=60.0)
 
 
-class QueueClosed(Exception):  # noqa: N818  # an end, not a fault
+class QueueClosed(Exception):  # an end, not a fault
     """The queue takes and gives no more keys."""
 
 

@@ -13,7 +13,7 @@ import random
 import socket
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -56,7 +56,7 @@ class Request:
     path: str
     resource: str = ""
     params: Params | None = None
-    body: bytes | None = None
+    body: bytes | None = field(default=None, repr=False)  # it may hold secrets
     content_type: str = "application/json"
     repeatable: bool = False
 
