@@ -18,9 +18,7 @@ Json = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io"
 
 
-def role(
-    name: str, *rules: Json, namespace: str = "", labels: Json | None = None, gathers: Json | None = None
-) -> Json:
+def role(name: str, *rules: Json, namespace: str = "", labels: Json | None = None, gathers: Json | None = None) -> Json:
     metadata = {"name": name, **({"namespace": namespace} if namespace else {}), "labels": labels or {}}
     found: Json = {"metadata": metadata, "rules": list(rules)}
     if gathers:
@@ -132,7 +130,7 @@ def test_a_missing_role_is_named_in_the_refusal() -> None:
     error = forbidden(wanted, decision.reason)
     assert error.message == (
         'pods "p" is forbidden: User "carol" cannot get resource "pods" in API group "" in the namespace "team": '
-        'RBAC: role.rbac.authorization.k8s.io "gone" not found'
+        'rbac: RBAC: role.rbac.authorization.k8s.io "gone" not found'
     )
 
 
@@ -184,9 +182,7 @@ class TestDefaultRoles:
         subject = authorizer(self.objects)
         somebody = User("x", groups=("system:authenticated",))
         assert subject.authorize(Attributes(somebody, "get", path="/apis/apps/v1")).allowed
-        review_rule = Attributes(
-            somebody, "create", group="authorization.k8s.io", resource="selfsubjectaccessreviews"
-        )
+        review_rule = Attributes(somebody, "create", group="authorization.k8s.io", resource="selfsubjectaccessreviews")
         assert subject.authorize(review_rule).allowed
         assert not subject.authorize(Attributes(somebody, "get", path="/metrics")).allowed
 
@@ -234,7 +230,7 @@ class TestEscalation:
     def test_a_binding_to_a_role_that_is_not_there_is_not_found(self) -> None:
         with pytest.raises(ApiError) as refused:
             self.refuse(ALICE, "rolebindings", binding("b", "Role", "nope", namespace="team"))
-        assert refused.value.message == 'role.rbac.authorization.k8s.io "nope" not found'
+        assert refused.value.message == 'rolebindings.rbac.authorization.k8s.io "nope" not found'
 
     def test_the_verb_bind_is_enough(self) -> None:
         objects = RbacObjects(
@@ -269,9 +265,7 @@ class TestReviews:
         with pytest.raises(ApiError) as refused:
             self.ask("SelfSubjectAccessReview", {"spec": {}})
         assert refused.value.code == 422
-        assert (
-            "exactly one of nonResourceAttributes or resourceAttributes must be specified" in refused.value.message
-        )
+        assert "exactly one of nonResourceAttributes or resourceAttributes must be specified" in refused.value.message
 
     def test_what_may_i(self) -> None:
         status = self.ask("SelfSubjectRulesReview", {"spec": {"namespace": "team"}})["status"]
@@ -291,8 +285,7 @@ class TestReviews:
         assert good["authenticated"] is True
         assert good["user"]["username"] == "alice"
         assert (
-            "authenticated"
-            not in self.ask("TokenReview", {"spec": {"token": "t1"}}, by_token=known.by_token)["status"]
+            "authenticated" not in self.ask("TokenReview", {"spec": {"token": "t1"}}, by_token=known.by_token)["status"]
         )
 
 

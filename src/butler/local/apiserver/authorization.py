@@ -130,7 +130,7 @@ class Authorizer:
         if not granted.errors:
             return Decision(False)
         joined = granted.errors[0] if len(granted.errors) == 1 else f"[{', '.join(granted.errors)}]"
-        return Decision(False, f"RBAC: {joined}")
+        return Decision(False, f"rbac: RBAC: {joined}")
 
     def granted(self, user: User, namespace: str) -> Granted:
         """All rules that apply to a user in a namespace, those of the whole cluster first."""
@@ -258,10 +258,7 @@ def forbidden(wanted: Attributes, reason: str = "") -> ApiError:
     else:
         resource = f"{wanted.resource}/{wanted.subresource}" if wanted.subresource else wanted.resource
         scope = f"in the namespace {quote(wanted.namespace)}" if wanted.namespace else "at the cluster scope"
-        why = (
-            f"User {user} cannot {wanted.verb} resource {quote(resource)} "
-            f"in API group {quote(wanted.group)} {scope}"
-        )
+        why = f"User {user} cannot {wanted.verb} resource {quote(resource)} in API group {quote(wanted.group)} {scope}"
     why = why.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     if reason:
         why = f"{why}: {reason}"

@@ -197,7 +197,7 @@ def default_cluster_roles() -> list[Json]:
         _role(
             "system:monitoring",
             [
-                _paths("/metrics", "/metrics/slis", *health, *(f"{path}/*" for path in health)),
+                _paths("/flagz", "/metrics", "/metrics/slis", "/statusz", *health, *(f"{path}/*" for path in health)),
                 _rule(("get",), ("",), "nodes/metrics"),
             ],
         ),

@@ -81,7 +81,7 @@ def _refuse_binding(grantor: _Grantor, plural: str, new: Json) -> None:
     rules = grantor.authorizer.policy().rules_of(reference, grantor.namespace)
     if isinstance(rules, str):
         if role_plural:
-            raise not_found(_GROUP, role_plural.removesuffix("s"), name)
+            raise not_found(_GROUP, plural, name)  # sic: the real server names the binding's resource
         raise ApiError(500, "", rules)
     _refuse_rules(grantor, plural, new, rules)
 
