@@ -8,8 +8,8 @@ data) under one folder. The administrator's client certificate (group system:mas
 mode 0600.
 
 Only those controllers run that are part of what an API server promises: garbage collection, the life of
-namespaces and their service accounts. The controllers of workloads would need nodes, so a Deployment stays as
-it was written; add them with `--controllers`.
+namespaces and their service accounts, the roles that are made of others. The controllers of workloads would need
+nodes, so a Deployment stays as it was written; add them with `--controllers`.
 
 It must never leave a process behind: the programs get their own process group, so that Ctrl-C reaches us first
 and they stop in order (etcd last), and on Linux the kernel ends them if we are killed.
@@ -46,7 +46,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-CONTROLLERS = ("garbage-collector-controller", "namespace-controller", "serviceaccount-controller")
+CONTROLLERS = (
+    "garbage-collector-controller",
+    "namespace-controller",
+    "serviceaccount-controller",
+    "clusterrole-aggregation-controller",  # without it the roles admin, edit and view allow nothing
+)
 START_SECONDS = 90.0
 STOP_SECONDS = 10.0
 
@@ -305,9 +310,7 @@ def kubeconfig_text(url: str, keys: Path) -> str:
         {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [
-                {"name": "test", "cluster": {"server": url, "certificate-authority-data": data("ca.crt")}}
-            ],
+            "clusters": [{"name": "test", "cluster": {"server": url, "certificate-authority-data": data("ca.crt")}}],
             "users": [{"name": "admin", "user": admin}],
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "admin"}}],
             "current-context": "test",

@@ -49,8 +49,10 @@ REFUSED: list[tuple[Object, Causes]] = [
             (
                 "FieldValueInvalid",
                 "spec.quantity",
-                ('Invalid value: "string": quantities must match the regular expression '
-                "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$' evaluating rule: too much"),
+                (
+                    'Invalid value: "string": quantities must match the regular expression '
+                    "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$' evaluating rule: too much"
+                ),
             )
         ],
     ),
@@ -72,8 +74,10 @@ REFUSED: list[tuple[Object, Causes]] = [
             (
                 "FieldValueInvalid",
                 "<nil>",
-                ("Invalid value: null: some validation rules were not checked because the object was invalid; "
-                "correct the existing errors to complete validation"),
+                (
+                    "Invalid value: null: some validation rules were not checked because the object was invalid; "
+                    "correct the existing errors to complete validation"
+                ),
             ),
         ],
     ),

@@ -95,7 +95,7 @@ async def test_a_custom_row_has_what_its_paths_find(api: Api, namespace: str, wi
     await api.merge(f"{path}/full/status", {"status": {"phase": "Done"}})
     await api.post(path, widget("bare"))
     body = (await api.get(path, accept=TABLE)).made
-    assert cells(body) == {"full": [3, "red", "Done"], "bare": [None, None, None]} or cells(body) == {}
+    assert cells(body) == {"full": [3, "red", "Done"], "bare": [None, None, None]}
     age = body["rows"][0]["cells"][-1]
     assert age.endswith("s")
 
@@ -183,7 +183,7 @@ async def test_deployments_and_pods_show_their_state(api: Api, namespace: str) -
     await api.post(f"{path}/serviceaccounts", {"metadata": {"name": "default"}})
     assert (await api.post(f"{path}/pods", pod("one"))).status == 201
     assert cells((await api.get(f"{path}/pods", accept=TABLE)).made) == {
-        "one": ["0/1", "Pending", 0, "<none>", "<none>", "<none>", "<none>"]
+        "one": ["0/1", "Pending", "0", "<none>", "<none>", "<none>", "<none>"]
     }
 
 

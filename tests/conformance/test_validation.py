@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance.kinds import GROUP, gadget
-from conformance.wire import invalid
+from conformance.wire import failure, invalid
 
 if TYPE_CHECKING:
     from conformance.wire import Api, Object
@@ -95,8 +95,10 @@ REFUSED: list[tuple[str, Any, list[tuple[str, str, str]]]] = [
             (
                 "FieldValueInvalid",
                 "<nil>",
-                ('Invalid value: "": "spec.either" must validate one and only one schema (oneOf). '
-                "Found 2 valid alternatives"),
+                (
+                    'Invalid value: "": "spec.either" must validate one and only one schema (oneOf). '
+                    "Found 2 valid alternatives"
+                ),
             )
         ],
     ),
@@ -221,8 +223,12 @@ async def test_unknown_fields_in_metadata_are_dropped(api: Api, namespace: str, 
 async def test_metadata_of_the_wrong_type_is_a_bad_request(api: Api, namespace: str, gadgets: str) -> None:
     body = gadget("one", {"name": "abc"}, labels={"a": 5})
     answer = await api.post(f"{gadgets}/namespaces/{namespace}/gadgets", body)
-    assert answer.status == 400
-    assert answer.body["message"] == ""
+    assert answer.body == failure(
+        400,
+        "BadRequest",
+        'Gadget in version "v1" cannot be handled as a Gadget: json: cannot unmarshal number into Go struct field '
+        "ObjectMeta.labels of type string",
+    )
 
 
 async def test_an_old_error_does_not_block_other_changes(api: Api, namespace: str, gadgets: str) -> None:

@@ -8,6 +8,7 @@ errors with, so that a test can compare whole bodies and a missing cause cannot 
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -117,11 +118,16 @@ class Api:
         **query: Any,
     ) -> Answer:
         """`body` may be an object, or text or bytes to be sent as they are."""
-        data = body if isinstance(body, str | bytes) or body is None else json.dumps(body)
+        text = body if isinstance(body, str | bytes) or body is None else json.dumps(body)
+        data = text.encode() if isinstance(text, str) else text
         headers = {**self.headers, "Accept": accept}
         if data is not None:
             headers["Content-Type"] = content_type
-        async with self.session.request(method, self.url + path, data=data, headers=headers, params=query) as response:
+        # aiohttp warns of large bodies that are not streams.
+        stream = None if data is None else io.BytesIO(data)
+        async with self.session.request(
+            method, self.url + path, data=stream, headers=headers, params=query
+        ) as response:
             return Answer(response.status, response.headers, (await response.read()).decode())
 
     async def get(self, path: str, *, accept: str = JSON, **query: Any) -> Answer:
