@@ -5,22 +5,36 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import aclosing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
+from butler.api.meta import ObjectMeta
+from butler.api.networkpool import NetworkPool, NetworkPoolSpec
 from butler.kube import config, errors
+from butler.kube.cache import Cache
 from butler.kube.client import Client
 from butler.kube.objects import finalizers_patch, is_being_deleted, key_of, uid_of, version_of, without_finalizer
 from butler.kube.operator import Operator
-from butler.kube.resource import CONFIGMAPS, NAMESPACES, SERVICES, Json, Key
+from butler.kube.resource import (
+    CONFIGMAPS,
+    CUSTOM_RESOURCE_DEFINITIONS,
+    NAMESPACES,
+    SERVICES,
+    Json,
+    Key,
+    resource_of,
+)
+from local.runtime.conftest import QUICK
 from local.runtime.witness import following, hasty, until
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from control_planes import ControlPlane
+
+
+CRDS = Path(__file__).parents[3] / "charts" / "butler" / "crds"
 
 
 def config_map(name: str, **data: str) -> Json:
@@ -182,6 +196,31 @@ async def test_own_writes_are_read_back_at_once_and_the_watch_catches_up(client:
             assert known is not None
             assert known["data"] == {"n": str(number)}
         assert await cache.reached(version_of(written), 10)
+
+
+async def test_our_own_kinds_come_and_go_as_structs(client: Client, namespace: str) -> None:
+    crd = yaml.safe_load((CRDS / "butler.butlerlabs.dev_networkpools.yaml").read_text())
+    await client.apply(CUSTOM_RESOURCE_DEFINITIONS, crd, force=True)
+    pools = resource_of(NetworkPool)
+    cache = Cache(client, pools, namespace=namespace, backoff=QUICK)
+    cache.index("cidr", lambda pool: [pool.spec.cidr])
+    async with following(cache.run()):
+        # Until the definition is established the list is a 404, which a cache sits out.
+        await until(lambda: cache.has_synced, lambda: cache.last_error)
+        pool = NetworkPool(
+            metadata=ObjectMeta(name="lab", namespace=namespace), spec=NetworkPoolSpec(cidr="10.40.0.0/24")
+        )
+        made = await client.create(pools, pool)
+        cache.wrote(made)
+        assert cache.by("cidr", "10.40.0.0/24") == [made]
+        status = {"metadata": {"resourceVersion": version_of(made)}, "status": {"allocatedIPs": 7}}
+        seen = await client.patch(pools, "lab", status, namespace, subresource="status")
+        assert isinstance(seen, NetworkPool)
+        await until(lambda: cache.values() == [seen], "the watch shows the status")
+        with pytest.raises(errors.Invalid, match="cidr"):
+            await client.patch(pools, "lab", {"spec": {"cidr": "not a network"}}, namespace)
+        await client.delete(pools, "lab", namespace, uid=uid_of(made))
+        await until(lambda: len(cache) == 0, "and its end")
 
 
 async def test_an_operator_starts_works_and_stops(client: Client, namespace: str) -> None:
