@@ -265,9 +265,18 @@ class Run:
         patch = self.kind.request(self.rng, self.namespace, self.name)
         if "finalizers" not in patch["metadata"] and self.rng.random() < 0.3:
             patch["metadata"]["$deleteFromPrimitiveList/finalizers"] = ["example.com/a"]
+        if self.kind.kind == "Deployment":
+            direct(self.rng, patch)
         status, answer = self.send("PATCH", self.path(), patch, STRATEGIC, "strategist")
-        new = strategic_merge(self.schema, self.live, patch)
+        try:
+            new = strategic_merge(self.schema, self.live, patch)
+        except ApiError as error:
+            return self.same_refusal(status, answer, error)
         self.same_content(status, answer, new)
+        if status == 200:
+            assert covers(answer, {**new, "metadata": content(new)["metadata"]}), (
+                f"{self.story}\n  ours {new}\n  real {answer}"
+            )
         return self.tracked(status, answer, new, "strategist")
 
     def status_update(self) -> str:
@@ -358,6 +367,45 @@ class Run:
             causes.sort(key=lambda cause: (cause["message"], cause["field"]))
         assert answer == ours, f"{self.story}\n  real {json.dumps(answer)}\n  ours {json.dumps(ours)}"
         return f"refused: {error.message[:100]}"
+
+
+def direct(rng: random.Random, patch: Json) -> None:
+    """Put directives into the patch of a Deployment."""
+    pod = patch["spec"]["template"]["spec"]
+    names = [each["name"] for each in pod["containers"]]
+    if rng.random() < 0.4:
+        order = sample(rng, ["c1", "c2", "c3"])
+        pod["$setElementOrder/containers"] = [{"name": each} for each in order or names]
+    if rng.random() < 0.2:
+        pod["containers"].append({"name": rng.choice(["c1", "c2"]), "$patch": rng.choice(["delete", "merge", "foo"])})
+    if rng.random() < 0.1:
+        pod["containers"].append({"$patch": "replace"})
+    container = pod["containers"][0]
+    if rng.random() < 0.2 and "env" in container:
+        container["$setElementOrder/env"] = [{"name": each} for each in sample(rng, ["A", "B"])]
+    if rng.random() < 0.1:
+        container["env"] = [{"value": "no name"}]
+    if rng.random() < 0.2:
+        patch["spec"]["strategy"] = {"$retainKeys": ["type"], "type": rng.choice(["Recreate", "RollingUpdate"])}
+    if rng.random() < 0.1:
+        patch["spec"]["template"]["metadata"]["labels"] = {"$patch": "replace", "app": "x"}
+    if rng.random() < 0.1:
+        patch["spec"][rng.choice(["replicas", "paused", "strategy"])] = None
+
+
+def covers(real: Any, ours: Any) -> bool:
+    """Whether an object holds all of another, lists in the same order; empty parts may have been left out."""
+    if isinstance(ours, dict):
+        return not ours or (
+            isinstance(real, dict)
+            and all(
+                covers(real[key], each) if key in real else not each or key.startswith("$")
+                for key, each in ours.items()
+            )
+        )
+    if isinstance(ours, list):
+        return not ours or (isinstance(real, list) and len(real) == len(ours) and all(map(covers, real, ours)))
+    return bool(real == ours)
 
 
 def spoil(rng: random.Random, body: Json) -> None:

@@ -43,6 +43,7 @@ from butler.local.apiserver.managed_fields import (
     Writer,
     decoded,
     encoded,
+    identifier,
     reconciled,
     stripped,
     written,
@@ -279,7 +280,7 @@ def _by_version(entries: Entries, first: str) -> list[tuple[str, FieldSet]]:
 
 
 def _refusal(conflicts: list[tuple[Entry, tuple[str, ...]]]) -> ApiError:
-    ordered = sorted(conflicts, key=lambda each: each[0].key)
+    ordered = sorted(conflicts, key=lambda each: identifier(each[0]))
     causes = [
         Cause("FieldManagerConflict", f"conflict with {_who(entry)}", text(path)).to_json() for entry, path in ordered
     ]

@@ -356,7 +356,7 @@ def _capped(entries: Entries) -> Entries:
     updaters = [entry for entry in entries.values() if entry.operation == UPDATE]
     if len(updaters) <= _MOST_UPDATERS:
         return entries
-    updaters.sort(key=lambda entry: (entry.time, _identifier(entry)))
+    updaters.sort(key=lambda entry: (entry.time, identifier(entry)))
     found = dict(entries)
     first: dict[str, Entry] = {}
     count = len(updaters)
@@ -377,9 +377,11 @@ def _capped(entries: Entries) -> Entries:
     return found
 
 
-def _identifier(entry: Entry) -> str:
-    """The text by which Kubernetes orders entries of the same second."""
-    parts = {"manager": entry.manager, "operation": entry.operation, "apiVersion": entry.api_version}
+def identifier(entry: Entry) -> str:
+    """The text Kubernetes tells entries apart by, and puts them in order where nothing else does."""
+    parts = {"manager": entry.manager, "operation": entry.operation}
+    if entry.operation == UPDATE:
+        parts["apiVersion"] = entry.api_version
     if entry.subresource:
         parts["subresource"] = entry.subresource
     return msgspec.json.encode(parts).decode()

@@ -12,6 +12,7 @@ refusals are plain 500s there, and so they are here.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any, Final
 
 from butler.local.apiserver.govalues import plain, type_name
@@ -231,25 +232,43 @@ def _in_order(merged: list[Any], patch_order: list[Any], live_order: list[Any], 
     def value_of(item: Any) -> Any:
         return item[key] if key else item
 
-    from_patch: list[tuple[int, Any]] = []
-    others: list[tuple[int, Any]] = []
-    for item in merged:
-        place = _place(patch_order, value_of(item), key)
-        if place is not None:
-            from_patch.append((place, item))
-        else:
-            others.append((_place(live_order, value_of(item), key) or 0, item))
-    from_patch.sort(key=lambda each: each[0])
-    others.sort(key=lambda each: each[0])
+    def places(items: list[Any], order: list[Any]) -> list[int | None]:
+        return [_place(order, value_of(item), key) for item in items]
+
+    in_patch = [place is not None for place in places(merged, patch_order)]
+    wanted = [item for item, named in zip(merged, in_patch, strict=True) if named]
+    others = [item for item, named in zip(merged, in_patch, strict=True) if not named]
+    wanted = _sorted(wanted, places(wanted, patch_order))
+    waiting = deque(_sorted(others, places(others, live_order)))
     found: list[Any] = []
-    waiting = [item for _, item in others]
-    for _, item in from_patch:
+    for item, place in zip(wanted, places(wanted, live_order), strict=True):
         # A live item comes before one of the patch only if it did so in the live list.
-        place = _place(live_order, value_of(item), key)
-        while waiting and place is not None and others[len(others) - len(waiting)][0] < place:
-            found.append(waiting.pop(0))
+        while waiting and place is not None:
+            before = _place(live_order, value_of(waiting[0]), key)
+            if before is None or before >= place:
+                break
+            found.append(waiting.popleft())
         found.append(item)
-    return found + waiting
+    return found + list(waiting)
+
+
+def _sorted(items: list[Any], places: list[int | None]) -> list[Any]:
+    """Items by their places. One without a place goes before whatever stands left of it, as in Kubernetes."""
+    known = [place for place in places if place is not None]
+    if len(known) == len(items):
+        pairs = sorted(zip(known, range(len(items)), strict=True))
+        return [items[index] for _, index in pairs]
+    found: list[tuple[int | None, Any]] = []
+    for place, item in zip(places, items, strict=True):
+        at = len(found)
+        while at and _goes_before(place, found[at - 1][0]):
+            at -= 1
+        found.insert(at, (place, item))
+    return [item for _, item in found]
+
+
+def _goes_before(place: int | None, other: int | None) -> bool:
+    return place is None or other is None or place < other
 
 
 def _merge_ordered(schema: Schema, found: Json, rest: Json, directive: str) -> None:
@@ -276,25 +295,42 @@ def _merge_ordered(schema: Schema, found: Json, rest: Json, directive: str) -> N
     else:
         return
     _holds_maps(current, value)
-    found[name] = _in_order(merged, order, current, key)
+    found[name] = _in_order(merged, order, _live_order(current, value, key), key)
     rest.pop(name, None)
+
+
+def _live_order(current: list[Any], patch: list[Any], key: str) -> list[Any]:
+    """The order of the live list when its merged items are put in order.
+
+    Kubernetes merges in place: where items were deleted, new ones have taken their room by then, and count as live.
+    """
+    if not key or not any(item.get(_PATCH) == "delete" for item in patch):
+        return current
+    live, wanted = _without_special(current, patch, key)
+    new = [item for item in wanted if _place(live, item[key], key) is None]
+    return [*live, *new][: len(current)]
 
 
 def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
     """The items of the patch must stand in the ordering list, in the same order."""
     if not order or not patch:
         return
-    left = list(order)
-    for item in patch:
-        if key and not isinstance(item, dict):
-            raise _failure(f"expected a map[string]interface {{}}, but received a {type_name(item)}")
-        if key and _PATCH in item:
+    waiting = patch
+    if key:
+        for item in patch:
+            if not isinstance(item, dict):
+                raise _failure(f"expected a map[string]interface {{}}, but received a {type_name(item)}")
+        waiting = [item for item in patch if item.get(_PATCH) != "delete"]
+    place = met = 0
+    while met < len(waiting) and place < len(order):
+        item = waiting[met]
+        if isinstance(item, dict) and _PATCH in item:
+            met += 1
             continue
-        while left and not _matches(item, left[0], key):
-            left.pop(0)
-        if not left:
-            raise _failure(f"The order in patch list:\n{plain(patch)}\n doesn't match {_ORDER} list:\n{plain(order)}\n")
-        left.pop(0)
+        met += _matches(item, order[place], key)
+        place += 1
+    if met < len(waiting):
+        raise _failure(f"The order in patch list:\n{plain(patch)}\n doesn't match {_ORDER} list:\n{plain(order)}\n")
 
 
 def _matches(item: Any, place: Any, key: str) -> bool:
