@@ -6,6 +6,7 @@ import ipaddress
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.builtin.checks import (
+    IMMUTABLE,
     PROTOCOLS,
     invalid,
     ip_address,
@@ -15,7 +16,6 @@ from butler.local.apiserver.builtin.checks import (
     qualified_name,
     required,
     subdomain,
-    unchanged,
 )
 from butler.local.apiserver.builtin.services import special_ip
 from butler.local.apiserver.resources import Strategy
@@ -154,7 +154,8 @@ def _slice_address(path: str, address: str, family: str) -> list[FieldError]:
 
 
 def validate_slice_update(item: Json, old: Json) -> list[FieldError]:
-    return unchanged("addressType", item.get("addressType"), old.get("addressType"))
+    same = item.get("addressType") == old.get("addressType")
+    return [] if same else [invalid("addressType", None, IMMUTABLE)]
 
 
 ENDPOINTS: Final = Strategy(default=default_endpoints, validate=validate_endpoints)

@@ -137,7 +137,6 @@ _FIXED: Final = (
     "firstTimestamp",
     "lastTimestamp",
     "count",
-    "reason",
     "type",
     "eventTime",
     "action",

@@ -71,12 +71,15 @@ def _default_container(container: Json) -> None:
         if isinstance(hook, dict) and hook.get("httpGet"):
             _default_http_get(hook["httpGet"])
     for variable in container.get("env") or ():
-        source = variable.get("valueFrom") or {}
-        if source.get("fieldRef"):
-            put_default(source["fieldRef"], "apiVersion", "v1")
-        if source.get("resourceFieldRef"):
-            reference = source["resourceFieldRef"]
-            reference["divisor"] = canonical(reference.get("divisor") or "0")
+        _default_field_source(variable.get("valueFrom") or {})
+
+
+def _default_field_source(source: Json) -> None:
+    if source.get("fieldRef"):
+        put_default(source["fieldRef"], "apiVersion", "v1")
+    if source.get("resourceFieldRef"):
+        reference = source["resourceFieldRef"]
+        reference["divisor"] = canonical(reference.get("divisor") or "0")
 
 
 def _pull_policy(image: str) -> str:
@@ -124,8 +127,7 @@ def _default_volume(volume: Json) -> None:
     sources = [volume, *((volume.get("projected") or {}).get("sources") or ())]
     for source in sources:
         for item in (source.get("downwardAPI") or {}).get("items") or ():
-            if item.get("fieldRef"):
-                put_default(item["fieldRef"], "apiVersion", "v1")
+            _default_field_source(item)
         token = source.get("serviceAccountToken")
         if token is not None and token.get("expirationSeconds") is None:
             token["expirationSeconds"] = 3600

@@ -17,6 +17,7 @@ from butler.local.apiserver.builtin.checks import (
     required,
     unchanged,
 )
+from butler.local.apiserver.builtin.quantities import canonical
 from butler.local.apiserver.names import path_segment
 from butler.local.apiserver.resources import Strategy, World
 
@@ -68,8 +69,13 @@ def default_autoscaler(autoscaler: Json) -> None:
     if spec.get("minReplicas") is None:
         spec["minReplicas"] = 1
     if not spec.get("metrics"):
-        target = {"type": "Utilization", "averageUtilization": 80}
-        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]
+        usual = {"type": "Utilization", "averageUtilization": 80}
+        spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": usual}}]
+    sources = [source for metric in spec["metrics"] for source in metric.values() if isinstance(source, dict)]
+    for target in (source.get("target") or {} for source in sources):
+        for field in ("value", "averageValue"):
+            if target.get(field) is not None:
+                target[field] = canonical(target[field])
     behavior = spec.get("behavior")
     if behavior is not None:
         for field, rules in (("scaleUp", _UP), ("scaleDown", _DOWN)):

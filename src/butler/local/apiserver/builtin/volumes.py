@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.builtin.checks import (
+    IMMUTABLE,
     child,
     forbidden,
     invalid,
@@ -20,6 +21,8 @@ from butler.local.apiserver.builtin.quantities import canonical_resources, value
 from butler.local.apiserver.resources import Strategy, World
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from butler.local.apiserver.status import FieldError
 
 Json = dict[str, Any]
@@ -95,27 +98,26 @@ def _modes(modes: list[str], path: str) -> list[FieldError]:
 
 
 def validate_claim_update(claim: Json, old: Json) -> list[FieldError]:
-    """Only the size may change, and only upwards; the volume is set once, by whoever binds."""
+    """Only a bound claim may change, and only in size; its volume is set once, by whoever binds."""
     new, before = dict(claim["spec"]), dict(old["spec"])
-    errors: list[FieldError] = []
-    if not before.get("volumeName"):
-        before["volumeName"] = new.get("volumeName")
-    now = ((new.get("resources") or {}).get("requests") or {}).get("storage")
-    then = ((before.get("resources") or {}).get("requests") or {}).get("storage")
+    bound = (old.get("status") or {}).get("phase") == "Bound"
+    freely = ["volumeName"] if not before.get("volumeName") else []
+    freely += ["resources", "volumeAttributesClassName"] if bound else []
     for each in (new, before):
-        each.pop("resources", None)
-        each.pop("volumeAttributesClassName", None)
-        if each.get("volumeName") is None:
-            each.pop("volumeName", None)
+        for field in freely:
+            each.pop(field, None)
+    errors: list[FieldError] = []
     if new != before:
         changeable = "resources.requests and volumeAttributesClassName for bound claims"
-        detail = f"spec is immutable after creation except {changeable}"
-        errors.append(forbidden("spec", detail))
-    less = value_of(now)
-    more = value_of(then)
-    if less is not None and more is not None and less < more:
+        errors.append(forbidden("spec", f"spec is immutable after creation except {changeable}"))
+    now, then = _storage(claim["spec"]), _storage(old["spec"])
+    if bound and now is not None and then is not None and now < then:
         errors.append(forbidden("spec.resources.requests.storage", "field can not be less than status.capacity"))
     return errors
+
+
+def _storage(spec: Json) -> Decimal | None:
+    return value_of(((spec.get("resources") or {}).get("requests") or {}).get("storage"))
 
 
 def default_volume(volume: Json) -> None:
@@ -188,10 +190,8 @@ def validate_class(item: Json) -> list[FieldError]:
 
 
 def validate_class_update(item: Json, old: Json) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for field in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
-        errors += unchanged(field, item.get(field), old.get(field))
-    return errors
+    fixed = ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode")
+    return [invalid(field, None, IMMUTABLE) for field in fixed if item.get(field) != old.get(field)]
 
 
 PERSISTENT_VOLUME_CLAIM: Final = Strategy(
