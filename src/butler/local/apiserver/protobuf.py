@@ -203,7 +203,7 @@ def _double(value: bytes) -> float:
     number: float = struct.unpack("<d", value)[0]
     if not isfinite(number):
         raise ProtobufError(f"json: unsupported value: {number}")
-    return int(number) if number.is_integer() else number  # Go writes 5, not 5.0
+    return int(number) if number.is_integer() and abs(number) < 1 << 53 else number  # Go writes 5, not 5.0
 
 
 def _embedded_json(value: bytes) -> Any:
@@ -387,7 +387,7 @@ def _entry(value_field: _Field, data: bytes, at: int, end: int, depth: int) -> t
         return key, found[value_field.name]
     if value_field.message is not None:
         return key, _empty(value_field.message)
-    return key, "" if value_field.text else None
+    return key, ""
 
 
 def _number(each: _Field, data: bytes, at: int, end: int) -> tuple[Any, int]:
@@ -403,10 +403,12 @@ def _number(each: _Field, data: bytes, at: int, end: int) -> tuple[Any, int]:
 def _unlisted(message: _Message, tag: int, data: bytes, start: int, at: int, end: int, into: Json) -> int:
     """A tag that is not in the table: numbers packed into one field, a mistake, or a field of the future."""
     each = message.by_number.get(tag >> 3)
-    if each is None or tag >> 3 == 0:
+    if each is None or tag & 7 == _END_GROUP:
         return _skip(message.name, tag, data, start, at, end)
     if not (each.repeated and tag & 7 == _BYTES):
         name = each.name[:1].upper() + each.name[1:]
+        if each.message is not None and each.name in ("", "metadata"):
+            name = each.message.name  # embedded: Go names the field after its type
         raise ProtobufError(f"proto: wrong wireType = {tag & 7} for field {name}")
     at, stop = _extent(data, at, end)
     while at < stop:
