@@ -251,6 +251,7 @@ STRATEGY: Final = Strategy(
             f"spec.{field}": _reader("spec", field)
             for field in ("nodeName", "restartPolicy", "schedulerName", "serviceAccountName")
         },
+        "spec.host": _reader("spec", "nodeName"),  # its name long ago
         "spec.hostNetwork": lambda pod: "true" if (pod.get("spec") or {}).get("hostNetwork") else "false",
         **{f"status.{field}": _reader("status", field) for field in ("phase", "podIP", "nominatedNodeName")},
     },

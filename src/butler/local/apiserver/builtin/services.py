@@ -262,7 +262,7 @@ def _status(service: Json) -> list[FieldError]:
     ingresses = balancer.get("ingress") or []
     path = "status.loadBalancer.ingress"
     if ingresses and service["spec"].get("type") != "LoadBalancer":
-        return [forbidden(path, 'may only be used when `spec.type` is "LoadBalancer"')]
+        return [forbidden(path, "may only be used when `spec.type` is 'LoadBalancer'")]
     errors = []
     for index, ingress in enumerate(ingresses):
         where = f"{path}[{index}]"

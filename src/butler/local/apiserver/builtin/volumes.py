@@ -19,6 +19,7 @@ from butler.local.apiserver.builtin.checks import (
 )
 from butler.local.apiserver.builtin.quantities import canonical_resources, value_of
 from butler.local.apiserver.resources import Strategy, World
+from butler.local.apiserver.status import forbidden as refusal
 
 if TYPE_CHECKING:
     from decimal import Decimal
@@ -67,6 +68,21 @@ def prepare_claim(world: World, claim: Json) -> None:
         claim["spec"]["storageClassName"] = newest["metadata"]["name"]
 
 
+def prepare_claim_update(world: World, claim: Json, old: Json) -> None:
+    """A bound claim grows only where its class says that volumes can."""
+    now, then = _storage(claim["spec"]), _storage(old["spec"])
+    if now is None or then is None or now <= then or (old.get("status") or {}).get("phase") != "Bound":
+        return
+    name = old["spec"].get("storageClassName") or ""
+    classes = world.objects("storage.k8s.io", "storageclasses")
+    if not any(each["metadata"]["name"] == name and each.get("allowVolumeExpansion") for each in classes):
+        why = (
+            "only dynamically provisioned pvc can be resized and "
+            "the storageclass that provisions the pvc must support resize"
+        )
+        raise refusal("", "persistentvolumeclaims", claim["metadata"].get("name", ""), why)
+
+
 def validate_claim(claim: Json) -> list[FieldError]:
     return validate_claim_spec(claim.get("spec") or {}, "spec")
 
@@ -111,7 +127,8 @@ def validate_claim_update(claim: Json, old: Json) -> list[FieldError]:
         changeable = "resources.requests and volumeAttributesClassName for bound claims"
         errors.append(forbidden("spec", f"spec is immutable after creation except {changeable}"))
     now, then = _storage(claim["spec"]), _storage(old["spec"])
-    if bound and now is not None and then is not None and now < then:
+    held = value_of(((old.get("status") or {}).get("capacity") or {}).get("storage")) or 0
+    if now is not None and then is not None and now < then and now <= held:
         errors.append(forbidden("spec.resources.requests.storage", "field can not be less than status.capacity"))
     return errors
 
@@ -197,6 +214,7 @@ def validate_class_update(item: Json, old: Json) -> list[FieldError]:
 PERSISTENT_VOLUME_CLAIM: Final = Strategy(
     default=default_claim,
     prepare_create=prepare_claim,
+    prepare_update=prepare_claim_update,
     validate=validate_claim,
     validate_update=validate_claim_update,
 )

@@ -214,6 +214,23 @@ def validate_deployment(item: Json) -> list[FieldError]:
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None and deadline <= (spec.get("minReadySeconds") or 0):
         errors.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
+    return errors + _counts(item, "updatedReplicas", "readyReplicas", "availableReplicas")
+
+
+def _counts(item: Json, *parts: str, ready: str = "readyReplicas") -> list[FieldError]:
+    """The numbers in a status: none negative, and no part larger than the whole."""
+    status = item.get("status") or {}
+    errors: list[FieldError] = []
+    for field in ("observedGeneration", "replicas", *parts, "unavailableReplicas", "collisionCount"):
+        errors += not_negative(f"status.{field}", status.get(field))
+    total = status.get("replicas") or 0
+    for field in parts:
+        if (status.get(field) or 0) > total:
+            detail = "cannot be greater than status.replicas"
+            errors.append(invalid(f"status.{field}", status.get(field) or 0, detail))
+    available = status.get("availableReplicas") or 0
+    if available > (status.get("readyReplicas") or 0):
+        errors.append(invalid("status.availableReplicas", available, f"cannot be greater than {ready}"))
     return errors
 
 
@@ -239,7 +256,8 @@ def validate_replica_set(item: Json) -> list[FieldError]:
     spec: Json = item.get("spec") or {}
     errors = not_negative("spec.replicas", spec.get("replicas"))
     errors += not_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
-    return errors + _selector(spec, "deployment") + _matches(spec) + _template(spec, "ReplicaSet")
+    errors += _selector(spec, "deployment") + _matches(spec) + _template(spec, "ReplicaSet")
+    return errors + _counts(item, "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
 def validate_stateful_set(item: Json) -> list[FieldError]:
@@ -259,7 +277,9 @@ def validate_stateful_set(item: Json) -> list[FieldError]:
         errors += not_negative(f"spec.{field}", spec.get(field))
     if spec.get("serviceName"):
         errors += label("spec.serviceName", spec["serviceName"])
-    return errors + _selector(spec, "statefulset") + _matches(spec) + _template(spec, "StatefulSet")
+    errors += _selector(spec, "statefulset") + _matches(spec) + _template(spec, "StatefulSet")
+    parts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    return errors + _counts(item, *parts, ready="status.readyReplicas")
 
 
 def _stateful_strategy(strategy: Json) -> list[FieldError]:
@@ -328,7 +348,6 @@ REPLICA_SET: Final = Strategy(
     prepare_create=_prepare_create({"replicas": 0}),
     validate=validate_replica_set,
     validate_update=_fixed("selector"),
-    selectable={"status.replicas": lambda item: str((item.get("status") or {}).get("replicas") or 0)},
 )
 STATEFUL_SET: Final = Strategy(
     default=default_stateful_set,
