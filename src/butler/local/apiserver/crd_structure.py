@@ -86,7 +86,7 @@ def _invariants(schema: Json, level: str, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     kind = schema.get("type") or ""
     items = schema.get("items")
-    if kind == "array" and not items:
+    if kind == "array" and items is None:
         errors.append(required(f"{path}.items", "must be specified"))
     if isinstance(items, dict):
         errors += _invariants(items, "item", f"{path}.items")

@@ -335,7 +335,7 @@ def _conversion_errors(conversion: Json | None) -> list[FieldError]:
 def _stored_errors(stored: list[str], versions: list[Json]) -> list[FieldError]:
     path = "status.storedVersions"
     if not stored:
-        return [invalid(path, [], "must have at least one stored version")]
+        return [invalid(path, None, "must have at least one stored version")]
     errors: list[FieldError] = []
     names = [version.get("name") or "" for version in versions]
     missing = [version.get("name") or "" for version in versions if version.get("storage")]
@@ -344,7 +344,8 @@ def _stored_errors(stored: list[str], versions: list[Json]) -> list[FieldError]:
         if name not in names:
             detail = (
                 f"missing from spec.versions; {name} was previously a storage version, and must remain in "
-                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes {name} from "
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and "
+                f"removes {name} from "
                 "status.storedVersions"
             )
             errors.append(invalid(f"{path}[{index}]", name, detail))

@@ -326,7 +326,11 @@ class _Struct:
 
     def wrong(self, found: str, label: str, wanted: str) -> None:
         if not self._first:
-            self._first = f"json: cannot unmarshal {found} into Go struct field {label} of type {wanted}"
+            self._first = str(_unmarshalled(found, label, wanted))
+
+
+def _unmarshalled(found: str, label: str, wanted: str) -> Mistyped:
+    return Mistyped(f"json: cannot unmarshal {found} into Go struct field {label} of type {wanted}")
 
 
 def _zero(schema: Schema) -> Any:
@@ -378,14 +382,14 @@ def _quantity(_: _Struct, value: Any, __: str) -> Any:
     return text
 
 
-def _int_or_string(struct: _Struct, value: Any, label: str) -> Any:
+def _int_or_string(_: _Struct, value: Any, label: str) -> Any:
     if isinstance(value, str):
         return value
     kind = _json_kind(value)
     if kind != "number":
-        return struct.wrong(kind, label, "int32")
+        raise _unmarshalled(kind, label, "int32")
     if isinstance(value, float) or not -(1 << 31) <= value < 1 << 31:
-        return struct.wrong(f"number {number(value)}", label, "int32")
+        raise _unmarshalled(f"number {number(value)}", label, "int32")
     return value
 
 
@@ -394,17 +398,17 @@ _TIME: Final = re.compile(
 )
 
 
-def _time(struct: _Struct, value: Any, label: str) -> Any:
-    return _moment(struct, value, label, "2006-01-02T15:04:05Z07:00")
+def _time(_: _Struct, value: Any, label: str) -> Any:
+    return _moment(value, label, "2006-01-02T15:04:05Z07:00")
 
 
-def _micro_time(struct: _Struct, value: Any, label: str) -> Any:
-    return _moment(struct, value, label, "2006-01-02T15:04:05.000000Z07:00")
+def _micro_time(_: _Struct, value: Any, label: str) -> Any:
+    return _moment(value, label, "2006-01-02T15:04:05.000000Z07:00")
 
 
-def _moment(struct: _Struct, value: Any, label: str, layout: str) -> Any:
+def _moment(value: Any, label: str, layout: str) -> Any:
     if not isinstance(value, str):
-        return struct.wrong(_json_kind(value), label, "string")
+        raise _unmarshalled(_json_kind(value), label, "string")
     if not _TIME.fullmatch(value):
         raise Mistyped(_why_no_time(value, layout))
     return value

@@ -272,7 +272,13 @@ _Loader.add_implicit_resolver(
     ),
     list("-+0123456789."),
 )
-_Loader.add_constructor("tag:yaml.org,2002:binary", lambda loader, node: loader.construct_scalar(node))
+
+
+def _text(loader: _Loader, node: yaml.ScalarNode) -> Any:
+    return loader.construct_scalar(node)
+
+
+_Loader.add_constructor("tag:yaml.org,2002:binary", _text)
 
 
 def read_yaml(text: bytes) -> tuple[Any, list[str]]:

@@ -37,7 +37,7 @@ _POSIX: Final = {
     "word": _WORD,
     "xdigit": "0-9A-Fa-f",
 }
-_CONTROL: Final = {"a": r"\x07", "f": r"\f", "t": r"\t", "n": r"\n", "r": r"\r", "v": r"\v"}
+_CONTROL: Final = {"a": "\a", "f": "\f", "t": "\t", "n": "\n", "r": "\r", "v": "\v"}
 _SETS: Final = {"d": _DIGITS, "w": _WORD, "s": _SPACE}
 
 
@@ -183,11 +183,11 @@ class _Translator:
             content, length = self._category(rest)
             self._emit(content, length)
         else:
-            content, length = self._character(rest)
-            self._emit(content, length)
+            character, length = self._character(rest)
+            self._emit(re.escape(character), length)
 
     def _character(self, rest: str) -> tuple[str, int]:
-        """One escaped character, in a class or outside: the text for `re` and how much was read."""
+        """The character that an escape stands for, in a class or outside, and how much was read."""
         kind = rest[1:2]
         if kind in _CONTROL:
             return _CONTROL[kind], 2
@@ -196,12 +196,12 @@ class _Translator:
             code = int(hexadecimal.group(1) or hexadecimal.group(2), 16) if hexadecimal else -1
             if not hexadecimal or code > 0x10FFFF:
                 raise PatternError("invalid escape sequence", rest[:3])
-            return re.escape(chr(code)), hexadecimal.end()
+            return chr(code), hexadecimal.end()
         octal = re.match(r"\\(0[0-7]{0,2}|[1-7][0-7]{1,2})", rest)
         if octal:
-            return re.escape(chr(int(octal.group(1), 8))), octal.end()
+            return chr(int(octal.group(1), 8)), octal.end()
         if kind.isascii() and not kind.isalnum() and kind:
-            return re.escape(kind), 2
+            return kind, 2
         raise PatternError("invalid escape sequence", rest[:2])
 
     def _category(self, rest: str) -> tuple[str, int]:
@@ -265,15 +265,10 @@ class _Translator:
         if self.at >= len(self.text):
             raise PatternError("missing closing ]", self.text[start:])
         rest = self.text[self.at :]
-        if rest[0] == "\\":
-            text, length = self._character(rest)
-        else:
-            text, length = re.escape(rest[0]), 1
+        character, length = self._character(rest) if rest[0] == "\\" else (rest[0], 1)
         self.at += length
-        literal = text if len(text) == 1 else text.encode().decode("unicode_escape") if text.isascii() else text[-1]
-        # re.escape leaves these alone outside classes where they mean nothing; inside, sets of them may one day.
-        shown = f"\\{literal}" if literal in "&~|-[]^\\" else text
-        return shown, ord(literal[-1])
+        # Beyond what re.escape does: these may one day mean something when doubled inside a class.
+        return f"\\{character}" if character in "&~|" else re.escape(character), ord(character)
 
 
 def _complement(content: str) -> str:

@@ -42,8 +42,9 @@ def compile_tree(text: str, variables: Mapping[str, t.Type]) -> tuple[Node, set[
     try:
         tree = parse(text)
         checker.check(tree)
-    except ParseError as problem:
-        raise CompileError(_displayed(text, problem.at, problem.message)) from None
+    except ExceptionGroup as group:
+        found = [each for each in group.exceptions if isinstance(each, ParseError)]
+        raise CompileError("\n".join(_displayed(text, each.at, each.message) for each in found)) from None
     except RecursionError:
         raise CompileError(_displayed(text, 0, "expression recursion limit exceeded: 250")) from None
     if checker.problems:
@@ -63,6 +64,9 @@ def _displayed(text: str, at: int, message: str) -> str:
 
 
 _LITERALS = {bool: t.BOOL, UInt: t.UINT, int: t.INT, float: t.DOUBLE, str: t.STRING, bytes: t.BYTES}
+
+
+_CONDITIONAL = frozenset({"filter", "exists_one", "existsOne"})
 
 
 class _Checker:
@@ -140,7 +144,11 @@ class _Checker:
             # As cel-go: what an unknown function is given is not looked at.
             return self._wrong(node.at, f"undeclared reference to '{node.name}' (in container '')")
         given = [] if node.target is None else [self.check(node.target)]
-        given += [self.check(argument) for argument in node.arguments]
+        given += [self._argument(node, argument) for argument in node.arguments]
+        if node.name in ("_&&_", "_||_"):
+            for argument, kind in zip(node.arguments, given, strict=True):
+                self._boolean(argument, kind)
+            return t.BOOL
         found = self._resolve(overloads, given, member=node.target is not None)
         if found is None:
             return self._wrong(
@@ -148,6 +156,19 @@ class _Checker:
             )
         self._look_at_literals(node)
         return found
+
+    def _boolean(self, node: Node, found: t.Type) -> None:
+        if found.kind not in ("bool", "dyn"):
+            self._wrong(node.at, f"expected type 'bool' but found '{found}'")
+
+    def _argument(self, call: Call, argument: Node) -> t.Type:
+        if call.name == "format" and isinstance(argument, ListOf):
+            # What is formatted may be of many kinds, unlike the items of any other list that is written out.
+            for each in argument.items:
+                self.check(each)
+            argument.type = anything = t.list_of(t.DYN)
+            return anything
+        return self.check(argument)
 
     @staticmethod
     def _resolve(overloads: tuple[Overload, ...], given: list[t.Type], *, member: bool) -> t.Type | None:
@@ -224,13 +245,14 @@ class _Checker:
         kinds = self._variable_types(node, target)
         with _Scope(self._variables, self._declared, node.variables, kinds):
             steps = [self.check(step) for step in node.steps]
-        conditions = steps if macro in ("all", "exists", "exists_one", "existsOne", "filter") else steps[:-1]
-        for step, found in zip(node.steps, conditions, strict=False):
-            if found.kind not in ("bool", "dyn"):
-                name = {"all": "_&&_", "exists": "_||_"}.get(macro, "_?_:_")
-                signature = f"(bool, {found})" if macro in ("all", "exists") else f"({found}, {_accumulator(node)})"
-                self._wrong(step.at, f"found no matching overload for '{name}' applied to '{signature}'")
-        return self._fold_result(macro, target, kinds, steps)
+        result = self._fold_result(macro, target, kinds, steps)
+        if macro in ("all", "exists"):
+            self._boolean(node.steps[0], steps[0])
+        elif steps[0].kind not in ("bool", "dyn") and (len(steps) == 2 or macro in _CONDITIONAL):
+            branch = "int" if macro in ("exists_one", "existsOne") else str(result)
+            signature = f"({steps[0]}, {branch}, {branch})"
+            self._wrong(node.at, f"found no matching overload for '_?_:_' applied to '{signature}'")
+        return result
 
     @staticmethod
     def _fold_result(macro: str, target: t.Type, kinds: list[t.Type], steps: list[t.Type]) -> t.Type:
@@ -285,10 +307,6 @@ class _Scope:
         self._variables.clear()
         self._variables.update(self._before)
         self._declared |= self._hidden
-
-
-def _accumulator(node: Fold) -> str:
-    return "int, int" if node.macro in ("exists_one", "existsOne") else "list(dyn), list(dyn)"
 
 
 def _signature(node: Call, given: list[t.Type]) -> str:

@@ -185,7 +185,13 @@ def _parsed_cidr(text: Any) -> Network:
 
 
 def _contains_ip(network: Any, value: Any) -> bool:
-    address = _parsed_ip(value) if isinstance(value, str) else _address(value)
+    if isinstance(value, str):
+        try:
+            address = _parsed_ip(value)
+        except CelError:
+            raise CelError(NO_OVERLOAD) from None
+    else:
+        address = _address(value)
     return bool(address.version == network.version and address in network.network)
 
 

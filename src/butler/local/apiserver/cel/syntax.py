@@ -131,18 +131,28 @@ class Token:
     value: Any = None
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str) -> tuple[list[Token], list[ParseError]]:
+    """The tokens of a text, and what in it is none: the parser goes on without those."""
     found: list[Token] = []
+    problems: list[ParseError] = []
     at = 0
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise ParseError(f"Syntax error: token recognition error at: '{text[at]}'", at)
+            problems.append(ParseError(f"Syntax error: token recognition error at: '{text[at]}'", at))
+            at += 1
+            continue
         kind = str(match.lastgroup)
         end = match.end()
         value: Any = None
         if kind == "string":
-            value, end = _string(text, at, match.group())
+            read = _string(text, at, match.group())
+            if read is None:
+                end = _end_of_line(text, match.end())
+                problems.append(ParseError(f"Syntax error: token recognition error at: '{text[at:end]}'", at))
+                at = end
+                continue
+            value, end = read
         elif kind == "float":
             value = float(match.group())
         elif kind == "int":
@@ -151,7 +161,13 @@ def tokens_of(text: str) -> list[Token]:
             found.append(Token(kind, text[at:end], at, value))
         at = end
     found.append(Token("end", "<EOF>", len(text)))
-    return found
+    return found, problems
+
+
+def _end_of_line(text: str, at: int) -> int:
+    while at < len(text) and text[at] not in "\r\n":
+        at += 1
+    return at
 
 
 def _integer(text: str, at: int) -> int:
@@ -164,14 +180,15 @@ def _integer(text: str, at: int) -> int:
     return value
 
 
-def _string(text: str, at: int, opening: str) -> tuple[str | bytes, int]:
+def _string(text: str, at: int, opening: str) -> tuple[str | bytes, int] | None:
+    """The value of a string literal and where it ends; None if it does not end."""
     quotes = opening.lstrip("rRbB")
     prefix = opening[: len(opening) - len(quotes)].lower()
     start = cursor = at + len(opening)
     raw = "r" in prefix
     while not text.startswith(quotes, cursor):
         if cursor >= len(text) or (len(quotes) == 1 and text[cursor] in "\r\n"):
-            raise ParseError(f"Syntax error: token recognition error at: '{text[at:cursor]}'", at)
+            return None
         cursor += 2 if text[cursor] == "\\" and not raw else 1
     body = text[start:cursor]
     end = cursor + len(quotes)
@@ -223,8 +240,15 @@ def _unescaped_bytes(body: str, at: int) -> bytes:
 
 
 def parse(text: str) -> Node:
-    """The tree of an expression; raises ParseError."""
-    return _Parser(tokens_of(text)).whole()
+    """The tree of an expression; raises an ExceptionGroup of ParseErrors."""
+    tokens, problems = tokens_of(text)
+    try:
+        tree = _Parser(tokens).whole()
+    except ParseError as problem:
+        raise ExceptionGroup("no expression", [*problems, problem]) from None
+    if problems:
+        raise ExceptionGroup("no expression", problems)
+    return tree
 
 
 class _Parser:
@@ -263,7 +287,9 @@ class _Parser:
         node = self._expression()
         token = self._peek()
         if token.kind != "end":
-            raise ParseError(f"Syntax error: extraneous input '{token.text}' expecting <EOF>", token.at)
+            only = self._tokens[self._next + 1].kind == "end"
+            what = "extraneous" if only else "mismatched"
+            raise ParseError(f"Syntax error: {what} input '{token.text}' expecting <EOF>", token.at)
         return node
 
     def _expression(self) -> Node:
