@@ -7,7 +7,8 @@ A quantity is kept in the largest unit that needs no fraction, in the style it w
 from __future__ import annotations
 
 import re
-from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
+from math import ceil
 from typing import Any, Final
 
 Json = dict[str, Any]
@@ -18,67 +19,79 @@ _PATTERN: Final = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
     r"(?:(?P<suffix>Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]+))?"
 )
-BAD_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+_MOST_DIGITS: Final = 64  # of a number or an exponent: nobody has 10^64 bytes
 
 
-def value_of(text: Any) -> Decimal | None:
+def value_of(text: Any) -> Fraction | None:
     """The number a quantity stands for; None if it is none."""
-    match = _PATTERN.fullmatch(str(text).strip()) if text is not None else None
+    match = _match(text)
     if match is None:
         return None
-    number = Decimal(match["number"])
+    number = Fraction(match["number"])
     if match["exponent"] is not None:
-        return number.scaleb(int(match["exponent"]))
+        return number * _power(10, max(-_MOST_DIGITS, min(int(match["exponent"]), _MOST_DIGITS)))
     suffix = match["suffix"] or ""
-    if suffix in _BINARY and suffix:
-        return number * Decimal(1024) ** _BINARY[suffix]
-    return number.scaleb(_DECIMAL[suffix])
+    if suffix and suffix in _BINARY:
+        return number * _power(1024, _BINARY[suffix])
+    return number * _power(10, _DECIMAL[suffix])
+
+
+def _match(text: Any) -> re.Match[str] | None:
+    shown = "" if text is None else str(text).strip()
+    return _PATTERN.fullmatch(shown) if len(shown) <= _MOST_DIGITS else None
+
+
+def _power(base: int, exponent: int) -> Fraction:
+    return Fraction(base) ** exponent
 
 
 def canonical(text: Any) -> Any:
     """A quantity in the form it is kept in; anything else as it is."""
-    value = value_of(text)
-    if value is None:
+    value, match = value_of(text), _match(text)
+    if value is None or match is None:
         return text
-    match = _PATTERN.fullmatch(str(text).strip())
-    assert match is not None
-    value = value.quantize(Decimal("1e-9"), rounding=ROUND_CEILING) if value % Decimal("1e-9") else value
+    value = _rounded_up(value, 9)
     if match["exponent"] is not None:
         return _exponent_form(value)
-    if match["suffix"] and match["suffix"] in _BINARY and abs(value) >= 1024 and value == int(value):
+    if match["suffix"] and match["suffix"] in _BINARY and abs(value) >= 1024 and value.denominator == 1:
         return _binary_form(int(value))
     return _decimal_form(value)
 
 
+def _rounded_up(value: Fraction, digits: int) -> Fraction:
+    scale = 10**digits
+    return Fraction(ceil(value * scale), scale)
+
+
 def _binary_form(value: int) -> str:
     power = 0
-    while value and value % 1024 == 0 and power < 6:
+    while value % 1024 == 0 and power < 6:
         value //= 1024
         power += 1
     return f"{value}{list(_BINARY)[power]}"
 
 
-def _decimal_form(value: Decimal) -> str:
+def _decimal_form(value: Fraction) -> str:
     for suffix, power in reversed(_DECIMAL.items()):
-        scaled = value.scaleb(-power)
-        if scaled == scaled.to_integral_value() and (value or not suffix):
+        scaled = value / _power(10, power)
+        if scaled.denominator == 1 and (value or not suffix):
             return f"{int(scaled)}{suffix}"
     return "0"
 
 
-def _exponent_form(value: Decimal) -> str:
+def _exponent_form(value: Fraction) -> str:
     for power in range(18, -10, -3):
-        scaled = value.scaleb(-power)
-        if scaled == scaled.to_integral_value():
+        scaled = value / _power(10, power)
+        if scaled.denominator == 1 and (value or not power):
             return f"{int(scaled)}e{power}" if power else str(int(scaled))
     return "0"
 
 
 def rounded_up_to_milli(text: Any) -> Any:
     value = value_of(text)
-    if value is None or value == value.quantize(Decimal("0.001")):
+    if value is None or value == _rounded_up(value, 3):
         return text
-    return _decimal_form(value.quantize(Decimal("0.001"), rounding=ROUND_CEILING))
+    return _decimal_form(_rounded_up(value, 3))
 
 
 def canonical_resources(item: Json, *fields: str) -> None:

@@ -22,7 +22,7 @@ from butler.local.apiserver.resources import Strategy, World
 from butler.local.apiserver.status import forbidden as refusal
 
 if TYPE_CHECKING:
-    from decimal import Decimal
+    from fractions import Fraction
 
     from butler.local.apiserver.status import FieldError
 
@@ -133,7 +133,7 @@ def validate_claim_update(claim: Json, old: Json) -> list[FieldError]:
     return errors
 
 
-def _storage(spec: Json) -> Decimal | None:
+def _storage(spec: Json) -> Fraction | None:
     return value_of(((spec.get("resources") or {}).get("requests") or {}).get("storage"))
 
 
