@@ -162,9 +162,7 @@ def test_the_aggregated_document_says_it_all_at_once() -> None:
                 "verbs": ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"],
                 "shortNames": ["np"],
                 "categories": ["butler"],
-                "subresources": [
-                    {"subresource": "status", "responseKind": kind, "verbs": ["get", "patch", "update"]}
-                ],
+                "subresources": [{"subresource": "status", "responseKind": kind, "verbs": ["get", "patch", "update"]}],
             }
         ],
         "freshness": "Current",

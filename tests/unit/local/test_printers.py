@@ -210,11 +210,7 @@ PORTS = [{"port": 80, "protocol": "TCP"}, {"port": 443, "protocol": "UDP", "node
         (
             "",
             "endpoints",
-            {
-                "subsets": [
-                    {"addresses": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}], "ports": [{"port": 1}, {"port": 2}]}
-                ]
-            },
+            {"subsets": [{"addresses": [{"ip": "10.0.0.1"}, {"ip": "fd00::1"}], "ports": [{"port": 1}, {"port": 2}]}]},
             ["x", "10.0.0.1:1,[fd00::1]:1,10.0.0.1:2 + 1 more...", "5m"],
         ),
         (
@@ -352,9 +348,7 @@ PORTS = [{"port": 80, "protocol": "TCP"}, {"port": 443, "protocol": "UDP", "node
         ),
     ],
 )
-def test_a_row_shows_what_kubernetes_shows(
-    group: str, plural: str, fields: dict[str, Any], shown: list[Any]
-) -> None:
+def test_a_row_shows_what_kubernetes_shows(group: str, plural: str, fields: dict[str, Any], shown: list[Any]) -> None:
     assert cells(group, plural, **fields) == shown
 
 

@@ -46,9 +46,7 @@ NAME_GRAMMAR = (
         ("example.com/tier=front", {"example.com/tier": "front"}, {"tier": "front"}),
     ],
 )
-def test_a_label_selector_tells_objects_apart(
-    selector: str, matching: dict[str, str], other: dict[str, str]
-) -> None:
+def test_a_label_selector_tells_objects_apart(selector: str, matching: dict[str, str], other: dict[str, str]) -> None:
     parsed = parse_label_selector(selector)
     assert parsed.matches(matching)
     assert not parsed.matches(other)

@@ -20,8 +20,7 @@ from butler.local.apiserver.tables import (
 
 NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
 KUBECTL = (
-    "application/json;as=Table;v=v1;g=meta.k8s.io,"
-    "application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
+    "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json"
 )
 DISCOVERY = (
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,"
@@ -122,9 +121,7 @@ def test_an_unreadable_column_stays_empty() -> None:
 
 
 def test_the_row_of_a_finished_pod_says_so() -> None:
-    pods = Resource(
-        group="", version="v1", plural="pods", singular="pod", kind="Pod", namespaced=True, schema=Schema()
-    )
+    pods = Resource(group="", version="v1", plural="pods", singular="pod", kind="Pod", namespaced=True, schema=Schema())
     row = TableView(pods).row({"metadata": {"name": "p"}, "status": {"phase": "Failed"}}, NOW)
     assert row["conditions"] == [
         {"type": "Completed", "status": "True", "reason": "Failed", "message": "The pod failed."}
@@ -196,9 +193,7 @@ def test_a_wish_nobody_can_fulfil_is_a_406(accept: str, streaming: bool) -> None
     with pytest.raises(ApiError) as refused:
         negotiate(accept, streaming=streaming)
     assert (refused.value.code, refused.value.reason) == (406, "NotAcceptable")
-    assert refused.value.message == (
-        "only the following media types are accepted: application/json, application/yaml"
-    )
+    assert refused.value.message == ("only the following media types are accepted: application/json, application/yaml")
 
 
 def test_include_object_is_one_of_three() -> None:

@@ -188,9 +188,7 @@ class _Parser:
         if len(parts) > 1:
             return [_union([_Parser(f"[{part.strip()}]").steps() for part in parts])]
         if key := _QUOTED_KEY.fullmatch(inner):
-            return _Parser(
-                f".{key.group(1)}"
-            ).steps()  # so a dot inside the quotes still separates, as in Kubernetes
+            return _Parser(f".{key.group(1)}").steps()  # so a dot inside the quotes still separates, as in Kubernetes
         if inner == "*":
             inner = ":"
         if not (bounds := _SLICE.fullmatch(inner)):

@@ -69,9 +69,7 @@ def _pod_status(pod: Json) -> _PodStatus:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
             found.reason = "SchedulingGated"
-    sidecars = {
-        each.get("name") for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"
-    }
+    sidecars = {each.get("name") for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
     found.total = len(spec.get("containers") or ()) + len(sidecars)
     of_sidecars = _PodStatus("")
     if not _initializing(pod, found, of_sidecars, sidecars) or _has_condition(pod, "Initialized"):

@@ -128,9 +128,7 @@ def _requirement(key: str, operator: str, values: list[str]) -> Requirement:
     if operator in {"gt", "lt"}:
         detail = "for 'Gt', 'Lt' operators, the value must be an integer"
         errors += [
-            _invalid(f"values[{index}]", value, detail)
-            for index, value in enumerate(values)
-            if _integer(value) is None
+            _invalid(f"values[{index}]", value, detail) for index, value in enumerate(values) if _integer(value) is None
         ]
     for index, value in enumerate(values):
         if wrong := label_value(value):
@@ -164,9 +162,7 @@ def label_selector_from_json(selector: Json | None) -> LabelSelector:
     if selector is None:
         return NOTHING
     try:
-        requirements = [
-            _requirement(key, "=", [value]) for key, value in (selector.get("matchLabels") or {}).items()
-        ]
+        requirements = [_requirement(key, "=", [value]) for key, value in (selector.get("matchLabels") or {}).items()]
         for expression in selector.get("matchExpressions") or []:
             operator = expression.get("operator", "")
             if operator not in _JSON_OPERATORS:
