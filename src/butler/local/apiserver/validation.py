@@ -169,8 +169,8 @@ def _embedded(schema: Schema, value: Any, path: str) -> list[FieldError]:
 
 
 # Stand-ins for the kind of an embedded resource: what its metadata must look like does not depend on it.
-_NAMESPACED = Resource("", "", "", "", "", namespaced=True, schema=Schema(), name_rule="path-segment")
-_CLUSTERED = Resource("", "", "", "", "", namespaced=False, schema=Schema(), name_rule="path-segment")
+_NAMESPACED = Resource("", "", "", "", "", namespaced=True, schema=Schema(), name_rule="path-segment", custom=True)
+_CLUSTERED = Resource("", "", "", "", "", namespaced=False, schema=Schema(), name_rule="path-segment", custom=True)
 
 
 def _embedded_metadata(metadata: dict[str, Any], path: str) -> list[FieldError]:
