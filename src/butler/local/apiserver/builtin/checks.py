@@ -204,6 +204,13 @@ def put_default(item: Json, key: str, value: Any) -> None:
         item[key] = value
 
 
+def show_times(status: Json, *fields: str) -> None:
+    """Conditions show their times even when they have none, as null."""
+    for condition in status.get("conditions") or ():
+        for field in fields:
+            condition.setdefault(field, None)
+
+
 def child(item: Json, key: str) -> Json:
     """The object under a key, made if it is not there."""
     found = item.get(key)

@@ -13,6 +13,7 @@ from butler.local.apiserver.builtin.checks import (
     one_of,
     put_default,
     required,
+    show_times,
     unchanged,
     unsupported,
 )
@@ -60,7 +61,7 @@ def default_job(job: Json) -> None:
     metadata = job.setdefault("metadata", {})
     if labels and not metadata.get("labels"):
         metadata["labels"] = dict(labels)
-    job.setdefault("status", {})
+    show_times(job.setdefault("status", {}), "lastProbeTime", "lastTransitionTime")
 
 
 def prepare_job(_: World, job: Json) -> None:

@@ -11,6 +11,7 @@ from butler.local.apiserver.builtin.checks import (
     invalid,
     qualified_name,
     required,
+    show_times,
     unsupported,
 )
 from butler.local.apiserver.builtin.quantities import canonical_resources
@@ -51,6 +52,7 @@ def default(node: Json) -> None:
     status["daemonEndpoints"]["kubeletEndpoint"] = status["daemonEndpoints"].get("kubeletEndpoint") or {"Port": 0}
     status["nodeInfo"] = {**_NO_NODE_INFO, **(status.get("nodeInfo") or {})}
     canonical_resources(status, "capacity", "allocatable")
+    show_times(status, "lastHeartbeatTime", "lastTransitionTime")
     if status.get("capacity") and not status.get("allocatable"):
         status["allocatable"] = dict(status["capacity"])
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.builtin.checks import forbidden, invalid
+from butler.local.apiserver.builtin.checks import forbidden, invalid, show_times
 from butler.local.apiserver.builtin.pod_defaults import containers, default_pod_spec
 from butler.local.apiserver.builtin.pod_rules import validate_pod_spec
 from butler.local.apiserver.builtin.quantities import value_of
@@ -56,6 +56,20 @@ def default(pod: Json) -> None:
         status["podIPs"] = [{"ip": status["podIP"]}]
     elif status.get("podIPs") and not status.get("podIP"):
         status["podIP"] = status["podIPs"][0].get("ip", "")
+    if status.get("phase"):
+        status.setdefault("qosClass", qos_class(spec))  # a kubelet does not send it
+    show_times(status, "lastProbeTime", "lastTransitionTime")
+    for field in ("containerStatuses", "initContainerStatuses", "ephemeralContainerStatuses"):
+        for container_status in status.get(field) or ():
+            for state in ("state", "lastState"):
+                _show_state_times(container_status.setdefault(state, {}))
+
+
+def _show_state_times(state: Json) -> None:
+    for name, fields in (("running", ("startedAt",)), ("terminated", ("startedAt", "finishedAt"))):
+        for field in fields:
+            if state.get(name) is not None:
+                state[name].setdefault(field, None)
 
 
 def prepare_create(world: World, pod: Json) -> None:

@@ -15,6 +15,7 @@ from butler.local.apiserver.builtin.checks import (
     percent_or_count,
     put_default,
     required,
+    show_times,
     unchanged,
 )
 from butler.local.apiserver.builtin.quantities import canonical
@@ -71,11 +72,7 @@ def default_autoscaler(autoscaler: Json) -> None:
     if not spec.get("metrics"):
         usual = {"type": "Utilization", "averageUtilization": 80}
         spec["metrics"] = [{"type": "Resource", "resource": {"name": "cpu", "target": usual}}]
-    sources = [source for metric in spec["metrics"] for source in metric.values() if isinstance(source, dict)]
-    for target in (source.get("target") or {} for source in sources):
-        for field in ("value", "averageValue"):
-            if target.get(field) is not None:
-                target[field] = canonical(target[field])
+    _keep_quantities(spec["metrics"], "target")
     behavior = spec.get("behavior")
     if behavior is not None:
         for field, rules in (("scaleUp", _UP), ("scaleDown", _DOWN)):
@@ -85,6 +82,16 @@ def default_autoscaler(autoscaler: Json) -> None:
     status = child(autoscaler, "status")
     status.setdefault("currentMetrics", None)
     status.setdefault("desiredReplicas", 0)
+    _keep_quantities(status["currentMetrics"] or [], "current")
+    show_times(status, "lastTransitionTime")
+
+
+def _keep_quantities(metrics: list[Json], part: str) -> None:
+    sources = [source for metric in metrics for source in metric.values() if isinstance(source, dict)]
+    for amounts in (source.get(part) or {} for source in sources):
+        for field in ("value", "averageValue"):
+            if amounts.get(field) is not None:
+                amounts[field] = canonical(amounts[field])
 
 
 def _prepare_autoscaler(_: World, autoscaler: Json) -> None:

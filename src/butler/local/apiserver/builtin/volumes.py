@@ -13,6 +13,7 @@ from butler.local.apiserver.builtin.checks import (
     put_default,
     qualified_name,
     required,
+    show_times,
     subdomain,
     unchanged,
     unsupported,
@@ -49,7 +50,10 @@ def default_claim(claim: Json) -> None:
     spec = child(claim, "spec")
     put_default(spec, "volumeMode", "Filesystem")
     canonical_resources(child(spec, "resources"), "limits", "requests")
-    put_default(child(claim, "status"), "phase", "Pending")
+    status = child(claim, "status")
+    put_default(status, "phase", "Pending")
+    canonical_resources(status, "capacity", "allocatedResources")
+    show_times(status, "lastProbeTime", "lastTransitionTime")
 
 
 def prepare_claim(world: World, claim: Json) -> None:

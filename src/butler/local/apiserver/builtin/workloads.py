@@ -17,6 +17,7 @@ from butler.local.apiserver.builtin.checks import (
     percent_or_count,
     put_default,
     required,
+    show_times,
     unchanged,
     unsupported,
 )
@@ -62,7 +63,7 @@ def default_deployment(item: Json) -> None:
         spec["progressDeadlineSeconds"] = 600
     spec.setdefault("selector", None)
     default_template(child(spec, "template"))
-    item.setdefault("status", {})
+    show_times(item.setdefault("status", {}), "lastUpdateTime", "lastTransitionTime")
 
 
 def default_replica_set(item: Json) -> None:
@@ -75,6 +76,7 @@ def default_replica_set(item: Json) -> None:
         default_template(child(spec, "template"))
     status = item.setdefault("status", {})
     status.setdefault("replicas", 0)
+    show_times(status, "lastTransitionTime")
 
 
 def default_stateful_set(item: Json) -> None:
@@ -106,6 +108,7 @@ def default_stateful_set(item: Json) -> None:
     status = item.setdefault("status", {})
     status.setdefault("replicas", 0)
     status.setdefault("availableReplicas", 0)
+    show_times(status, "lastTransitionTime")
 
 
 def default_daemon_set(item: Json) -> None:
@@ -124,6 +127,7 @@ def default_daemon_set(item: Json) -> None:
     status = item.setdefault("status", {})
     for field in ("currentNumberScheduled", "desiredNumberScheduled", "numberMisscheduled", "numberReady"):
         status.setdefault(field, 0)
+    show_times(status, "lastTransitionTime")
 
 
 def _prepare_create(status: Json) -> Any:
