@@ -17,11 +17,14 @@ import json
 import socket
 from typing import TYPE_CHECKING, Final
 
+from butler.api.crd import custom_resource_definition
+from butler.api.kinds import KINDS
 from butler.local import pki
 from butler.local.apiserver.asgi import Edge, HttpServer, http_server
-from butler.local.apiserver.builtin.catalog import EVENTS, builtin_resources
+from butler.local.apiserver.builtin.catalog import EVENTS, EXTENSIONS, builtin_resources
 from butler.local.apiserver.builtin.events import from_core, to_core
 from butler.local.apiserver.builtin_types import builtin_types
+from butler.local.apiserver.crds import STRATEGY as DEFINITIONS
 from butler.local.apiserver.hosting import HostedCluster
 from butler.local.apiserver.paths import ROOT
 from butler.local.apiserver.server import ApiServer
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from butler.local.apiserver.resources import Resource
 
 HOST: Final = "127.0.0.1"
+HOME_NAMESPACE: Final = "butler-system"
 _CLUSTERS: Final = Table("*", "", "clusters")  # no logical cluster can be called *, so this is ours alone
 
 
@@ -81,6 +85,9 @@ class ControlPlane:
     async def _begin(self, listener: socket.socket) -> None:
         self.url = f"https://{HOST}:{listener.getsockname()[1]}"
         await self._host(ROOT)
+        await self._server.clusters[ROOT].install(
+            [custom_resource_definition(kind) for kind in KINDS], namespace=HOME_NAMESPACE
+        )
         for entry in self._store.entries(_CLUSTERS):
             await self._host(f"{entry.key.namespace}/{entry.key.name}")
         self._http = http_server(Edge(self._server), self._pki.server_context())
@@ -125,9 +132,7 @@ class ControlPlane:
         await self._store.drop_cluster(cluster)
         key = Key(*_CLUSTERS, namespace, name)
         if entry := self._store.latest(key):
-            await self._store.delete(
-                key, entry.revision, lambda revision: json.dumps({"revision": revision}).encode()
-            )
+            await self._store.delete(key, entry.revision, lambda revision: json.dumps({"revision": revision}).encode())
         self._kubeconfig_of(cluster).unlink(missing_ok=True)
 
     async def _host(self, cluster: str) -> None:
@@ -154,6 +159,8 @@ def _builtin() -> list[Resource]:
     for resource in resources:
         if (resource.group, resource.plural) == (EVENTS, "events"):
             resource.from_storage, resource.to_storage = from_core, to_core
+        if resource.group == EXTENSIONS:
+            resource.strategy = DEFINITIONS
     return resources
 
 

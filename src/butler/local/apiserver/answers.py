@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.builtin.reviews import review
 from butler.local.apiserver.cluster import timestamp
 from butler.local.apiserver.messages import Request, Response, respond
-from butler.local.apiserver.status import not_found
+from butler.local.apiserver.status import FieldError, invalid, not_found
 
 if TYPE_CHECKING:
     from butler.local.apiserver.authentication import Authenticator
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from butler.local.apiserver.tokens import TokenIssuer
 
 Json = dict[str, Any]
+
+_SHORTEST: Final = 600
 
 
 @dataclass(slots=True, frozen=True)
@@ -44,9 +46,7 @@ def answer_review(access: Access, resource: Resource, request: Request, body: Js
     return respond(201, answer)
 
 
-def issue_token(
-    access: Access, cluster: LogicalCluster, resource: Resource, request: Request, body: Json
-) -> Response:
+def issue_token(access: Access, cluster: LogicalCluster, resource: Resource, request: Request, body: Json) -> Response:
     """POST serviceaccounts/NAME/token."""
     info = request.info
     entry = cluster.store.get(cluster.key(resource, info.namespace, info.name))
@@ -55,6 +55,10 @@ def issue_token(
     account = cluster.load(resource, entry)
     spec = body.get("spec") or {}
     seconds, audiences = spec.get("expirationSeconds"), spec.get("audiences")
+    if seconds is not None and seconds < _SHORTEST:
+        detail = "may not specify a duration less than 10 minutes"
+        error = FieldError("FieldValueInvalid", "spec.expirationSeconds", detail, seconds)
+        raise invalid("authentication.k8s.io", "TokenRequest", "", [error])
     token, expires = access.tokens.issue(account, seconds, audiences)
     answer = {
         "kind": "TokenRequest",

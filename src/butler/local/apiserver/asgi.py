@@ -12,6 +12,7 @@ import contextlib
 import logging
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl
+from uuid import uuid4
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -156,6 +157,7 @@ def _headers(answer: Response | Stream) -> list[tuple[bytes, bytes]]:
     return [
         (b"content-type", answer.content_type.encode()),
         (b"cache-control", b"no-cache, private"),
+        (b"audit-id", str(uuid4()).encode()),
         *((name.lower().encode("latin-1"), value.encode("utf-8")) for name, value in answer.headers),
     ]
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
-from butler.local.apiserver.decode import Decoded, read, strict_error, take
+from butler.local.apiserver.decode import Decoded, read, read_protobuf, strict_error, take
 from butler.local.apiserver.gojson import TextError, read_json, read_yaml
 from butler.local.apiserver.messages import JSON, YAML, Request, decode
+from butler.local.apiserver.protobuf import PROTOBUF, ProtobufError, TypeMeta, decode_kubernetes
 from butler.local.apiserver.status import ApiError, bad_request, unsupported_media_type
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
+
+
+_ALL_PATCHES: Final = frozenset({JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH})
 
 
 class PatchTypes(NamedTuple):
@@ -52,15 +56,24 @@ def read_object(
 
 
 def _decoded(request: Request, resource: Resource, *, strict: bool) -> Decoded:
+    if request.content_type == PROTOBUF:
+        if resource.custom:  # there is no message for it; a real kube-apiserver drops the connection
+            raise unsupported_media_type([JSON, YAML])
+        return read_protobuf(request.body, resource)
     if request.content_type not in ("", JSON, YAML):
-        raise unsupported_media_type([JSON, YAML])
+        raise unsupported_media_type([JSON, YAML, PROTOBUF])
     return read(request.body, resource, yaml=request.content_type == YAML, strict=strict)
 
 
-def read_any(request: Request) -> Json:
-    """A body whose kind the path decides."""
-    if request.content_type not in ("", JSON, YAML):
-        raise unsupported_media_type([JSON, YAML])
+def read_any(request: Request, default: TypeMeta | None = None) -> Json:
+    """A body whose kind the path decides; `default` is what it is in protobuf if it does not say so itself."""
+    if request.content_type not in ("", JSON, YAML, PROTOBUF):
+        raise unsupported_media_type([JSON, YAML, PROTOBUF])
+    if request.content_type == PROTOBUF:
+        try:
+            return decode_kubernetes(request.body, default)
+        except ProtobufError as error:
+            raise bad_request(str(error)) from None
     try:
         found = read_yaml(request.body)[0] if request.content_type == YAML else read_json(request.body)
     except TextError as error:
@@ -70,12 +83,12 @@ def read_any(request: Request) -> Json:
     return found
 
 
-def read_apply(request: Request, resource: Resource, field_validation: str, warnings: list[str]) -> Json:
+def read_apply(request: Request, field_validation: str, warnings: list[str]) -> Json:
     """The configuration of a server-side apply: YAML, of which JSON is a part."""
     try:
         found, repeated = read_yaml(request.body)
     except TextError as error:
-        raise bad_request(f"error decoding YAML: {error}") from None
+        raise bad_request(f"error encoding patch: {_line_one(str(error))}") from None
     if not isinstance(found, dict):
         raise bad_request("an apply configuration is an object")
     if repeated and field_validation == "Strict":
@@ -87,24 +100,33 @@ def read_apply(request: Request, resource: Resource, field_validation: str, warn
     return found
 
 
+def _line_one(problem: str) -> str:
+    """A problem with YAML, with the place that people look for first."""
+    return problem if "line " in problem else problem.replace("yaml: ", "yaml: line 1: ", 1)
+
+
 def read_patch(request: Request, resource: Resource) -> Any:
     """The body of a JSON, merge or strategic merge patch."""
     supported = [JSON_PATCH, MERGE_PATCH, APPLY_PATCH]
     if not resource.custom:
         supported.insert(2, STRATEGIC_PATCH)
     if request.content_type not in supported:
+        if request.content_type not in _ALL_PATCHES:
+            raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
         raise unsupported_media_type(supported)
     try:
         return decode(request.body)
-    except msgspec.DecodeError as error:
-        raise bad_request(f"error decoding patch: {error}") from None
+    except (msgspec.DecodeError, RecursionError):
+        raise bad_request("invalid JSON patch") from None
 
 
 def read_options(request: Request) -> Json | None:
     """The DeleteOptions in the body of a deletion, if there are any."""
     if not request.body:
         return None
-    found = read_any(request)
+    found = read_any(request, TypeMeta("v1", "DeleteOptions"))
+    if not isinstance(found.get("preconditions") or {}, dict):
+        raise bad_request("DeleteOptions: preconditions is not an object")
     if found.get("kind") not in (None, "DeleteOptions"):
         raise ApiError(400, "BadRequest", "the body of a deletion is a DeleteOptions object")
     return found

@@ -89,8 +89,10 @@ class LogicalCluster:
             return resource.from_storage(obj)
         obj["apiVersion"] = resource.api_version
         if resource.custom:
+            if revision < resource.since:
+                storage = self.registry.find(resource.group, resource.storage_version, resource.plural)
+                apply_defaults((storage or resource).schema, obj)
             prune(resource.schema, obj)
-            apply_defaults(resource.schema, obj)
         return obj
 
     def kept(self, resource: Resource, obj: Json) -> Json:

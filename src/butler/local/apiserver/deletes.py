@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver import lifecycle
 from butler.local.apiserver.messages import Response, encode, respond
-from butler.local.apiserver.status import ApiError, conflict
+from butler.local.apiserver.status import ApiError, conflict, forbidden
 from butler.local.apiserver.store import Entry, Stale
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _ATTEMPTS: Final = 8
+
+_KEPT_NAMESPACES: Final = frozenset({"default", "kube-public", "kube-system"})
 
 # Kinds whose deletion answers with the object that went rather than with a Status.
 _ANSWERS_WITH_OBJECT: Final = frozenset(
@@ -62,6 +64,7 @@ async def ask_to_go(write: Write, options: DeleteOptions) -> tuple[Json, bool]:
             raise write.missing()
         old = write.cluster.load(write.resource, entry)
         _check_preconditions(write, options, old)
+        _check_kept_namespace(write)
         await write.admission.validate(write, "DELETE", None, old)
         try:
             return await _go(write, options, entry)
@@ -79,10 +82,11 @@ async def _go(write: Write, options: DeleteOptions, entry: Entry) -> tuple[Json,
     if resource.plural == "customresourcedefinitions" and not obj["metadata"].get("deletionTimestamp"):
         # its objects go first; whoever removes them takes this away when they are gone
         finalizers.append(lifecycle.CLEANUP)
-    lifecycle.ask_to_go(resource, obj, cluster.now(), 0, finalizers)
+    grace = lifecycle.grace_period(resource, obj, options.grace_period)
+    lifecycle.ask_to_go(resource, obj, cluster.now(), grace, finalizers)
     gone = lifecycle.may_go(resource, obj)
     if options.dry_run:
-        return (before, True) if gone else (obj, False)
+        return obj, gone
     if obj == before and not gone:
         await cluster.store.settled(entry.revision)
         return obj, False
@@ -94,7 +98,7 @@ async def _go(write: Write, options: DeleteOptions, entry: Entry) -> tuple[Json,
 
     if gone:
         await cluster.store.delete(write.key, entry.revision, encoded)
-        return before, True
+        return obj, True
     done = await cluster.store.update(write.key, entry.revision, encoded)
     return cluster.load(resource, done), False
 
@@ -102,9 +106,7 @@ async def _go(write: Write, options: DeleteOptions, entry: Entry) -> tuple[Json,
 def _check_preconditions(write: Write, options: DeleteOptions, old: Json) -> None:
     metadata = old["metadata"]
     if options.uid is not None and options.uid != metadata["uid"]:
-        raise _failed(
-            write, f"the UID in the precondition ({options.uid})", f"the UID in record ({metadata['uid']})"
-        )
+        raise _failed(write, f"the UID in the precondition ({options.uid})", f"the UID in record ({metadata['uid']})")
     version = options.resource_version
     if version is not None and version != metadata["resourceVersion"]:
         raise _failed(
@@ -114,8 +116,13 @@ def _check_preconditions(write: Write, options: DeleteOptions, old: Json) -> Non
         )
 
 
+def _check_kept_namespace(write: Write) -> None:
+    if (write.resource.group, write.resource.plural) == ("", "namespaces") and write.name in _KEPT_NAMESPACES:
+        raise forbidden("", "namespaces", write.name, "this namespace may not be deleted")
+
+
 def _failed(write: Write, wanted: str, found: str) -> ApiError:
     why = f"{wanted} does not match {found}. The object might have been deleted and then recreated"
     if wanted.startswith("the ResourceVersion"):
         why = f"{wanted} does not match {found}. The object might have been modified"
-    return conflict(write.resource.group, write.resource.plural, write.name, why)
+    return conflict(write.resource.group, write.resource.kind, write.name, why)

@@ -22,6 +22,7 @@ from butler.local.apiserver.bodies import (
 )
 from butler.local.apiserver.builtin.catalog import SUBRESOURCES
 from butler.local.apiserver.messages import Request, Response, Stream, decode, encode, respond
+from butler.local.apiserver.names import path_segment
 from butler.local.apiserver.options import (
     META,
     DeleteOptions,
@@ -82,12 +83,17 @@ class Verbs:
 
     def _check_verb(self, resource: Resource, request: Request) -> None:
         info = request.info
-        if info.verb not in resource.verbs or (info.verb == "create" and info.name):
+        unnamed = info.verb in ("update", "patch") and not info.name
+        if unnamed and resource.custom:
+            raise bad_request("name must be provided")
+        if info.verb not in resource.verbs or unnamed or (info.verb == "create" and info.name):
             raise method_not_allowed_at_all()
+        if info.name and (why := path_segment(info.name)):
+            if "/" in info.name:
+                raise unknown_resource()
+            raise bad_request(f'Name parameter invalid: "{info.name}": {", ".join(why)}')
         if resource.namespaced and info.verb in ("create", "deletecollection") and not info.namespace:
             raise method_not_allowed_at_all()
-        if not resource.namespaced and info.namespace and resource.plural != "namespaces":
-            raise unknown_resource()
 
     # Writes.
 
@@ -112,8 +118,8 @@ class Verbs:
                 raise _bad_patch_options(
                     FieldError("FieldValueRequired", "fieldManager", "is required for apply patch")
                 )
-            config = read_apply(request, resource, options.field_validation, write.warnings)
-            self._check_identity(write, config)
+            config = read_apply(request, options.field_validation, write.warnings)
+            self._check_identity(write, config, fill=False)
             return await writes.server_side_apply(write, config)
         if options.force is not None:
             raise _bad_patch_options(
@@ -128,34 +134,36 @@ class Verbs:
 
     def _accept_patched(self, write: Write, obj: Json) -> Json:
         """A patched object is read like a sent one: unknown fields and wrong types are told the same way."""
-        accepted = read_object(
-            write.request, write.resource, write.options.field_validation, write.warnings, obj=obj
-        )
+        sent = encode(obj) if write.options.field_validation == "Strict" else b""
+        try:
+            accepted = read_object(
+                write.request, write.resource, write.options.field_validation, write.warnings, obj=obj
+            )
+        except ApiError as refusal:
+            raise _bad_result(sent, refusal) from None
         self._check_identity(write, accepted)
         return accepted
 
-    def _check_identity(self, write: Write, obj: Json) -> None:
-        """The name and namespace in the body, if any, are those of the URL."""
+    def _check_identity(self, write: Write, obj: Json, *, fill: bool = True) -> None:
+        """The name and namespace in the body are those of the URL; what may be left out is filled in."""
         metadata = obj["metadata"]
         namespace, name = metadata.get("namespace") or "", metadata.get("name") or ""
         if write.resource.namespaced and namespace and namespace != write.namespace:
-            raise bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         if not write.resource.namespaced and namespace:
-            raise bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
+            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         if write.request.info.name and name != write.name:
             if name:
+                raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({write.name})")
+            if write.request.info.verb == "update":
                 raise bad_request(
-                    f"the name of the object ({name}) does not match the name on the URL ({write.name})"
+                    f"the name of the object ({write.name} based on URL) was undeterminable: name must be provided"
                 )
             metadata["name"] = write.name
+        if fill and write.resource.namespaced and not namespace:
+            metadata["namespace"] = write.namespace
 
-    def _new_write(
-        self, resource: Resource, request: Request, options: WriteOptions, subresource: str = ""
-    ) -> Write:
+    def _new_write(self, resource: Resource, request: Request, options: WriteOptions, subresource: str = "") -> Write:
         info = request.info
         return Write(
             cluster=self._cluster,
@@ -201,9 +209,7 @@ class Verbs:
         metadata = {"resourceVersion": str(cluster.store.revision)}
         items = [obj for _, obj in entries]
         kind = resource.list_kind or f"{resource.kind}List"
-        return respond(
-            200, {"kind": kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items}
-        )
+        return respond(200, {"kind": kind, "apiVersion": resource.api_version, "metadata": metadata, "items": items})
 
     # Subresources.
 
@@ -221,7 +227,9 @@ class Verbs:
             ),
             None,
         )
-        if known is None or resource.custom:
+        if resource.custom:
+            raise not_found(resource.group, resource.plural, info.name)
+        if known is None:
             raise unknown_resource()
         if info.verb not in known.verbs:
             raise method_not_allowed_at_all()
@@ -291,6 +299,14 @@ def _patched(write: Write, old: Json, changes: Any) -> Json:
     if kind in PATCHES.strategic:
         return strategic_merge(write.resource.schema, old, changes)
     return merge_patch(old, changes)
+
+
+def _bad_result(sent: bytes, refusal: ApiError) -> ApiError:
+    """What strict field validation says of the object that a patch led to; other refusals stay as they are."""
+    _, strict, complaints = refusal.message.partition("strict decoding error: ")
+    if not strict:
+        return refusal
+    return invalid("", "", "", [FieldError("FieldValueInvalid", "patch", strict + complaints, sent.decode())])
 
 
 def _bad_patch_options(error: FieldError) -> ApiError:

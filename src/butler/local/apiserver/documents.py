@@ -61,16 +61,15 @@ class Documents:
             if wanted.shape == "APIGroupDiscoveryList":
                 name = f"aggregated {path}"
                 answer = self._tagged(name, lambda: discovery.aggregated(registry.resources(), core=core), request)
-                answer.content_type = wanted.content_type
+                if answer is not None:
+                    answer.content_type = wanted.content_type
                 return answer
             if core:
                 return self._tagged(path, lambda: discovery.api_versions(self._address), request)
             return self._tagged(path, lambda: discovery.api_group_list(registry.resources()), request)
         parts = path.strip("/").split("/")
         if parts[0] == "api" and len(parts) == 2:
-            return self._tagged(
-                path, lambda: discovery.api_resource_list("", parts[1], registry.resources()), request
-            )
+            return self._tagged(path, lambda: discovery.api_resource_list("", parts[1], registry.resources()), request)
         if parts[0] == "apis" and len(parts) == 2:
             return self._tagged(path, lambda: discovery.api_group(parts[1], registry.resources()), request)
         if parts[0] == "apis" and len(parts) == 3:
@@ -102,16 +101,20 @@ class Documents:
                 found |= {f"/apis/{resource.group}", f"/apis/{resource.group}/{resource.version}"}
         return {"paths": sorted(found)}
 
-    def _tagged(self, name: str, make: Callable[[], Json | None], request: Request) -> Response:
+    def _tagged(self, name: str, make: Callable[[], Json | None], request: Request) -> Response | None:
         """A document with an ETag, so that a client that has it already is told so instead."""
         body = self._registry.document(name, lambda: encode(made) if (made := make()) is not None else b"")
         if not body:
-            return Response(404, b"404 page not found\n", _TEXT)
+            return None
         tag = discovery.etag(body)
         headers = [("ETag", tag), ("Vary", "Accept")]
         if request.headers.get("if-none-match") == tag:
             return Response(304, b"", JSON, headers)
         return Response(200, body, JSON, headers)
+
+
+def not_a_page() -> Response:
+    return Response(404, b"404 page not found\n", _TEXT, [("X-Content-Type-Options", "nosniff")])
 
 
 def version_info() -> Json:

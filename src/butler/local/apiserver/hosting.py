@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.admission import Admission
@@ -31,6 +32,8 @@ Json = dict[str, Any]
 _NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 _RBAC_TABLES: Final = ("roles", "rolebindings", "clusterroles", "clusterrolebindings")
 _MANAGER: Final = "kube-apiserver"
+_INSTALLER: Final = "butleradm"
+_INSTALL_SECONDS: Final = 30
 
 
 class HostedCluster:
@@ -58,7 +61,7 @@ class HostedCluster:
         self._definitions = DefinitionKeeper(self._actor)
         self._followers: list[Follower[Any]] = [
             self._definitions,
-            NamespaceKeeper(self._actor, pki.ca_certificate),
+            NamespaceKeeper(self._actor),
             GarbageCollector(self._actor),
         ]
 
@@ -97,6 +100,16 @@ class HostedCluster:
             await self._ensure(RBAC, "clusterroles", "", role)
         for binding in default_cluster_role_bindings():
             await self._ensure(RBAC, "clusterrolebindings", "", binding)
+
+    async def install(self, definitions: list[Json], namespace: str) -> None:
+        """Bring custom resources and a namespace to a cluster; returns when they are served."""
+        await self._ensure("", "namespaces", "", {"metadata": {"name": namespace}})
+        for definition in definitions:
+            await self._actor.apply(definition, _INSTALLER)
+        names = {definition["metadata"]["name"] for definition in definitions}
+        async with asyncio.timeout(_INSTALL_SECONDS):
+            while not names <= self._definitions.served():
+                await asyncio.sleep(0.005)
 
     async def _ensure(self, group: str, plural: str, namespace: str, obj: Json) -> None:
         resource = self.cluster.registry.find(group, "v1", plural)

@@ -21,7 +21,7 @@ FOREGROUND: Final = "foregroundDeletion"
 ORPHAN: Final = "orphan"
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 
-_SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
+_SYSTEM_FIELDS: Final = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
 
 
 def born(resource: Resource, obj: Json, namespace: str, now: str) -> None:
@@ -52,6 +52,8 @@ def prepare_update(resource: Resource, new: Json, old: Json, subresource: str) -
     elif resource.status:
         _put(new, "status", old.get("status"))
     metadata, before = new["metadata"], old["metadata"]
+    metadata.pop("selfLink", None)
+    _put(metadata, "creationTimestamp", before.get("creationTimestamp"))
     for field in _SYSTEM_FIELDS:
         if not metadata.get(field):
             _put(metadata, field, before.get(field))
@@ -138,6 +140,13 @@ def deletion_finalizers(metadata: Json, propagation: str) -> list[str]:
     return list(metadata.get("finalizers") or [])
 
 
+def grace_period(resource: Resource, obj: Json, asked: int | None) -> int:
+    """How long an object may take to go: only a pod that a node runs needs any time."""
+    if (resource.group, resource.plural) != ("", "pods") or not obj["spec"].get("nodeName"):
+        return 0
+    return int(obj["spec"].get("terminationGracePeriodSeconds") or 0) if asked is None else asked
+
+
 def ask_to_go(resource: Resource, obj: Json, now: str, grace: int, finalizers: list[str]) -> None:
     """Mark an object as on its way out; asking twice changes nothing but the finalizers."""
     metadata = obj["metadata"]
@@ -147,5 +156,7 @@ def ask_to_go(resource: Resource, obj: Json, now: str, grace: int, finalizers: l
         metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation"):
             metadata["generation"] += 1
+    elif grace < metadata.get("deletionGracePeriodSeconds", 0):
+        metadata["deletionGracePeriodSeconds"] = grace
     if (resource.group, resource.plural) == ("", "namespaces"):
         obj.setdefault("status", {})["phase"] = "Terminating"

@@ -65,7 +65,5 @@ def warning_headers(warnings: list[str] | None) -> list[tuple[str, str]]:
     """RFC 7234 warnings, the way kubectl prints them; control characters would break the header."""
     if not warnings:
         return []
-    quoted = (
-        each.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ").replace("\r", " ") for each in warnings
-    )
+    quoted = (each.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ").replace("\r", " ") for each in warnings)
     return [("Warning", f'299 - "{each}"') for each in quoted]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
+from butler.local.apiserver.names import validate_field_manager
 from butler.local.apiserver.status import ApiError, FieldError, bad_request, invalid
 
 Json = dict[str, Any]
@@ -16,8 +17,7 @@ Query = dict[str, str]
 META: Final = "meta.k8s.io"
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE: Final = frozenset({"", "0", "f", "F", "false", "FALSE", "False"})
-_FIELD_VALIDATION: Final = ("Ignore", "Strict", "Warn")
-_MANAGER_LIMIT: Final = 128
+_FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
 
 
 @dataclass(slots=True, frozen=True)
@@ -120,9 +120,7 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
 
     errors: list[FieldError] = []
     if options.send_initial_events is not None:
-        errors.append(
-            FieldError("FieldValueForbidden", "sendInitialEvents", "sendInitialEvents is forbidden for list")
-        )
+        errors.append(FieldError("FieldValueForbidden", "sendInitialEvents", "sendInitialEvents is forbidden for list"))
     if not match:
         return errors
     if options.continue_:
@@ -131,7 +129,7 @@ def _list_errors(options: ListOptions) -> list[FieldError]:
         errors.append(forbidden("resourceVersionMatch is forbidden unless resourceVersion is provided"))
     if match not in {"Exact", "NotOlderThan"}:
         errors.append(
-            FieldError("FieldValueNotSupported", "resourceVersionMatch", "", match, ("Exact", "NotOlderThan"))
+            FieldError("FieldValueNotSupported", "resourceVersionMatch", "", match, ("Exact", "NotOlderThan", ""))
         )
     if match == "Exact" and version == "0":
         errors.append(forbidden('resourceVersionMatch "exact" is forbidden for resourceVersion "0"'))
@@ -142,10 +140,7 @@ def write_options(query: Query, kind: str) -> WriteOptions:
     """Read the options of a create, update or patch; `kind` names them in a refusal (`CreateOptions`)."""
     errors = _dry_run_errors(query)
     manager = query.get("fieldManager", "")
-    if len(manager.encode()) > _MANAGER_LIMIT:
-        errors.append(
-            FieldError("FieldValueTooLong", "fieldManager", f"may not be more than {_MANAGER_LIMIT} bytes")
-        )
+    errors += validate_field_manager(manager, "fieldManager")
     validation = query.get("fieldValidation", "")
     if validation and validation not in _FIELD_VALIDATION:
         errors.append(FieldError("FieldValueNotSupported", "fieldValidation", "", validation, _FIELD_VALIDATION))
@@ -170,7 +165,10 @@ def delete_options(query: Query, body: Json | None) -> DeleteOptions:
     if body:
         grace = body.get("gracePeriodSeconds", grace)
         propagation = body.get("propagationPolicy") or propagation
-        if body.get("orphanDependents") is not None and not propagation:
+        if body.get("orphanDependents") is not None and propagation:
+            detail = "orphanDependents and deletionPropagation cannot be both set"
+            errors.append(FieldError("FieldValueInvalid", "propagationPolicy", detail, propagation))
+        elif body.get("orphanDependents") is not None:
             propagation = "Orphan" if body["orphanDependents"] else "Background"
         if body.get("dryRun"):
             dry_run = True
@@ -179,9 +177,7 @@ def delete_options(query: Query, body: Json | None) -> DeleteOptions:
         uid, version = preconditions.get("uid"), preconditions.get("resourceVersion")
     supported = ("Foreground", "Background", "Orphan")
     if propagation and propagation not in supported:
-        errors.append(
-            FieldError("FieldValueNotSupported", "propagationPolicy", "", propagation, (*sorted(supported), "nil"))
-        )
+        errors.append(FieldError("FieldValueNotSupported", "propagationPolicy", "", propagation, (*supported, "nil")))
     if errors:
         raise invalid(META, "DeleteOptions", "", errors)
     return DeleteOptions(dry_run, grace, propagation, uid, version)
@@ -191,22 +187,12 @@ def _dry_run_errors(query: Query) -> list[FieldError]:
     given = query.get("dryRun")
     if given is None or given == "All":
         return []
-    return [FieldError("FieldValueNotSupported", "dryRun", "", given, ("All",))]
+    return [FieldError("FieldValueNotSupported", "dryRun", "", given.split(","), ("All",))]
 
 
 def resource_version(text: str) -> int:
-    """A resourceVersion of a list or watch as a revision; refuses what is not a number."""
-    try:
-        value = int(text)
-    except ValueError:
-        raise _bad_version(text) from None
-    if value < 0:
-        raise _bad_version(text)
-    return value
-
-
-def _bad_version(text: str) -> ApiError:
-    error = FieldError(
-        "FieldValueInvalid", "resourceVersion", f'strconv.ParseUint: parsing "{text}": invalid syntax', text
-    )
-    return invalid(META, "ListOptions", "", [error])
+    """A resourceVersion of a list or watch as a revision; refuses what is not a number, as a storage error."""
+    if not text.isdecimal():
+        detail = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+        raise ApiError(500, "", FieldError("FieldValueInvalid", "resourceVersion", detail, text).text())
+    return int(text)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
+import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
@@ -105,15 +105,23 @@ async def list_(cluster: LogicalCluster, resource: Resource, request: Request) -
     wanted = selection(resource, options)
     page = await _page(cluster, resource, request.info.namespace or None, options, wanted)
     metadata: Json = {"resourceVersion": str(page.revision)}
-    if page.continue_:
+    if page.continue_ or resource.custom:  # lists of custom resources always say it, be it empty
         metadata["continue"] = page.continue_
     if page.remaining:
         metadata["remainingItemCount"] = page.remaining
     if view.plain:
-        values = [cluster.show(resource, each.value, each.revision) for each in page.entries]
+        values = _items(resource, [cluster.show(resource, each.value, each.revision) for each in page.entries])
         return view.answer(200, _list_body(view.many([], metadata), values))
     objects = [cluster.load(resource, each) for each in page.entries]
     return view.answer(200, encode(view.many(objects, metadata)))
+
+
+def _items(resource: Resource, values: list[bytes]) -> list[bytes]:
+    """Objects inside a list: built-in kinds do not repeat there what the list says of itself."""
+    if resource.custom:
+        return values
+    said = b'{"apiVersion":"%s","kind":"%s",' % (resource.api_version.encode(), resource.kind.encode())
+    return [b"{" + each[len(said) :] if each.startswith(said) else each for each in values]
 
 
 def _list_body(empty: Json, values: list[bytes]) -> bytes:
@@ -126,9 +134,11 @@ def _list_body(empty: Json, values: list[bytes]) -> bytes:
 class Position(msgspec.Struct, omit_defaults=True):
     """Where a paged list goes on: the inside of a continue token."""
 
-    rv: int
-    start: str  # "<namespace>/<name>" of the last object given; "" where only the namespace is fixed
-    v: str = "meta.k8s.io/v1"
+    version: ClassVar[str] = "meta.k8s.io/v1"
+
+    v: str
+    rv: int = 0
+    start: str = ""  # "<namespace>/<name>" of the last object given
 
 
 @dataclass(slots=True)
@@ -150,7 +160,7 @@ async def _page(
         if revision < 0:  # the consistent snapshot is gone; the client chose to go on with what is there now
             revision = store.revision
     elif options.resource_version not in ("", "0"):
-        asked = resource_version(options.resource_version)
+        asked = _listed_version(options.resource_version)
         await until_revision(cluster, asked)
         exact = options.resource_version_match == "Exact" or (options.limit and not options.resource_version_match)
         revision = asked if exact else store.revision
@@ -166,6 +176,13 @@ async def _page(
         refusal = expired(_OLD_CONTINUE)
         refusal.metadata = {"continue": _token(-1, after)}
         raise refusal from None
+
+
+def _listed_version(text: str) -> int:
+    try:
+        return resource_version(text)
+    except ApiError as problem:
+        raise bad_request(f"invalid resource version: {problem.message}") from None
 
 
 async def _cut(
@@ -201,18 +218,27 @@ def _matching(cluster: LogicalCluster, resource: Resource, entries: list[Entry],
 
 
 def _token(revision: int, after: tuple[str, str]) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(Position(revision, "/".join(after)))).decode().rstrip("=")
+    return (
+        base64.urlsafe_b64encode(msgspec.json.encode(Position(Position.version, revision, "/".join(after))))
+        .decode()
+        .rstrip("=")
+    )
 
 
 def _position(options: ListOptions) -> Position:
     if options.resource_version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
     text = options.continue_
+    wrong = re.search(r"[^A-Za-z0-9_-]", text)
     try:
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-        return msgspec.json.decode(raw, type=Position)
-    except (binascii.Error, ValueError, msgspec.DecodeError):
-        raise bad_request(f"continue key is not valid: {text}") from None
+        if wrong:
+            raise ValueError(f"illegal base64 data at input byte {wrong.start()}")
+        position = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=Position)
+        if position.v != Position.version:
+            raise ValueError(f"server does not recognize this encoded version {position.v}")
+    except ValueError as problem:
+        raise bad_request(f"invalid continue token: continue key is not valid: {problem}") from None
+    return position
 
 
 def _split(start: str) -> tuple[str, str]:

@@ -34,6 +34,13 @@ class Registry:
     def serves_builtin(self, group: str, version: str) -> bool:
         return any((each.group, each.version) == (group, version) for each in self._builtin)
 
+    def knows_group(self, path: str) -> bool:
+        """Whether a path lies in a built-in group: what is missing there is told as a Status, elsewhere as text."""
+        parts = path.strip("/").split("/")
+        if parts[0] == "api":
+            return len(parts) > 1
+        return parts[0] == "apis" and len(parts) > 2 and any(each.group == parts[1] for each in self._builtin)
+
     def storage(self, group: str, plural: str) -> Resource | None:
         """The resource in whose version the objects of a table are kept."""
         found = [each for each in self._by_path.values() if (each.group, each.plural) == (group, plural)]
@@ -58,6 +65,10 @@ class Registry:
             self._by_path.update({_path(each): each for each in each_list})
         self._documents.clear()
         self.revision += 1
+
+    def definitions(self) -> set[str]:
+        """The definitions whose resources are served."""
+        return set(self._custom)
 
     def document(self, name: str, make: Callable[[], bytes]) -> bytes:
         """A document about the whole set, made once for each change of it."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from butler.local.apiserver.messages import Request, Response, decode, encode
+from butler.local.apiserver.status import ApiError
 from butler.local.apiserver.tables import (
     Representation,
     TableView,
@@ -23,6 +24,24 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
+_OFFERED: Final = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+_OFFERED_STREAMS: Final = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+
+
+def _negotiated(resource: Resource, accept: str, *, streaming: bool) -> Representation:
+    """What the client gets; the refusal speaks of all that Kubernetes has, so that clients see no difference."""
+    try:
+        return negotiate(accept, streaming=streaming)
+    except ApiError as refusal:
+        if refusal.code != 406:
+            raise
+        refusal.message = f"only the following media types are accepted: {_OFFERED}"
+        if not resource.custom and ";as=" not in accept:
+            refusal.message = f"406: Not Acceptable\n\nAvailable representations: {_OFFERED}, {_OFFERED_STREAMS}"
+            refusal.details = {}
+        raise
+
+
 class View:
     """How one request wants to see the objects of one resource."""
 
@@ -31,7 +50,7 @@ class View:
     ) -> None:
         self._cluster = cluster
         self._resource = resource
-        self.wanted: Representation = negotiate(request.headers.get("accept", ""), streaming=streaming)
+        self.wanted: Representation = _negotiated(resource, request.headers.get("accept", ""), streaming=streaming)
         self._table: TableView | None = None
         if self.wanted.shape == "Table":
             include = include_object(request.query.get("includeObject", ""))
@@ -62,7 +81,7 @@ class View:
 
     def answer(self, code: int, body: bytes) -> Response:
         if self.wanted.yaml:
-            return Response(code, yaml.safe_dump(decode(body), sort_keys=False).encode(), self.wanted.content_type)
+            return Response(code, yaml.safe_dump(decode(body)).encode(), self.wanted.content_type)
         return Response(code, body, self.wanted.content_type)
 
     def answer_one(self, code: int, obj: Json) -> Response:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.authentication import User
+from butler.local.apiserver.authentication import User, bearer_token
 from butler.local.apiserver.authorization import Attributes, forbidden
 from butler.local.apiserver.dispatch import unknown_resource
-from butler.local.apiserver.documents import Documents
+from butler.local.apiserver.documents import Documents, not_a_page
 from butler.local.apiserver.impersonation import impersonated, wanted_user
-from butler.local.apiserver.messages import Request, Response, Stream
+from butler.local.apiserver.messages import Request, Response, Stream, warning_headers
 from butler.local.apiserver.options import flag
 from butler.local.apiserver.paths import ROOT, RequestInfo, read_path, split_cluster
 from butler.local.apiserver.status import unauthorized
@@ -27,7 +27,6 @@ Json = dict[str, Any]
 Subject = tuple[tuple[str, str], ...]
 
 ANONYMOUS: Final = User("system:anonymous", groups=("system:unauthenticated",))
-_NOT_A_PAGE: Final = b"404 page not found\n"
 
 
 class ApiServer:
@@ -58,17 +57,22 @@ class ApiServer:
             raise forbidden(wanted, decision.reason)
         request = Request(info, user, query, by_name, body)
         if not info.is_resource:
-            return Documents(hosted).answer(method, request) or not_a_page()
+            if found := Documents(hosted).answer(method, request):
+                return found
+            if hosted.cluster.registry.knows_group(path):
+                raise unknown_resource()
+            return not_a_page()
         resource = hosted.cluster.registry.find(info.group, info.version, info.resource)
         if resource is None:
             if hosted.cluster.registry.serves_builtin(info.group, info.version):
                 raise unknown_resource()
             return not_a_page()
-        return await hosted.verbs.answer(resource, request)
-
-
-def not_a_page() -> Response:
-    return Response(404, _NOT_A_PAGE, "text/plain; charset=utf-8", [("X-Content-Type-Options", "nosniff")])
+        if not resource.namespaced and info.namespace and info.resource != "namespaces":
+            return not_a_page()
+        answer = await hosted.verbs.answer(resource, request)
+        if resource.deprecated:
+            answer.headers += warning_headers([resource.deprecation_warning])
+        return answer
 
 
 def _authenticate(hosted: HostedCluster, authorization: str, subject: Subject) -> User:
@@ -77,7 +81,7 @@ def _authenticate(hosted: HostedCluster, authorization: str, subject: Subject) -
     user = hosted.authenticator.user(authorization=authorization, certificate=certificate)
     if user is not None:
         return user
-    if authorization:
+    if bearer_token(authorization):
         raise unauthorized()
     return ANONYMOUS
 

@@ -82,9 +82,7 @@ class Lines:
         return self.of_object("DELETED", obj, change.revision)
 
     def _matches(self, obj: Json, revision: int) -> bool:
-        return self.wanted.everything or self.wanted.matches(
-            self.cluster.shown(self.resource, _copy(obj), revision)
-        )
+        return self.wanted.everything or self.wanted.matches(self.cluster.shown(self.resource, _copy(obj), revision))
 
     def of_object(self, kind: str, obj: Json, revision: int) -> bytes:
         obj = self.cluster.shown(self.resource, _copy(obj), revision)

@@ -20,8 +20,9 @@ from butler.local.apiserver.apply import apply
 from butler.local.apiserver.builtin.catalog import created_by_put, needs_resource_version
 from butler.local.apiserver.defaulting import apply_defaults
 from butler.local.apiserver.managed_fields import Writer, track_write
-from butler.local.apiserver.messages import Request, Response, encode, warning_headers
+from butler.local.apiserver.messages import Request, Response, decode, encode, warning_headers
 from butler.local.apiserver.names import generated_name, validate_metadata, validate_metadata_update
+from butler.local.apiserver.representations import View
 from butler.local.apiserver.status import (
     STALE,
     ApiError,
@@ -63,6 +64,10 @@ class Write:
     warnings: list[str] = field(default_factory=list)
 
     @property
+    def view(self) -> View:
+        return View(self.cluster, self.resource, self.request)
+
+    @property
     def writer(self) -> Writer:
         return Writer(
             manager=self.request.manager,
@@ -99,7 +104,7 @@ async def replace(write: Write, obj: Json) -> Response:
         if not version and needs_version(resource):
             path = "metadata.resourceVersion"
             error = FieldError("FieldValueInvalid", path, "must be specified for an update", 0)
-            raise invalid(resource.group, resource.kind, write.name, [error])
+            raise invalid(resource.group, resource.plural, write.name, [error])
         new["metadata"]["resourceVersion"] = version or old["metadata"]["resourceVersion"]
         return new
 
@@ -120,6 +125,9 @@ async def server_side_apply(write: Write, config: Json) -> Response:
     if write.cluster.store.latest(write.key) is None:
         if write.subresource:
             raise write.missing()
+        if uid := config["metadata"].get("uid"):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(write.resource.group, write.resource.plural, write.name, why)
         obj = _applied(write, None, config)
         obj["metadata"].setdefault("name", write.name)
         return await _insert(write, obj, tracked=True)
@@ -145,7 +153,9 @@ def _applied(write: Write, old: Json | None, config: Json) -> Json:
 
 async def _insert(write: Write, obj: Json, *, tracked: bool = False) -> Response:
     cluster, resource = write.cluster, write.resource
-    _check_namespace(write)
+    if obj["metadata"].get("resourceVersion"):
+        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+    _check_namespace(write, obj)
     lifecycle.born(resource, obj, write.namespace, cluster.now())
     _default(resource, obj)
     if not tracked:
@@ -156,15 +166,24 @@ async def _insert(write: Write, obj: Json, *, tracked: bool = False) -> Response
         write.name = str(metadata.get("name") or "")
         lifecycle.prepare_create(resource, obj)
         resource.strategy.prepare_create(cluster, obj)
+        _default(resource, obj)  # what was taken away may have a default: a status that says Pending
         _validate(write, obj, None)
         await write.admission.validate(write, "CREATE", obj, None)
         try:
             return await _store_new(write, obj)
         except Exists:
             if attempt + 1 == _ATTEMPTS or not metadata.get("generateName"):
-                raise already_exists(resource.group, resource.plural, write.name) from None
+                raise _taken(write) from None
             metadata["name"] = generated_name(metadata["generateName"])
     raise AssertionError("the last attempt returns or raises")
+
+
+def _taken(write: Write) -> ApiError:
+    refusal = already_exists(write.resource.group, write.resource.plural, write.name)
+    entry = write.cluster.store.latest(write.key)
+    if entry is not None and b'"deletionTimestamp"' in entry.value:
+        refusal.message = f"object is being deleted: {refusal.message}"
+    return refusal
 
 
 async def _store_new(write: Write, obj: Json) -> Response:
@@ -178,7 +197,7 @@ async def _store_new(write: Write, obj: Json) -> Response:
     return _stored(write, 201, entry)
 
 
-def _check_namespace(write: Write) -> None:
+def _check_namespace(write: Write, obj: Json) -> None:
     """Nothing is created in a namespace that is not there, or is on its way out."""
     if not write.resource.namespaced:
         return
@@ -187,7 +206,7 @@ def _check_namespace(write: Write) -> None:
         raise not_found("", "namespaces", write.namespace)
     if b'"deletionTimestamp"' not in entry.value:
         return
-    resource, name = write.resource, write.name
+    resource, name = write.resource, str(obj["metadata"].get("name") or "")
     why = f"unable to create new content in namespace {write.namespace} because it is being terminated"
     refusal = forbidden(resource.group, resource.plural, name, why)
     assert refusal.details is not None
@@ -213,7 +232,8 @@ async def _change(write: Write, changed: Callable[[Json], Json], *, again: bool,
         new = changed(write.cluster.load(write.resource, entry))
         if new["metadata"].get("resourceVersion", "") != old["metadata"]["resourceVersion"]:
             raise write.stale()
-        _check_same_object(write, new, old)
+        if write.request.info.verb == "update":
+            _check_same_object(write, new, old)
         _default(write.resource, new)
         new = lifecycle.prepare_update(write.resource, new, old, write.subresource)
         if not tracked:
@@ -301,7 +321,9 @@ def _validate(write: Write, new: Json, old: Json | None) -> None:
         errors = validate_metadata(resource, new["metadata"])
     else:
         errors = validate_metadata_update(new["metadata"], old["metadata"])
-    if resource.custom:
+    if resource.custom and new["kind"] != resource.kind:
+        errors.append(FieldError("FieldValueInvalid", "kind", f"must be {resource.kind}", new["kind"]))
+    elif resource.custom:
         errors += validate(
             resource.schema,
             new,
@@ -315,7 +337,8 @@ def _validate(write: Write, new: Json, old: Json | None) -> None:
     if old is not None:
         errors += resource.strategy.validate_update(new, old)
     if errors:
-        raise invalid(resource.group, resource.kind, write.name, errors)
+        group, kind = resource.table[0] if resource.stored_as else resource.group, str(new.get("kind"))
+        raise invalid(group, kind, write.name, errors)
 
 
 def _encoder(obj: Json) -> Callable[[int], bytes]:
@@ -331,4 +354,6 @@ def _stored(write: Write, code: int, entry: Entry) -> Response:
 
 
 def _answer(write: Write, code: int, body: bytes) -> Response:
-    return Response(code, body, headers=warning_headers(write.warnings))
+    answer = write.view.answer(code, body) if write.view.plain else write.view.answer_one(code, decode(body))
+    answer.headers += warning_headers(write.warnings)
+    return answer

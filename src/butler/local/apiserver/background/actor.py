@@ -55,6 +55,14 @@ class Actor:
             if error.code != 404:
                 raise
 
+    async def apply(self, obj: Json, manager: str) -> None:
+        """Server-side apply of a cluster-scoped object, overruling other managers."""
+        resource = self.cluster.registry.of_kind(obj["apiVersion"], obj["kind"])
+        assert resource is not None
+        write = self._write(resource, "", obj["metadata"]["name"], "", manager)
+        write.options = WriteOptions(manager=manager, force=True)
+        await writes.server_side_apply(write, obj)
+
     async def delete(self, key: Key, *, uid: str | None = None, propagation: str = "Background") -> None:
         resource = self.resource(key)
         if resource is None:

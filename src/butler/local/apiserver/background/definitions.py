@@ -36,6 +36,10 @@ class DefinitionKeeper(Follower[str]):
                 self._serve(definition)
             self.look_at(entry.key.name)
 
+    def served(self) -> set[str]:
+        """The names of the definitions whose resources are served."""
+        return self._actor.cluster.registry.definitions()
+
     def concerns(self, change: Change) -> Iterable[str]:
         key = change.key
         if (key.group, key.plural) == (EXTENSIONS, _PLURAL):
@@ -62,7 +66,8 @@ class DefinitionKeeper(Follower[str]):
     async def _establish(self, definition: Json, key: Key) -> None:
         others = [decode(entry.value) for entry in self._definitions() if entry.key != key]
         status = accept_names(definition, others, self._actor.cluster.now())
-        if any(each["type"] == "Established" and each["status"] == "True" for each in status["conditions"]):
+        established = any(each["type"] == "Established" and each["status"] == "True" for each in status["conditions"])
+        if established and _is_true(definition, "Established"):
             self._serve(definition)
         if status != definition.get("status"):
 

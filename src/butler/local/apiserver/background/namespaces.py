@@ -1,8 +1,8 @@
 """The life of a namespace: it is furnished when it comes and emptied when it goes.
 
-A new namespace gets the service account `default` and the ConfigMap with the server's CA, as every pod and many
-charts expect. One that is asked to go loses its content first; while something holds out (a finalizer), its status
-says what, and it goes the moment the last object is gone.
+A new namespace gets the service account `default`, as pods and many charts expect. One that is asked to go loses its
+content first; while something holds out (a finalizer), its status says what, and it goes the moment the last object
+is gone.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ _MANAGER = "kube-controller-manager"
 
 
 class NamespaceKeeper(Follower[str]):
-    def __init__(self, actor: Actor, ca_certificate: str) -> None:
+    def __init__(self, actor: Actor) -> None:
         super().__init__()
         self._actor = actor
-        self._ca_certificate = ca_certificate
         self._leaving: set[str] = set()
 
     def concerns(self, change: Change) -> Iterable[str]:
@@ -56,22 +55,12 @@ class NamespaceKeeper(Follower[str]):
             await self._furnish(item)
 
     async def _furnish(self, namespace: str) -> None:
-        registry, store, name = self._actor.cluster.registry, self._actor.cluster.store, self._actor.cluster.name
-        accounts, maps = registry.find("", "v1", "serviceaccounts"), registry.find("", "v1", "configmaps")
+        cluster = self._actor.cluster
+        accounts = cluster.registry.find("", "v1", "serviceaccounts")
         assert accounts is not None
-        assert maps is not None
-        if store.latest(Key(name, "", "serviceaccounts", namespace, "default")) is None:
+        if cluster.store.latest(Key(cluster.name, "", "serviceaccounts", namespace, "default")) is None:
             account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
             await self._actor.create(accounts, namespace, account, _MANAGER)
-        if store.latest(Key(name, "", "configmaps", namespace, "kube-root-ca.crt")) is None:
-            note = "Contains a CA bundle that can be used to verify this API server."
-            bundle = {
-                "apiVersion": "v1",
-                "kind": "ConfigMap",
-                "metadata": {"name": "kube-root-ca.crt", "annotations": {"kubernetes.io/description": note}},
-                "data": {"ca.crt": self._ca_certificate},
-            }
-            await self._actor.create(maps, namespace, bundle, _MANAGER)
 
     async def _empty(self, namespace: str, key: Key) -> None:
         for resource_key in self._content(namespace):
@@ -120,7 +109,7 @@ class NamespaceKeeper(Follower[str]):
 
 def _furniture(key: Key) -> bool:
     """What a namespace is given again when somebody deletes it."""
-    return (key.plural, key.name) in {("serviceaccounts", "default"), ("configmaps", "kube-root-ca.crt")}
+    return (key.group, key.plural, key.name) == ("", "serviceaccounts", "default")
 
 
 def _finalized(namespace: Json) -> Json:
