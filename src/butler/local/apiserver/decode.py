@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from butler.local.apiserver.builtin_types import builtin_types
 from butler.local.apiserver.goformat import number, quote, shown
 from butler.local.apiserver.gojson import Repeated, TextError, read_json, read_yaml
+from butler.local.apiserver.protobuf import ProtobufError, TypeMeta, decode_kubernetes
 from butler.local.apiserver.pruning import prune
 from butler.local.apiserver.status import ApiError, bad_request
 
@@ -53,6 +54,19 @@ def read(body: bytes, resource: Resource, *, yaml: bool = False, strict: bool = 
     except TextError as problem:
         raise _unrecognized(resource.kind, str(problem) if yaml else f"{_NO_KIND}{problem}", body) from None
     return take(value, resource, complaints, body)
+
+
+def read_protobuf(body: bytes, resource: Resource) -> Decoded:
+    """The object of a built-in kind in a body in protobuf, where no field is unknown or repeated; raises ApiError."""
+    try:
+        value = decode_kubernetes(body, TypeMeta(resource.api_version, resource.kind))
+    except ProtobufError as problem:
+        if problem.kind is None:
+            raise _unrecognized(resource.kind, str(problem), body) from None
+        sent: Json = {"apiVersion": problem.kind.api_version, "kind": problem.kind.kind}
+        _check_kind(sent, resource)  # a kind that does not belong here is the greater mistake
+        raise _not_handled(sent, resource, str(problem)) from None
+    return take(value, resource, body=body)
 
 
 _NO_KIND: Final = "couldn't get version/kind; json parse error: "
