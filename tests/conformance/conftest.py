@@ -14,7 +14,7 @@ import aiohttp
 import pytest
 
 from conformance import kinds
-from conformance.wire import Api
+from conformance.wire import Api, eventually
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -58,6 +58,18 @@ def _release(control_plane: ControlPlane, path: str) -> None:
     for item in answer["items"] if isinstance(answer, dict) and "items" in answer else ():
         if item["metadata"].pop("finalizers", None):
             control_plane.request("PUT", f"{path}/{item['metadata']['name']}", item)
+
+
+@pytest.fixture
+async def pods(api: Api, namespace: str) -> str:
+    """The path of this case's pods, once its namespace has the service account that they need."""
+
+    async def admitted() -> bool:
+        answer = await api.post(f"/api/v1/namespaces/{namespace}/pods", kinds.pod("probe"), dryRun="All")
+        return answer.status == 201
+
+    await eventually(admitted, "pods are admitted")
+    return f"/api/v1/namespaces/{namespace}/pods"
 
 
 @pytest.fixture

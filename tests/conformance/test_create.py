@@ -63,7 +63,7 @@ async def test_what_was_created_can_be_read(api: Api, namespace: str) -> None:
 
 
 async def test_the_server_ignores_metadata_that_is_its_own(api: Api, namespace: str) -> None:
-    own = {
+    own: Object = {
         "uid": "11111111-2222-3333-4444-555555555555",
         "creationTimestamp": "2001-01-01T00:00:00Z",
         "deletionTimestamp": "2001-01-01T00:00:00Z",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -18,7 +18,7 @@ def maps(namespace: str) -> str:
     return f"/api/v1/namespaces/{namespace}/configmaps"
 
 
-async def made(api: Api, namespace: str, **metadata: object) -> Object:
+async def made(api: Api, namespace: str, **metadata: Any) -> Object:
     created: Object = (await api.post(maps(namespace), configmap("one", **metadata))).made
     return created
 
@@ -232,26 +232,22 @@ async def test_malformed_options_are_refused(api: Api, namespace: str) -> None:
     assert answer.body["reason"] == "BadRequest"
 
 
-async def test_a_scheduled_pod_gets_its_grace_period(api: Api, namespace: str) -> None:
-    path = f"/api/v1/namespaces/{namespace}/pods"
-    await api.post(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "default"}})
-    assert (await api.post(path, pod("one", nodeName="node-1"))).status == 201
-    answer = await api.delete(f"{path}/one")
+async def test_a_scheduled_pod_gets_its_grace_period(api: Api, pods: str) -> None:
+    assert (await api.post(pods, pod("one", nodeName="node-1"))).status == 201
+    answer = await api.delete(f"{pods}/one")
     assert answer.status == 200
     assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 30
-    assert (await api.get(f"{path}/one")).status == 200
-    answer = await api.delete(f"{path}/one", {"gracePeriodSeconds": 0})
+    assert (await api.get(f"{pods}/one")).status == 200
+    answer = await api.delete(f"{pods}/one", {"gracePeriodSeconds": 0})
     assert answer.status == 200
-    assert (await api.get(f"{path}/one")).status == 404
+    assert (await api.get(f"{pods}/one")).status == 404
 
 
-async def test_a_pod_without_a_node_goes_at_once(api: Api, namespace: str) -> None:
-    path = f"/api/v1/namespaces/{namespace}/pods"
-    await api.post(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "default"}})
-    assert (await api.post(path, pod("one"))).status == 201
-    answer = await api.delete(f"{path}/one")
+async def test_a_pod_without_a_node_goes_at_once(api: Api, pods: str) -> None:
+    assert (await api.post(pods, pod("one"))).status == 201
+    answer = await api.delete(f"{pods}/one")
     assert answer.body["metadata"]["deletionGracePeriodSeconds"] == 0
-    assert (await api.get(f"{path}/one")).status == 404
+    assert (await api.get(f"{pods}/one")).status == 404
 
 
 @pytest.mark.parametrize(

@@ -226,14 +226,12 @@ async def test_events_are_selectable_by_what_they_are_about(api: Api, namespace:
         assert names((await api.get(path, fieldSelector=selector)).made) == {"e2"}, selector
 
 
-async def test_pods_are_selectable_by_node_and_phase(api: Api, namespace: str) -> None:
-    path = f"/api/v1/namespaces/{namespace}/pods"
-    await api.post(f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "default"}})
-    assert (await api.post(path, pod("one", nodeName="node-1"))).status == 201
-    assert (await api.post(path, pod("two"))).status == 201
-    assert names((await api.get(path, fieldSelector="spec.nodeName=node-1")).made) == {"one"}
-    assert names((await api.get(path, fieldSelector="status.phase=Pending")).made) == {"one", "two"}
-    assert names((await api.get(path, fieldSelector="status.phase!=Pending")).made) == set()
+async def test_pods_are_selectable_by_node_and_phase(api: Api, pods: str) -> None:
+    assert (await api.post(pods, pod("one", nodeName="node-1"))).status == 201
+    assert (await api.post(pods, pod("two"))).status == 201
+    assert names((await api.get(pods, fieldSelector="spec.nodeName=node-1")).made) == {"one"}
+    assert names((await api.get(pods, fieldSelector="status.phase=Pending")).made) == {"one", "two"}
+    assert names((await api.get(pods, fieldSelector="status.phase!=Pending")).made) == set()
 
 
 async def test_pages_cover_everything_once(api: Api, namespace: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from conformance.kinds import deployment, pod
-from conformance.wire import eventually, failure, invalid
+from conformance.wire import failure, invalid
 
 if TYPE_CHECKING:
     from conformance.wire import Api, Causes, Object
@@ -16,18 +16,8 @@ if TYPE_CHECKING:
 RBAC = "rbac.authorization.k8s.io"
 
 
-async def pods(api: Api, namespace: str) -> str:
-    """The path of pods, once the namespace has the service account that they need."""
-
-    async def there() -> bool:
-        return (await api.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default")).status == 200
-
-    await eventually(there, "the default service account appears")
-    return f"/api/v1/namespaces/{namespace}/pods"
-
-
-async def test_a_pod_is_filled_in(api: Api, namespace: str) -> None:
-    created = (await api.post(await pods(api, namespace), pod("one"))).made
+async def test_a_pod_is_filled_in(api: Api, pods: str) -> None:
+    created = (await api.post(pods, pod("one"))).made
     spec = created["spec"]
     assert spec["restartPolicy"] == "Always"
     assert spec["terminationGracePeriodSeconds"] == 30
@@ -45,9 +35,9 @@ async def test_a_pod_is_filled_in(api: Api, namespace: str) -> None:
     assert created["metadata"]["generation"] == 1
 
 
-async def test_the_latest_image_is_always_pulled(api: Api, namespace: str) -> None:
+async def test_the_latest_image_is_always_pulled(api: Api, pods: str) -> None:
     body = pod("one", containers=[{"name": "a", "image": "x"}, {"name": "b", "image": "x:latest"}])
-    created = (await api.post(await pods(api, namespace), body)).made
+    created = (await api.post(pods, body)).made
     assert [each["imagePullPolicy"] for each in created["spec"]["containers"]] == ["Always", "Always"]
 
 
@@ -76,13 +66,13 @@ async def test_the_latest_image_is_always_pulled(api: Api, namespace: str) -> No
     ],
     ids=str,
 )
-async def test_a_bad_pod_is_refused(api: Api, namespace: str, spec: Object, causes: Causes) -> None:
-    answer = await api.post(await pods(api, namespace), pod("one", **spec))
+async def test_a_bad_pod_is_refused(api: Api, pods: str, spec: Object, causes: Causes) -> None:
+    answer = await api.post(pods, pod("one", **spec))
     assert answer.body == invalid("Pod", "one", *causes)
 
 
-async def test_a_pod_needs_its_service_account(api: Api, namespace: str) -> None:
-    answer = await api.post(await pods(api, namespace), pod("one", serviceAccountName="nobody"))
+async def test_a_pod_needs_its_service_account(api: Api, namespace: str, pods: str) -> None:
+    answer = await api.post(pods, pod("one", serviceAccountName="nobody"))
     assert answer.body == failure(
         403,
         "Forbidden",
@@ -93,10 +83,9 @@ async def test_a_pod_needs_its_service_account(api: Api, namespace: str) -> None
     )
 
 
-async def test_most_of_a_pod_is_fixed(api: Api, namespace: str) -> None:
-    path = await pods(api, namespace)
-    await api.post(path, pod("one"))
-    answer = await api.merge(f"{path}/one", {"spec": {"nodeSelector": {"a": "b"}}})
+async def test_most_of_a_pod_is_fixed(api: Api, pods: str) -> None:
+    await api.post(pods, pod("one"))
+    answer = await api.merge(f"{pods}/one", {"spec": {"nodeSelector": {"a": "b"}}})
     assert answer.status == 422
     ((reason, field, message),) = answer.causes
     assert (reason, field) == ("FieldValueForbidden", "spec")
@@ -108,13 +97,12 @@ async def test_most_of_a_pod_is_fixed(api: Api, namespace: str) -> None:
     )
 
 
-async def test_the_status_of_a_pod_is_written_apart(api: Api, namespace: str) -> None:
-    path = await pods(api, namespace)
-    await api.post(path, pod("one"))
+async def test_the_status_of_a_pod_is_written_apart(api: Api, pods: str) -> None:
+    await api.post(pods, pod("one"))
     status = {"phase": "Running", "podIP": "10.0.0.1", "podIPs": [{"ip": "10.0.0.1"}]}
-    changed = (await api.merge(f"{path}/one/status", {"status": status})).made
+    changed = (await api.merge(f"{pods}/one/status", {"status": status})).made
     assert changed["status"] | status == changed["status"]
-    assert (await api.merge(f"{path}/one", {"status": {"phase": "Failed"}})).made["status"]["phase"] == "Running"
+    assert (await api.merge(f"{pods}/one", {"status": {"phase": "Failed"}})).made["status"]["phase"] == "Running"
 
 
 async def test_a_deployment_is_filled_in(api: Api, namespace: str) -> None:

@@ -173,16 +173,14 @@ async def test_services_show_their_addresses_and_ports(api: Api, namespace: str)
     assert cells((await api.get(f"{path}/outer", accept=TABLE)).made)["outer"][2] == "192.0.2.7"
 
 
-async def test_deployments_and_pods_show_their_state(api: Api, namespace: str) -> None:
+async def test_deployments_and_pods_show_their_state(api: Api, namespace: str, pods: str) -> None:
     path = f"/apis/apps/v1/namespaces/{namespace}/deployments"
     await api.post(path, deployment("one", replicas=3))
     assert cells((await api.get(path, accept=TABLE)).made) == {
         "one": ["0/3", 0, 0, "main", "example.com/app:1", "app=one"]
     }
-    path = f"/api/v1/namespaces/{namespace}"
-    await api.post(f"{path}/serviceaccounts", {"metadata": {"name": "default"}})
-    assert (await api.post(f"{path}/pods", pod("one"))).status == 201
-    assert cells((await api.get(f"{path}/pods", accept=TABLE)).made) == {
+    assert (await api.post(pods, pod("one"))).status == 201
+    assert cells((await api.get(pods, accept=TABLE)).made) == {
         "one": ["0/1", "Pending", "0", "<none>", "<none>", "<none>", "<none>"]
     }
 

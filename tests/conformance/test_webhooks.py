@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import http.server
 import json
 import ssl
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from aiohttp import web
 from run_kubernetes import free_ports, write_certificates
 
 from conformance.kinds import configmap
-from conformance.wire import eventually, failure
+from conformance.wire import eventually, unexplained
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from conformance.wire import Api, Object
 
 PATH = "/apis/admissionregistration.k8s.io/v1"
+DENIED = 'admission webhook "hook.example.com" denied the request'
 CONFIGMAPS: Object = {
     "apiGroups": [""],
     "apiVersions": ["v1"],
@@ -43,11 +46,10 @@ class Hook:
         self.ca = ""
         self.made: list[str] = []
 
-    async def answer(self, request: web.Request) -> web.Response:
-        review = await request.json()
+    def answer(self, review: Object) -> Object:
         self.asked.append(review["request"])
         response = {"uid": review["request"]["uid"], **self.decide(review["request"])}
-        return web.json_response({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response})
+        return {"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}
 
     async def register(self, flavour: str, **settings: Any) -> None:
         """Register for the config maps of this case's namespace, and wait until the server knows."""
@@ -82,25 +84,50 @@ class Hook:
         )
 
 
+class HookServer(http.server.ThreadingHTTPServer):
+    """HTTPS in threads of its own: clients that break off in the handshake must not disturb the event loop."""
+
+    def __init__(self, hook: Hook, keys: Path) -> None:
+        super().__init__(("127.0.0.1", 0), HookRequest)
+        self.hook = hook
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.tls.load_cert_chain(keys / "server.crt", keys / "server.key")
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        with contextlib.suppress(OSError), self.tls.wrap_socket(request, server_side=True) as secured:
+            super().finish_request(secured, client_address)
+
+
+class HookRequest(http.server.BaseHTTPRequestHandler):
+    server: HookServer
+
+    def do_POST(self) -> None:
+        review = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        body = json.dumps(self.server.hook.answer(review)).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class's name)
+        """Say nothing: the cases look at what was asked."""
+
+
 @pytest.fixture
 async def hook(api: Api, namespace: str, unique: str, tmp_path: Path) -> AsyncIterator[Hook]:
     write_certificates(tmp_path)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(tmp_path / "server.crt", tmp_path / "server.key")
     made = Hook(api, namespace, unique)
     made.ca = base64.b64encode((tmp_path / "ca.crt").read_bytes()).decode()
-    app = web.Application()
-    app.router.add_post("/hook", made.answer)
-    runner = web.AppRunner(app, shutdown_timeout=1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=context)
-    await site.start()
-    port = runner.addresses[0][1]
-    made.url = f"https://127.0.0.1:{port}/hook"
-    yield made
-    for path in made.made:
-        await api.delete(path)
-    await runner.cleanup()
+    with HookServer(made, tmp_path) as server:
+        made.url = f"https://127.0.0.1:{server.server_address[1]}/hook"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        yield made
+        for path in made.made:
+            await api.delete(path)
+        server.shutdown()
+        thread.join()
 
 
 async def test_a_webhook_is_told_everything(hook: Hook) -> None:
@@ -141,16 +168,7 @@ async def test_a_denial_is_told_with_its_message(hook: Hook) -> None:
     await hook.register("Validating")
     await hook.called()
     answer = await hook.create("one")
-    assert (
-        answer.body
-        == failure(
-            403,
-            "Forbidden",
-            'admission webhook "hook.example.com" denied the request: not on a Monday',
-        )
-        | {"reason": "Forbidden"}
-        or answer.status == 0
-    )
+    assert answer.body == unexplained(400, f"{DENIED}: not on a Monday")
     assert (await hook.api.get(f"/api/v1/namespaces/{hook.namespace}/configmaps/one")).status == 404
 
 
@@ -161,7 +179,7 @@ async def test_a_denial_may_choose_its_code_and_reason(hook: Hook) -> None:
     await hook.called()
     answer = await hook.create("one")
     assert (answer.status, answer.body["reason"], answer.body["code"]) == (429, "TooManyRequests", 429)
-    assert answer.body["message"] == 'admission webhook "hook.example.com" denied the request: busy'
+    assert answer.body["message"] == f"{DENIED}: busy"
 
 
 async def test_a_denial_without_words_is_a_denial(hook: Hook) -> None:
@@ -169,8 +187,7 @@ async def test_a_denial_without_words_is_a_denial(hook: Hook) -> None:
     await hook.register("Validating")
     await hook.called()
     answer = await hook.create("one")
-    assert answer.status == 0
-    assert answer.body["message"] == ""
+    assert answer.body == unexplained(400, f"{DENIED} without explanation")
 
 
 async def test_a_webhook_may_warn(hook: Hook) -> None:
@@ -243,8 +260,9 @@ async def test_an_untrusted_webhook_is_not_believed(hook: Hook, tmp_path: Path) 
         return bool((await hook.create("one", dryRun="All")).status == 500)
 
     await eventually(stopped, "writes are stopped")
-    assert "certificate" in (await hook.create("one")).body["message"]
-    assert hook.asked == []
+    answer = await hook.create("one")
+    assert answer.body["reason"] == "InternalError"
+    assert "certificate" in answer.body["message"]
 
 
 async def test_objects_can_be_selected(hook: Hook) -> None:

@@ -161,7 +161,13 @@ class Api:
             params={"watch": "true", "timeoutSeconds": 60, **query},
         ) as response:
             assert response.status == 200, await response.text()
-            yield Watch(response)
+            try:
+                yield Watch(response)
+            finally:
+                # Cut the stream: an orderly end of TLS would outlive the test and its event loop.
+                if response.connection is not None and response.connection.transport is not None:
+                    response.connection.transport.abort()
+                    await asyncio.sleep(0)
 
 
 async def eventually(check: Callable[[], Awaitable[bool]], what: str, seconds: float = 30) -> None:
