@@ -23,7 +23,7 @@ from butler.local.apiserver.schema import Schema, parse, parse_named
 from butler.local.apiserver.status import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from control_planes import ControlPlane
 
@@ -187,6 +187,17 @@ def await_kind(wire: Wire, path: str, status: int) -> None:
         time.sleep(0.1)
 
 
+def await_ownership(run: Run, body: Json, settled: Callable[[list[Json]], bool]) -> None:
+    """Wait until the server works with a changed definition, which it does some time after it has taken it."""
+    deadline = time.monotonic() + 20
+    while True:
+        _, answer = run.send("PUT", run.path(), body, "application/json", "u1", dryRun="All")
+        if settled(answer.get("metadata", {}).get("managedFields", [])):
+            return
+        assert time.monotonic() < deadline, answer
+        time.sleep(0.1)
+
+
 def test_a_list_that_becomes_atomic_is_owned_as_a_whole(wire: Wire, namespace: str) -> None:
     group = definition(wire, {})
     run = Run(wire, CUSTOM.in_version(f"{group}/v1"), parse(SCHEMA), namespace, "atomic")
@@ -201,10 +212,12 @@ def test_a_list_that_becomes_atomic_is_owned_as_a_whole(wire: Wire, namespace: s
     ]
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/everythings.{group}"
     assert wire.send("PATCH", path, {"spec": {"versions": versions}}, MERGE)[0] == 200
-    time.sleep(2)
     run.schema = parse(changed)
     body = copy.deepcopy(run.live) or {}
     body["spec"]["text"] = "y"
+    await_ownership(
+        run, body, lambda entries: all(each["fieldsV1"]["f:spec"].get("f:names") == {} for each in entries[:2])
+    )
     assert run.update_as("u1", body) == "ok"
     assert run.apply_as("beta", custom(run, {"names": ["b"]})).startswith("refused: Apply failed")
 
@@ -223,6 +236,7 @@ def test_ownership_in_a_version_that_is_gone_stops_tracking(wire: Wire, namespac
     await_kind(wire, f"/apis/{group}/v1beta1/everythings", 404)
     body = copy.deepcopy(run.live) or {}
     body["spec"]["flag"] = True
+    await_ownership(run, body, lambda entries: "u1" not in [each["manager"] for each in entries])
     status, answer = run.send("PUT", run.path(), body, "application/json", "u1")
     assert status == 200, answer
     expected = [
