@@ -38,7 +38,7 @@ Kind = Literal[
     "truncate",  # send a well-formed answer whose body ends early
     "close",  # watches: end the stream as a server does
     "duplicate",  # watches: send every line twice
-    "replay",  # watches: send an earlier line again after every few
+    "replay",  # watches: after every line send an earlier one again
     "outdate",  # watches: ask the server for a version that it has long forgotten, and pass on what it says
 ]
 FAULTS: dict[Traffic, tuple[Kind, ...]] = {
@@ -238,8 +238,8 @@ class FaultProxy:
             passed.append(line)
             if fault.kind == "duplicate":
                 await response.write(line)
-            if fault.kind == "replay" and len(passed) > 1 and len(passed) % 3 == 0:
-                await response.write(passed[len(passed) // 2])
+            if fault.kind == "replay" and len(passed) > 1:
+                await response.write(passed[-1 - len(passed) % min(5, len(passed))])
             if fault.kind == "delay":
                 await asyncio.sleep(fault.seconds / 5)
         return response

@@ -88,6 +88,7 @@ async def test_cache_and_controller_survive_any_network(
     told = {(change.key, version_of(change.new)) for change in witness.changes if change.new is not None}
     made_up = [each for each in told if each[0].name in NAMES and each[1] not in ledger.versions[each[0]]]
     assert not made_up, "the handlers were told of versions that never were"
+    witness.nobody_returned()
     here = {uid_of(obj) for obj in cache.values()}
     assert witness.uids_told(gone=False) - here == witness.uids_told(gone=True), "a deletion was not reported"
     assert sum(count for (_, kind), count in proxy.counts.items() if kind != "none") > 5, "too calm to prove anything"
@@ -116,7 +117,7 @@ async def test_own_writes_through_a_bad_network_are_read_back_at_once(
     """`wrote` runs ahead of the watch; it must neither be undone by old lines nor bring back the dead."""
     rng = random.Random(seed)
     cache = hasty(shaken, namespace, seed)
-    witness = Witness(cache)
+    witness, answers = Witness(cache), list[Json]()
     proxy.plan = Seeded(seed, rate=0.6, only=("list", "watch"))
     async with following(cache.run()):
         await until(lambda: cache.has_synced, "first list")
@@ -124,9 +125,10 @@ async def test_own_writes_through_a_bad_network_are_read_back_at_once(
             key = Key(namespace, rng.choice(NAMES))
             body = {"metadata": {"name": key.name, "namespace": namespace}, "data": {"step": str(step)}}
             written = await shaken.apply(CONFIGMAPS, body, force=True)
+            answers.append(written)
             if rng.random() < 0.3:
                 await client.delete(CONFIGMAPS, key.name, namespace)  # behind the cache's back, before it is told
-                await asyncio.sleep(rng.choice([0, 0.01, 0.1]))
+                await asyncio.sleep(rng.choice([0, 0.05, 0.3]))
                 cache.wrote(written)
             else:
                 cache.wrote(written)
@@ -136,4 +138,7 @@ async def test_own_writes_through_a_bad_network_are_read_back_at_once(
         truth = await server_state(client, namespace)
         proxy.plan = FAITHFUL
         await until(lambda: cache_state(cache) == truth, lambda: f"cache {cache_state(cache)} == server {truth}")
+        for answer in answers:
+            cache.wrote(answer)
+        assert cache_state(cache) == truth, "answers that come very late raise nobody from the dead"
     assert witness.told_state() == truth

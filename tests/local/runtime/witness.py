@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from butler.kube.cache import Cache
+from butler.kube.errors import OutcomeUnknown
 from butler.kube.objects import is_newer, uid_of, version_of
 from butler.kube.resource import CONFIGMAPS, Json, Key
 from butler.kube.retry import Backoff
@@ -41,11 +42,13 @@ class Witness:
         self.cache.on_change(self.changes.append)
 
     async def reconcile(self, key: Key) -> None:
+        """Look, take a while over it, and fail now and then: only what was looked at to the end counts."""
         self.looks += 1
-        seen = self.cache.get(key)
+        seen, look = self.cache.get(key), self.looks
+        await asyncio.sleep(0.005 * (look % 5))
+        if look % 7 == 0:
+            raise OutcomeUnknown("a reconcile that fails must not lose its key")
         self.looked_at[key] = None if seen is None else version_of(seen)
-        if self.looks % 7 == 0:
-            raise RuntimeError("a reconcile that fails now and then must not lose its key")
 
     def told_state(self) -> dict[Key, str]:
         """The state that somebody has who only heard the changes; fails when they contradict each other."""
@@ -66,6 +69,15 @@ class Witness:
                 assert is_newer(version_of(change.new), version_of(change.old)), f"{story}: went back in time"
             state[change.key] = change.new
         return {key: version_of(obj) for key, obj in state.items()}
+
+    def nobody_returned(self) -> None:
+        """Fails when an object that was reported gone was reported again."""
+        gone: set[str] = set()
+        for change in self.changes:
+            if change.new is None:
+                gone.add(uid_of(change.old))
+            else:
+                assert uid_of(change.new) not in gone, f"{change.key} came back from the dead"
 
     def uids_told(self, *, gone: bool) -> set[str]:
         told = (
