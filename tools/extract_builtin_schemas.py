@@ -150,6 +150,11 @@ def go_fields(modules: Path, version: str) -> dict[tuple[str, str, str], tuple[s
     return found
 
 
+def names_a_type(schema: Json) -> bool:
+    """Whether OpenAPI has a name for what a field holds; of a map it has one for the values at most."""
+    return bool(references({key: each for key, each in schema.items() if key != "additionalProperties"}))
+
+
 def note_go_types(types: dict[str, Json], fields: dict[tuple[str, str, str], tuple[str, bool]]) -> None:
     """Add what the Go structs know: names of types that OpenAPI calls string, and what vanishes when empty."""
     for name, schema in types.items():
@@ -161,7 +166,7 @@ def note_go_types(types: dict[str, Json], fields: dict[tuple[str, str, str], tup
             kind, optional = fields.get((package, struct, field), ("", False))
             plain = each["items"] if kind.startswith("[]") and "items" in each else each
             own = kind.lstrip("*").removeprefix("[]")
-            if not references(plain) and (own[:1].isupper() or re.fullmatch(r"[a-z]\w*\.[A-Z]\w*", own)):
+            if not names_a_type(plain) and (own[:1].isupper() or re.fullmatch(r"[a-z]\w*\.[A-Z]\w*", own)):
                 plain["go"] = own.replace("metav1.", "v1.") if "." in own else f"{package.rpartition('.')[2]}.{own}"
             struct_like = bool(references(each)) and each.get("type") is None
             if optional and not kind.startswith("*") and not struct_like:

@@ -27,7 +27,6 @@ from butler.local.apiserver.status import ApiError, FieldError
 from butler.local.apiserver.validation import validate
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.resources import Resource
     from control_planes import ControlPlane
 
 Json = dict[str, Any]

@@ -74,9 +74,7 @@ def same(left: Any, right: Any) -> bool:
     if left.__class__ is not right.__class__:
         return False
     if isinstance(left, dict):
-        return len(left) == len(right) and all(
-            key in right and same(each, right[key]) for key, each in left.items()
-        )
+        return len(left) == len(right) and all(key in right and same(each, right[key]) for key, each in left.items())
     if isinstance(left, list):
         return len(left) == len(right) and all(same(one, other) for one, other in zip(left, right, strict=True))
     return bool(left == right)

@@ -17,11 +17,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from butler.local.apiserver.builtin_types import builtin_types
-from butler.local.apiserver.goformat import number, quote, shown
+from butler.local.apiserver.goformat import number, quote
 from butler.local.apiserver.gojson import Repeated, TextError, read_json, read_yaml
 from butler.local.apiserver.protobuf import ProtobufError, TypeMeta, decode_kubernetes
 from butler.local.apiserver.pruning import prune
-from butler.local.apiserver.status import ApiError, bad_request
+from butler.local.apiserver.status import ApiError, FieldError, bad_request, invalid
 
 if TYPE_CHECKING:
     from butler.local.apiserver.resources import Resource
@@ -97,12 +97,30 @@ def take(value: Any, resource: Resource, complaints: list[str] | None = None, bo
             kind = _json_kind(found)
             why = f"{_NO_KIND}json: cannot unmarshal {kind} into Go struct field .{name} of type string"
             raise _unrecognized(resource.kind, why, body)
-    _check_kind(value, resource)
+    if resource.custom:
+        _check_custom_kind(value, resource, body)
+    else:
+        _check_kind(value, resource)
     try:
         found = custom(value, resource.schema) if resource.custom else builtin(value, resource.schema)
     except Mistyped as problem:
         raise _not_handled(value, resource, str(problem)) from None
     return Decoded(value, [*(complaints or ()), *found])
+
+
+def _check_custom_kind(value: Json, resource: Resource, body: bytes) -> None:
+    version, kind = value.get("apiVersion") or "", value.get("kind") or ""
+    if not kind:
+        text = body.decode("utf-8", "replace")
+        raise _unrecognized(resource.kind, f"Object 'Kind' is missing in '{text}'", body)
+    if version != resource.api_version:
+        raise bad_request(
+            f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
+        )
+    if kind != resource.kind:
+        name = (value.get("metadata") or {}).get("name") or ""
+        error = FieldError("FieldValueInvalid", "kind", f"must be {resource.kind}", kind)
+        raise invalid(resource.group, kind, name, [error])
 
 
 def _check_kind(value: Json, resource: Resource) -> None:
@@ -111,13 +129,6 @@ def _check_kind(value: Json, resource: Resource) -> None:
     value["apiVersion"], value["kind"] = version, kind
     if version == resource.api_version and kind == resource.kind:
         return
-    if resource.custom:
-        if version != resource.api_version:
-            raise bad_request(
-                f"the API version in the data ({version}) does not match the expected API version "
-                f"({resource.api_version})"
-            )
-        return  # the kind is a matter of validation
     if (version, kind) in _known_kinds():
         package = resource.group.partition(".")[0] or "core"
         types = f"(v1.{kind}) to ({package}.{resource.kind})".replace("v1.", f"{version.rpartition('/')[2]}.", 1)
@@ -182,15 +193,11 @@ def custom(value: Json, schema: Schema) -> list[str]:
     else:
         meta_schema = builtin_types()[OBJECT_META]
         struct = _Struct()
-        try:
-            if not isinstance(metadata, dict):
-                raise Mistyped(
-                    f"json: cannot unmarshal {_json_kind(metadata)} into Go value of type {_go_type(meta_schema)}"
-                )
-            struct.fields(meta_schema, metadata, ("metadata",), "metadata", shown_from=1)
-            struct.finish()
-        except Mistyped as problem:
-            raise Mistyped(f"metadata: Invalid value: {shown(metadata)}: {problem}") from None
+        if not isinstance(metadata, dict):
+            wanted = _go_type(meta_schema)
+            raise Mistyped(f"json: cannot unmarshal {_json_kind(metadata)} into Go value of type {wanted}")
+        struct.fields(meta_schema, metadata, ("metadata",), "metadata", shown_from=1)
+        struct.finish()
         unknown = sorted(each.split('"')[1] for each in struct.complaints if each.startswith("unknown"))
     unknown += prune(schema, value)
     return complaints + [f'unknown field "{path}"' for path in unknown]
@@ -286,7 +293,7 @@ class _Struct:
             return self._object(schema, value, label, names, path, shown_from)
         if schema.type == "array":
             if not isinstance(value, list):
-                return self.wrong(_json_kind(value), label, _go_type(schema))
+                return self.wrong(value, _json_kind(value), label, _go_type(schema))
             items = schema.items
             if items is None:
                 return value
@@ -302,7 +309,7 @@ class _Struct:
         self, schema: Schema, value: Any, label: str, names: tuple[str, ...], path: str, shown_from: int
     ) -> Any:
         if not isinstance(value, dict):
-            return self.wrong(_json_kind(value), label, _go_type(schema))
+            return self.wrong(value, _json_kind(value), label, _go_type(schema))
         if schema.additional is not None:
             repeated = value.repeated if isinstance(value, Repeated) else ()
             additional = schema.additional
@@ -321,26 +328,28 @@ class _Struct:
         kind = _json_kind(value)
         if schema.type == "string":
             if kind != "string":
-                return self.wrong(kind, label, _go_type(schema))
+                return self.wrong(value, kind, label, _go_type(schema))
             if schema.format == "byte":
                 return _base64(value)
         elif schema.type == "boolean":
             if kind != "bool":
-                return self.wrong(kind, label, _go_type(schema))
+                return self.wrong(value, kind, label, _go_type(schema))
         elif schema.type == "integer":
             if kind != "number":
-                return self.wrong(kind, label, _go_type(schema))
+                return self.wrong(value, kind, label, _go_type(schema))
             bits = 31 if schema.format == "int32" else 63
             if isinstance(value, float) or not -(1 << bits) <= value < 1 << bits:
                 text = number(value) if isinstance(value, float) else str(value)
-                return self.wrong(f"number {text}", label, _go_type(schema))
+                return self.wrong(value, f"number {text}", label, _go_type(schema))
         elif schema.type == "number" and kind != "number":
-            return self.wrong(kind, label, _go_type(schema))
+            return self.wrong(value, kind, label, _go_type(schema))
         return value
 
-    def wrong(self, found: str, label: str, wanted: str) -> None:
+    def wrong(self, value: Any, found: str, label: str, wanted: str) -> Any:
+        """Remember the first value of a wrong type; it stays where it is, the object is refused in the end."""
         if not self._first:
             self._first = str(_unmarshalled(found, label, wanted))
+        return value
 
 
 def _unmarshalled(found: str, label: str, wanted: str) -> Mistyped:

@@ -1,13 +1,11 @@
-"""Go's regular expressions, run by Python's `re`.
+"""Go's regular expressions, in Python.
 
 Schemas and CEL rules are written for RE2. Its syntax is close enough to Python's to be misread in silence: `$`
 matches before a last newline in Python, `\\d` matches Thai digits, `x*+` is a possessive repetition, `{,5}` a
 count, and lookahead is accepted. `compile_go` therefore reads the pattern as Go does, refuses what Go refuses in
-Go's words, and writes an equivalent pattern for `re`.
-
-What stays different: `re` backtracks, so a pattern like `(a+)+b` may take time exponential in the input. Only
-somebody who may create CustomResourceDefinitions can bring one in. A binding of RE2 would cure that, at the price
-of a compiled wheel that lags behind new Python versions and would keep `make run` from working on them.
+Go's words, and writes an equivalent pattern in the language of `re`. It is not `re` that runs it, though: that one
+backtracks, and `(a+)+b` would stop the server. `linear.py` does, in time proportional to the text. (A binding of RE2
+would be quicker, but a compiled wheel lags behind new Python versions and would keep `make run` from working on them.)
 """
 
 from __future__ import annotations
@@ -16,6 +14,8 @@ import re
 import unicodedata
 from functools import lru_cache
 from typing import Final
+
+from butler.local.apiserver.linear import Automaton, TooLarge
 
 _MAX_REPEAT: Final = 1000
 _DIGITS: Final = "0-9"
@@ -49,12 +49,16 @@ class PatternError(ValueError):
 
 
 @lru_cache(maxsize=4096)
-def compile_go(pattern: str) -> re.Pattern[str]:
+def compile_go(pattern: str) -> Automaton:
     """Compile a Go pattern; raises PatternError where Go's `regexp.Compile` fails."""
     translated = _Translator(pattern).run()
     try:
-        return re.compile(translated)
-    except (re.error, OverflowError, RecursionError) as problem:
+        return Automaton(translated)
+    except TooLarge:
+        raise PatternError("expression too large", pattern) from None
+    except RecursionError:
+        raise PatternError("expression nests too deeply", pattern) from None
+    except (re.error, OverflowError) as problem:
         raise PatternError(str(problem), pattern) from problem
 
 
@@ -282,6 +286,8 @@ def _category_ranges(name: str) -> str | None:
     if name == "Any":
         return "\\x00-\U0010ffff"
     if not re.fullmatch(r"[LMNPSZC][a-z]?", name):
+        if len(name) < 3:
+            return None
         # A script: the names of characters start with it, which is right for the scripts people write patterns in.
         prefix = name.upper() + " "
         found = _ranges(code for code in range(0x3000) if unicodedata.name(chr(code), "").startswith(prefix))
