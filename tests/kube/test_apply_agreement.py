@@ -60,10 +60,17 @@ def _schemas(wire: Wire) -> dict[str, Schema]:
 
 
 @pytest.fixture(name="namespace")
-def _namespace(wire: Wire) -> str:
+def _namespace(control_plane: ControlPlane, wire: Wire) -> Iterator[str]:
     name = f"agree-{secrets.token_hex(4)}"
     assert wire.send("POST", "/api/v1/namespaces", {"metadata": {"name": name}})[0] == 201
-    return name
+    yield name
+    if not control_plane.disposable:
+        for kind in KINDS.values():
+            _, listed = wire.send("GET", kind.path(name))
+            for each in listed["items"]:
+                freed = {"metadata": {"finalizers": None}}
+                wire.send("PATCH", kind.path(name, each["metadata"]["name"]), freed, MERGE)
+        wire.send("DELETE", f"/api/v1/namespaces/{name}")
 
 
 @pytest.mark.parametrize("seed", range(8))
