@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from butler.local.apiserver.formats import FORMATS, effective, normalized
+from butler.local.apiserver.linear import Automaton, TooCostly
 from butler.local.apiserver.regex import PatternError, compile_go
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable
 
     from butler.local.apiserver.schema import Schema
@@ -120,10 +120,10 @@ def _constrained(schema: Schema) -> bool:
 def _string(schema: Schema) -> Callable[[Any], bool]:
     low = schema.min_length or 0
     high = schema.max_length if schema.max_length is not None else 1 << 62
-    search: Callable[[str], re.Match[str] | None] | None = None
+    search: Callable[[str], bool] | None = None
     if schema.pattern:
         try:
-            search = compile_go(schema.pattern).search
+            search = _patiently(compile_go(schema.pattern))
         except PatternError:
             return _look_closer
     kind = "" if schema.int_or_string else schema.type
@@ -138,11 +138,23 @@ def _string(schema: Schema) -> Callable[[Any], bool]:
         return (
             value.__class__ is str
             and low <= len(value) <= high
-            and (search is None or search(value) is not None)
+            and (search is None or search(value))
             and (is_format is None or is_format(value))
         )
 
     return check
+
+
+def _patiently(pattern: Automaton) -> Callable[[str], bool]:
+    """A match that is too costly is none; the closer look says why."""
+
+    def search(text: str) -> bool:
+        try:
+            return pattern.search(text)
+        except TooCostly:
+            return False
+
+    return search
 
 
 def _number(schema: Schema, kind: type[float]) -> Callable[[Any], bool]:

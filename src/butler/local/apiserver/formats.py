@@ -12,6 +12,7 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
+from butler.local.apiserver.linear import Automaton
 from butler.local.apiserver.regex import compile_go
 
 if TYPE_CHECKING:
@@ -54,10 +55,10 @@ def is_cidr(text: str) -> bool:
 def _is_hostname(text: str) -> bool:
     if len(text.encode()) > 255 or any(len(part.encode()) > 63 for part in text.split(".")):
         return False
-    return _HOSTNAME().search(text) is not None
+    return _HOSTNAME().search(text)
 
 
-def _HOSTNAME() -> re.Pattern[str]:  # noqa: N802 - a constant that is costly to make and seldom needed
+def _HOSTNAME() -> Automaton:  # noqa: N802 - a constant that is costly to make and seldom needed
     letter = r"a-zA-Z0-9\p{S}\p{L}"
     label = f"[{letter}](([{letter}-]{{0,61}}[{letter}])?)"
     return compile_go(rf"^([{letter}]((-?[{letter}]{{0,62}})?)|({label}(\.)){{1,}}([a-zA-Z\p{{L}}]){{2,63}})$")
@@ -65,7 +66,11 @@ def _HOSTNAME() -> re.Pattern[str]:  # noqa: N802 - a constant that is costly to
 
 _ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\-\u0080-\U0010ffff]+"
 _ADDRESS: Final = rf'(?:{_ATOM}(?:\.{_ATOM})*|"(?:[^"\\\r\n]|\\.)*")@(?:{_ATOM}(?:\.{_ATOM})*|\[[0-9A-Fa-f:.]+\])'
-_EMAIL: Final = re.compile(rf'\s*(?:{_ADDRESS}|(?:(?:{_ATOM}|"(?:[^"\\\r\n]|\\.)*"|[.\s])*)<\s*{_ADDRESS}\s*>)\s*')
+_BLANK: Final = r"[ \t\n\r\f\v]*"
+# `re` would try every way to cut a long name into atoms.
+_EMAIL: Final = Automaton(
+    rf'\A{_BLANK}(?:{_ADDRESS}|(?:{_ATOM}|"(?:[^"\\\r\n]|\\.)*"|[. \t\n\r\f\v])*<{_BLANK}{_ADDRESS}{_BLANK}>){_BLANK}\Z'
+)
 _URI: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:|(?=/))(?:%[0-9A-Fa-f]{2}|[^%\x00-\x1f\x7f])*|\*")
 _AUTHORITY: Final = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)//([^/?]*)")
 _HOST: Final = re.compile(r"(?:[^@]*@)?(?:\[[^\]]*\]|[^\s:\[\]<>\"\\^`{}|#]*)(?::[0-9]*)?")
@@ -103,7 +108,7 @@ def _is_date_time(text: str) -> bool:
     return found is not None and found[1] <= "23" and found[2] <= "59" and found[3] <= "59"
 
 
-_GO_DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
+_GO_DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
 _UNITS: Final = re.compile(
     r"(ns|nano.*|us|µs|micro.*|ms|milli.*|s|sec.*|m|min.*|h|hr|hour.*|d|day.*|w|wk|week.*)", re.IGNORECASE
 )
@@ -112,7 +117,7 @@ _UNITS: Final = re.compile(
 def _is_duration(text: str) -> bool:
     if _GO_DURATION.fullmatch(text):
         return True
-    return any(_UNITS.fullmatch(unit) for unit in re.findall(r"[0-9]+\s*([A-Za-zµ]+)", text))
+    return any(_UNITS.fullmatch(unit) for unit in re.findall(r"(?<![0-9])[0-9]+\s*([A-Za-zµ]+)", text))
 
 
 def _is_isbn10(text: str) -> bool:
@@ -170,7 +175,7 @@ _CHANNEL: Final = r"\s*(?:0|[1-9][0-9]?|1[0-9][0-9]?|2[0-4][0-9]|25[0-5])\s*"
 FORMATS: Final[dict[str, Callable[[str], bool]]] = {
     "bsonobjectid": _matches("[0-9a-fA-F]{24}"),
     "uri": _is_uri,
-    "email": lambda text: _EMAIL.fullmatch(text) is not None,
+    "email": _EMAIL.search,
     "hostname": _is_hostname,
     "ipv4": lambda text: "." in text and parse_ip(text) is not None,
     "ipv6": lambda text: ":" in text and parse_ip(text) is not None,

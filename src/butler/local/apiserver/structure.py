@@ -17,6 +17,7 @@ from butler.local.apiserver.correlation import Correlated, same
 from butler.local.apiserver.fits import compiled
 from butler.local.apiserver.formats import FORMATS, effective, normalized
 from butler.local.apiserver.goformat import marshal, number, quote
+from butler.local.apiserver.linear import TooCostly
 from butler.local.apiserver.regex import PatternError, compile_go
 from butler.local.apiserver.status import FieldError
 
@@ -184,9 +185,7 @@ class _Walk:
         if schema.not_ is not None and not self.inspect(schema.not_, value, name, correlation).problems:
             outcome.add(self._general(f"{quote(name)} must not validate the schema (not)"))
 
-    def _any_of(
-        self, schema: Schema, value: Any, name: str, correlation: Correlated | None, outcome: Outcome
-    ) -> None:
+    def _any_of(self, schema: Schema, value: Any, name: str, correlation: Correlated | None, outcome: Outcome) -> None:
         best: Outcome | None = None
         for each in schema.any_of:
             result = self.inspect(each, value, name, correlation)
@@ -199,9 +198,7 @@ class _Walk:
         if best is not None:
             outcome.merge(best)
 
-    def _one_of(
-        self, schema: Schema, value: Any, name: str, correlation: Correlated | None, outcome: Outcome
-    ) -> None:
+    def _one_of(self, schema: Schema, value: Any, name: str, correlation: Correlated | None, outcome: Outcome) -> None:
         best: Outcome | None = None
         valid: list[Outcome] = []
         for each in schema.one_of:
@@ -235,6 +232,8 @@ class _Walk:
                     return
             except PatternError as problem:
                 wanted = f"{schema.pattern}, but pattern is invalid: {problem}"
+            except TooCostly as problem:
+                wanted = f"{schema.pattern}, but {problem}"
             text = f"{name} in body should match '{wanted}'"
             outcome.add(self._wrong("FieldValueInvalid", name, text, value))
 
@@ -305,9 +304,7 @@ class _Walk:
         if schema.unique_items and any(
             same(each, other) for index, each in enumerate(value) for other in value[:index]
         ):
-            outcome.add(
-                self._wrong("FieldValueInvalid", name, f"{name} in body shouldn't contain duplicates", None)
-            )
+            outcome.add(self._wrong("FieldValueInvalid", name, f"{name} in body shouldn't contain duplicates", None))
 
     def _too_many(self, name: str, text: str, size: int, most: int) -> Problem:
         detail = f"must have at most {most} {'item' if most == 1 else 'items'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.cel.values import (
@@ -15,6 +16,7 @@ from butler.local.apiserver.cel.values import (
     type_name,
 )
 from butler.local.apiserver.goformat import number, quote
+from butler.local.apiserver.linear import Automaton, TooCostly
 from butler.local.apiserver.regex import PatternError, compile_go
 
 if TYPE_CHECKING:
@@ -63,17 +65,17 @@ def _text(value: Any) -> str:
 
 def matches(text: Any, pattern: Any) -> bool:
     try:
-        return compile_go(_text(pattern)).search(_text(text)) is not None
-    except PatternError as problem:
+        return compile_go(_text(pattern)).search(_text(text))
+    except (PatternError, TooCostly) as problem:
         raise CelError(str(problem)) from None
 
 
 def _find(text: Any, pattern: Any) -> str:
-    found = _pattern(pattern).search(_text(text))
-    return found.group() if found else ""
+    found = _pattern(pattern).find(_text(text))
+    return text[slice(*found)] if found else ""
 
 
-def _pattern(pattern: Any) -> re.Pattern[str]:
+def _pattern(pattern: Any) -> Automaton:
     try:
         return compile_go(_text(pattern))
     except PatternError as problem:
@@ -81,8 +83,8 @@ def _pattern(pattern: Any) -> re.Pattern[str]:
 
 
 def _find_all(text: Any, pattern: Any, limit: int = -1) -> list[str]:
-    found = [match.group() for match in _pattern(pattern).finditer(_text(text))]
-    return found if limit < 0 else found[:limit]
+    found = _pattern(pattern).find_all(_text(text))
+    return list(found if limit < 0 else islice(found, limit))
 
 
 def _char_at(text: Any, place: int) -> str:
