@@ -31,6 +31,7 @@ from butler.local.apiserver.options import (
     list_options,
     write_options,
 )
+from butler.local.apiserver.patched import refusal_of_changes, refusal_of_result
 from butler.local.apiserver.patches import json_patch, merge_patch
 from butler.local.apiserver.status import (
     ApiError,
@@ -128,19 +129,21 @@ class Verbs:
         changes = read_patch(request, resource)
 
         def patched(old: Json) -> Json:
-            return self._accept_patched(write, _patched(write, old, changes))
+            return self._accept_patched(write, _patched(write, old, changes), changes)
 
         return await writes.patch(write, patched)
 
-    def _accept_patched(self, write: Write, obj: Json) -> Json:
-        """A patched object is read like a sent one: unknown fields and wrong types are told the same way."""
-        sent = encode(obj) if write.options.field_validation == "Strict" else b""
+    def _accept_patched(self, write: Write, obj: Json, changes: Any) -> Json:
+        """A patched object is read like a sent one; what is wrong with it is told as a fault of the patch."""
+        sent = encode(obj)
         try:
             accepted = read_object(
                 write.request, write.resource, write.options.field_validation, write.warnings, obj=obj
             )
         except ApiError as refusal:
-            raise _bad_result(sent, refusal) from None
+            if write.request.content_type in PATCHES.strategic:
+                raise refusal_of_changes(changes, refusal) from None
+            raise refusal_of_result(write.resource, write.name, sent, refusal) from None
         self._check_identity(write, accepted)
         return accepted
 
@@ -297,16 +300,9 @@ def _patched(write: Write, old: Json, changes: Any) -> Json:
     if kind == JSON_PATCH:
         return cast("Json", json_patch(old, changes))
     if kind in PATCHES.strategic:
-        return strategic_merge(write.resource.schema, old, changes)
+        merged = strategic_merge(write.resource.schema, old, changes)
+        return {**merged, "apiVersion": old["apiVersion"], "kind": old["kind"]}  # not for a patch to say
     return merge_patch(old, changes)
-
-
-def _bad_result(sent: bytes, refusal: ApiError) -> ApiError:
-    """What strict field validation says of the object that a patch led to; other refusals stay as they are."""
-    _, strict, complaints = refusal.message.partition("strict decoding error: ")
-    if not strict:
-        return refusal
-    return invalid("", "", "", [FieldError("FieldValueInvalid", "patch", strict + complaints, sent.decode())])
 
 
 def _bad_patch_options(error: FieldError) -> ApiError:

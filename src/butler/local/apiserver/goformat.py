@@ -113,6 +113,21 @@ def marshal(value: Any) -> str:
     return "[" + ",".join(marshal(each) for each in value) + "]"
 
 
+def printed(value: Any) -> str:
+    """A value as `%v` prints it: `map[a:1 b:[x y]]`."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (int, float)):
+        return number(value)
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{printed(value[key])}" for key in sorted(value)) + "]"
+    return "[" + " ".join(map(printed, value)) + "]"
+
+
 def _json_character(character: str) -> str:
     found = _JSON_ESCAPES.get(character)
     if found is not None:
