@@ -31,18 +31,13 @@ WHY_NO_KUBERNETES = pytest.StashKey[str]()
 
 
 @pytest.fixture(scope="session", params=CONTROL_PLANES)
-def control_plane(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[ControlPlane]:
+def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     """A running API server with an administrator's access to it."""
     data_dir = tmp_path_factory.mktemp(request.param)
     if request.param == "embedded":
         with control_planes.embedded(data_dir) as server:
             yield server
         return
-    why_not = request.config.stash.get(WHY_NO_KUBERNETES, None)
-    if why_not is not None:
-        pytest.skip(why_not)
     with control_planes.kubernetes(data_dir) as server:
         yield server
 
@@ -67,6 +62,14 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         run_kubernetes.find_binaries(show)
     except UnavailableError as error:
         session.config.stash[WHY_NO_KUBERNETES] = f"NO REAL KUBERNETES: {error}. {HOW_TO_PROVIDE_ONE}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Skip from one place, so that the summary folds hundreds of skipped tests into one line."""
+    why_not = item.config.stash.get(WHY_NO_KUBERNETES, None)
+    if why_not is not None and _wants_kubernetes(item):
+        pytest.skip(why_not)
 
 
 def _wants_kubernetes(item: pytest.Item) -> bool:

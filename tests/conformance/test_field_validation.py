@@ -56,7 +56,7 @@ async def test_warnings_are_the_default(api: Api, namespace: str) -> None:
     assert answer.headers["Warning"] == '299 - "unknown field \\"metadata.nonsense\\""'
 
 
-async def test_the_last_of_duplicate_fields_wins(api: Api, namespace: str) -> None:
+async def test_duplicate_maps_of_a_built_in_are_merged(api: Api, namespace: str) -> None:
     answer = await api.post(maps(namespace), TWICE_MAP, fieldValidation="Warn")
     assert answer.warnings == ['duplicate field "data"']
     assert answer.made["data"] == {"a": "1", "b": "2"}

@@ -196,7 +196,7 @@ async def test_a_value_is_kept_and_defaults_fill_the_rest(
             {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"a": 1}},
         ),
     ],
-    ids=["nested", "preserved", "embedded"],
+    ids=["nested", "preserved", "inner resource"],
 )
 async def test_unknown_fields_are_pruned(
     api: Api, namespace: str, gadgets: str, field: str, given: Object, kept: Object
