@@ -69,7 +69,12 @@ class ControlPlane:
         except (OSError, StoreRefused) as error:
             listener.close()
             raise NotStarted(str(error)) from error
-        control_plane = cls(directory, store, pki.ensure(directory / "pki"))
+        try:
+            control_plane = cls(directory, store, pki.ensure(directory / "pki"))
+        except pki.UnusableKeys as error:
+            listener.close()
+            await store.close()
+            raise NotStarted(str(error)) from error
         try:
             await control_plane._begin(listener)
         except BaseException:
@@ -88,6 +93,9 @@ class ControlPlane:
         await self._server.clusters[ROOT].install(
             [custom_resource_definition(kind) for kind in KINDS], namespace=HOME_NAMESPACE
         )
+        if self._store.compacted == 0:
+            # A new server has no past that a client could have seen: a watch from before is told to start anew.
+            await self._store.compact(self._store.revision)
         for entry in self._store.entries(_CLUSTERS):
             await self._host(f"{entry.key.namespace}/{entry.key.name}")
         self._http = http_server(Edge(self._server), self._pki.server_context())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from butler.local.apiserver.builtin.catalog import ADMISSION, RBAC
 from butler.local.apiserver.builtin.escalation import refuse_escalation
+from butler.local.apiserver.lifecycle import default
 from butler.local.apiserver.messages import decode
 from butler.local.apiserver.store import Key, Table
 from butler.local.apiserver.webhook_matching import Admitted, HookTable, Served
@@ -42,8 +43,8 @@ class Admission:
         changed = await self._webhooks.mutate(hooks, self._asked(write, operation, obj, old), write.warnings)
         return obj if changed is None else changed
 
-    async def validate(self, write: Write, operation: str, obj: Json | None, old: Json | None) -> None:
-        """Refuse what a role or a validating webhook does not allow."""
+    async def validate(self, write: Write, operation: str, obj: Json | None, old: Json | None) -> bool:
+        """Refuse what a role or a validating webhook does not allow; whether anybody was waited for."""
         if write.resource.group == RBAC and obj is not None:
             refuse_escalation(
                 self._authorizer,
@@ -54,8 +55,10 @@ class Admission:
                 old=old,
             )
         hooks = self._validating.hooks()
-        if hooks and write.resource.group != ADMISSION:
-            await self._webhooks.validate(hooks, self._asked(write, operation, obj, old), write.warnings)
+        if not hooks or write.resource.group == ADMISSION:
+            return False
+        await self._webhooks.validate(hooks, self._asked(write, operation, obj, old), write.warnings)
+        return True
 
     def _asked(self, write: Write, operation: str, obj: Json | None, old: Json | None) -> Admitted:
         resource = write.resource
@@ -73,7 +76,8 @@ class Admission:
             obj=obj,
             old=old,
             name=write.name,
-            namespace=write.namespace,
+            # a namespace is selected by its own labels, so it counts as being inside itself
+            namespace=write.name if resource.plural == "namespaces" and not resource.group else write.namespace,
             subresource=write.subresource,
             options=options,
             dry_run=write.options.dry_run,
@@ -82,6 +86,7 @@ class Admission:
                 for each in self._cluster.registry.resources()
                 if each.table == resource.table and each is not resource
             ),
+            default=lambda changed: default(resource, changed),
             namespace_labels=lambda: self._labels_of(write.namespace),
         )
 

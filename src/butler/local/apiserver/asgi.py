@@ -18,7 +18,8 @@ import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from butler.local.apiserver.messages import Response, Stream, respond
-from butler.local.apiserver.status import ApiError, bad_request
+from butler.local.apiserver.status import ApiError, bad_request, internal
+from butler.local.apiserver.store import StoreError
 
 if TYPE_CHECKING:
     import ssl
@@ -98,6 +99,8 @@ class Edge:
             answer = await self._server.answer(scope["method"], path, query, headers, body, scope[CERTIFICATE])
         except ApiError as error:
             answer = refusal(error)
+        except StoreError as error:
+            answer = refusal(internal(str(error)))
         except _ClientLeft:
             return
         except Exception:

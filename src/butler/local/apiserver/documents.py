@@ -81,6 +81,9 @@ class Documents:
 
     def _openapi(self, path: str, request: Request) -> Response | None:
         registry = self._registry
+        if path == "/openapi/v2":
+            body, content_type = openapi.empty_v2(request.headers.get("accept", ""))
+            return Response(200, body, content_type)
         if path == "/openapi/v3":
             return self._tagged(path, lambda: openapi.index(registry.resources(), builtin_types()), request)
         parts = path.removeprefix("/openapi/v3/").split("/")

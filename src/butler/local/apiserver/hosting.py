@@ -108,7 +108,7 @@ class HostedCluster:
             await self._actor.apply(definition, _INSTALLER)
         names = {definition["metadata"]["name"] for definition in definitions}
         async with asyncio.timeout(_INSTALL_SECONDS):
-            while not names <= self._definitions.served():
+            while not names <= self._definitions.served():  # noqa: ASYNC110 - a few milliseconds, once per start
                 await asyncio.sleep(0.005)
 
     async def _ensure(self, group: str, plural: str, namespace: str, obj: Json) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from butler.local.apiserver.builtin.catalog import generation_parts
+from butler.local.apiserver.defaulting import apply_defaults, fill
 from butler.local.apiserver.names import generated_name
 
 if TYPE_CHECKING:
@@ -22,6 +23,16 @@ ORPHAN: Final = "orphan"
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 
 _SYSTEM_FIELDS: Final = ("uid", "deletionTimestamp", "deletionGracePeriodSeconds")
+
+
+def default(resource: Resource, obj: Json, *, keep_nulls: bool = False) -> None:
+    """Fill in what the writer left out. An apply keeps its nulls, for validation to see."""
+    if resource.custom and keep_nulls:
+        fill(resource.schema, obj)
+    elif resource.custom:
+        apply_defaults(resource.schema, obj)
+    else:
+        resource.strategy.default(obj)
 
 
 def born(resource: Resource, obj: Json, namespace: str, now: str) -> None:
@@ -153,7 +164,8 @@ def ask_to_go(resource: Resource, obj: Json, now: str, grace: int, finalizers: l
     _put(metadata, "finalizers", finalizers or None)
     if not metadata.get("deletionTimestamp"):
         metadata["deletionTimestamp"] = now
-        metadata["deletionGracePeriodSeconds"] = grace
+        if (resource.group, resource.plural) != ("", "namespaces"):
+            metadata["deletionGracePeriodSeconds"] = grace
         if metadata.get("generation"):
             metadata["generation"] += 1
     elif grace < metadata.get("deletionGracePeriodSeconds", 0):

@@ -12,12 +12,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from butler.local.apiserver.resources import Resource
+    from butler.local.apiserver.schema import Schema
 
 
 class Registry:
     def __init__(self, builtin: Iterable[Resource]) -> None:
         self._builtin = list(builtin)
         self._by_path = {_path(resource): resource for resource in self._builtin}
+        self._schemas: dict[tuple[str, str], dict[str, Schema]] = {}  # of custom kinds; built-ins have one version
         self._custom: dict[str, list[Resource]] = {}
         self._documents: dict[str, bytes] = {}
         self.revision = 0
@@ -48,6 +50,10 @@ class Registry:
             found[0] if found else None
         )
 
+    def schemas(self, group: str, plural: str) -> dict[str, Schema]:
+        """The schema of every served version of a kind, by apiVersion."""
+        return self._schemas.get((group, plural), {})
+
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
         return next(
             (each for each in self._by_path.values() if each.api_version == api_version and each.kind == kind), None
@@ -63,6 +69,9 @@ class Registry:
         self._by_path = {_path(each): each for each in self._builtin}
         for each_list in self._custom.values():
             self._by_path.update({_path(each): each for each in each_list})
+        self._schemas = {}
+        for each in self._by_path.values():
+            self._schemas.setdefault((each.group, each.plural), {})[each.api_version] = each.schema
         self._documents.clear()
         self.revision += 1
 

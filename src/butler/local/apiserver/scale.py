@@ -19,13 +19,13 @@ def scale_of(resource: Resource, obj: Json) -> Json:
     """The Scale that an object shows."""
     assert resource.scale is not None
     metadata = {field: obj["metadata"][field] for field in _COPIED if obj["metadata"].get(field)}
-    selector = _read(obj, resource.scale.selector_path) if resource.scale.selector_path else None
+    selector = read(obj, resource.scale.selector_path) if resource.scale.selector_path else None
     if isinstance(selector, dict):
         selector = str(label_selector_from_json(selector))
-    status: Json = {"replicas": _read(obj, resource.scale.status_path) or 0}
+    status: Json = {"replicas": read(obj, resource.scale.status_path) or 0}
     if selector:
         status["selector"] = selector
-    spec = {"replicas": _read(obj, resource.scale.spec_path) or 0}
+    spec = {"replicas": read(obj, resource.scale.spec_path) or 0}
     if not spec["replicas"]:
         spec = {}
     return {"kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata, "spec": spec, "status": status}
@@ -49,7 +49,8 @@ def scaled(resource: Resource, obj: Json, scale: Json) -> Json:
     return obj
 
 
-def _read(obj: Json, path: str) -> Any:
+def read(obj: Json, path: str) -> Any:
+    """The value at a dotted path; None where there is none."""
     found: Any = obj
     for part in path.strip(".").split("."):
         found = found.get(part) if isinstance(found, dict) else None

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, Final
 from butler.local.apiserver import lifecycle
 from butler.local.apiserver.apply import apply
 from butler.local.apiserver.builtin.catalog import created_by_put, needs_resource_version
-from butler.local.apiserver.defaulting import apply_defaults
-from butler.local.apiserver.managed_fields import Writer, track_write
+from butler.local.apiserver.comparing import same
+from butler.local.apiserver.glance import glance
+from butler.local.apiserver.managed_fields import Writer, keep_times_if_unchanged, track_scale, track_write
 from butler.local.apiserver.messages import Request, Response, decode, encode, warning_headers
-from butler.local.apiserver.names import generated_name, validate_metadata, validate_metadata_update
+from butler.local.apiserver.names import generated_name, validate_metadata, validate_updated_metadata
 from butler.local.apiserver.representations import View
+from butler.local.apiserver.scale import read
 from butler.local.apiserver.status import (
     STALE,
     ApiError,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from butler.local.apiserver.cluster import LogicalCluster
     from butler.local.apiserver.options import WriteOptions
     from butler.local.apiserver.resources import Resource
+    from butler.local.apiserver.schema import Schema
 
 Json = dict[str, Any]
 
@@ -145,6 +148,7 @@ def _applied(write: Write, old: Json | None, config: Json) -> Json:
         force=bool(write.options.force),
         kind=resource.kind,
         reset_fields=lifecycle.reset_fields(resource, write.subresource),
+        schemas=_schemas(write),
     )
 
 
@@ -157,7 +161,7 @@ async def _insert(write: Write, obj: Json, *, tracked: bool = False) -> Response
         raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
     _check_namespace(write, obj)
     lifecycle.born(resource, obj, write.namespace, cluster.now())
-    _default(resource, obj)
+    lifecycle.default(resource, obj, keep_nulls=tracked)
     if not tracked:
         _track(write, None, obj)
     obj = await write.admission.mutate(write, "CREATE", obj, None)
@@ -166,9 +170,11 @@ async def _insert(write: Write, obj: Json, *, tracked: bool = False) -> Response
         write.name = str(metadata.get("name") or "")
         lifecycle.prepare_create(resource, obj)
         resource.strategy.prepare_create(cluster, obj)
-        _default(resource, obj)  # what was taken away may have a default: a status that says Pending
+        # what was taken away may have a default: a status that says Pending
+        lifecycle.default(resource, obj, keep_nulls=tracked)
         _validate(write, obj, None)
-        await write.admission.validate(write, "CREATE", obj, None)
+        if await write.admission.validate(write, "CREATE", obj, None):
+            resource.strategy.prepare_create(cluster, obj)  # what was free before the wait may be taken now
         try:
             return await _store_new(write, obj)
         except Exists:
@@ -181,7 +187,7 @@ async def _insert(write: Write, obj: Json, *, tracked: bool = False) -> Response
 def _taken(write: Write) -> ApiError:
     refusal = already_exists(write.resource.group, write.resource.plural, write.name)
     entry = write.cluster.store.latest(write.key)
-    if entry is not None and b'"deletionTimestamp"' in entry.value:
+    if entry is not None and glance(entry.value).deletion_timestamp:
         refusal.message = f"object is being deleted: {refusal.message}"
     return refusal
 
@@ -204,7 +210,7 @@ def _check_namespace(write: Write, obj: Json) -> None:
     entry = write.cluster.store.latest(Key(write.cluster.name, "", "namespaces", "", write.namespace))
     if entry is None:
         raise not_found("", "namespaces", write.namespace)
-    if b'"deletionTimestamp"' not in entry.value:
+    if not glance(entry.value).deletion_timestamp:
         return
     resource, name = write.resource, str(obj["metadata"].get("name") or "")
     why = f"unable to create new content in namespace {write.namespace} because it is being terminated"
@@ -234,14 +240,15 @@ async def _change(write: Write, changed: Callable[[Json], Json], *, again: bool,
             raise write.stale()
         if write.request.info.verb == "update":
             _check_same_object(write, new, old)
-        _default(write.resource, new)
+        lifecycle.default(write.resource, new, keep_nulls=tracked)
         new = lifecycle.prepare_update(write.resource, new, old, write.subresource)
         if not tracked:
             _track(write, old, new)
         new = await write.admission.mutate(write, "UPDATE", new, old)
         _prepare_change(write, new, old)
         _validate(write, new, old)
-        await write.admission.validate(write, "UPDATE", new, old)
+        if await write.admission.validate(write, "UPDATE", new, old):
+            _prepare_change(write, new, old)  # what was free before the wait may be taken now
         try:
             return await _store_change(write, entry, new, old)
         except Stale:
@@ -282,7 +289,8 @@ async def _store_change(write: Write, entry: Entry, new: Json, old: Json) -> Res
         kept = write.cluster.kept(resource, new)
         gone = await store.delete(write.key, entry.revision, _encoder(kept))
         return _stored(write, 200, gone)
-    if new == old:
+    new = keep_times_if_unchanged(old, new)
+    if same(old, new):
         await store.settled(entry.revision)
         return _answer(write, 200, encode(old))
     if write.options.dry_run:
@@ -294,25 +302,43 @@ async def _store_change(write: Write, entry: Entry, new: Json, old: Json) -> Res
 # Shared by both.
 
 
-def _default(resource: Resource, obj: Json) -> None:
-    if resource.custom:
-        apply_defaults(resource.schema, obj)
-    else:
-        resource.strategy.default(obj)
-
-
 def _track(write: Write, old: Json | None, new: Json) -> None:
-    entries = track_write(
+    entries = _tracked_scale(write, old, new) if write.subresource == "scale" else _tracked(write, old, new)
+    if entries:
+        new["metadata"]["managedFields"] = entries
+    else:
+        new["metadata"].pop("managedFields", None)
+
+
+def _tracked(write: Write, old: Json | None, new: Json) -> list[Json]:
+    return track_write(
         write.resource.schema,
         old,
         new,
         write.writer,
         reset_fields=lifecycle.reset_fields(write.resource, write.subresource),
+        schemas=_schemas(write),
     )
-    if entries:
-        new["metadata"]["managedFields"] = entries
-    else:
-        new["metadata"].pop("managedFields", None)
+
+
+def _tracked_scale(write: Write, old: Json | None, new: Json) -> list[Json]:
+    assert old is not None
+    assert write.resource.scale is not None
+    path = write.resource.scale.spec_path
+    return track_scale(
+        old["metadata"].get("managedFields") or [],
+        tuple(path.strip(".").split(".")),
+        write.writer,
+        changed=read(old, path) != read(new, path),
+        versions=tuple(_schemas(write) or ()),
+    )
+
+
+def _schemas(write: Write) -> dict[str, Schema] | None:
+    """The schemas of all served versions, where a custom kind has several."""
+    if not write.resource.custom:
+        return None
+    return write.cluster.registry.schemas(write.resource.group, write.resource.plural)
 
 
 def _validate(write: Write, new: Json, old: Json | None) -> None:
@@ -320,7 +346,7 @@ def _validate(write: Write, new: Json, old: Json | None) -> None:
     if old is None:
         errors = validate_metadata(resource, new["metadata"])
     else:
-        errors = validate_metadata_update(new["metadata"], old["metadata"])
+        errors = validate_updated_metadata(resource, new["metadata"], old["metadata"])
     if resource.custom and new["kind"] != resource.kind:
         errors.append(FieldError("FieldValueInvalid", "kind", f"must be {resource.kind}", new["kind"]))
     elif resource.custom:

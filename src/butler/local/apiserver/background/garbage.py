@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from butler.local.apiserver.background.follower import Follower
+from butler.local.apiserver.glance import Metadata, Owner, glance
 from butler.local.apiserver.lifecycle import FOREGROUND, ORPHAN
 from butler.local.apiserver.store import Change, Key
 
@@ -25,30 +24,6 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-class Owner(msgspec.Struct, rename="camel", gc=False, frozen=True):
-    api_version: str = ""
-    kind: str = ""
-    name: str = ""
-    uid: str = ""
-    block_owner_deletion: bool | None = None
-
-
-class Metadata(msgspec.Struct, rename="camel", gc=False):
-    uid: str = ""
-    deletion_timestamp: str | None = None
-    finalizers: list[str] | None = None
-    owner_references: list[Owner] | None = None
-
-
-class Glance(msgspec.Struct, gc=False):
-    """The little of an object that decides about it."""
-
-    metadata: Metadata
-
-
-_glance = msgspec.json.Decoder(Glance).decode
-
-
 class GarbageCollector(Follower[Key]):
     def __init__(self, actor: Actor) -> None:
         super().__init__()
@@ -58,7 +33,7 @@ class GarbageCollector(Follower[Key]):
         self._leaving: dict[str, Key] = {}  # UID -> objects in foreground deletion
 
     def concerns(self, change: Change) -> Iterable[Key]:
-        metadata = _glance(change.value).metadata
+        metadata = glance(change.value)
         if change.type == "DELETED":
             return self._forget(change.key, metadata)
         self._remember(change.key, metadata)
@@ -98,7 +73,7 @@ class GarbageCollector(Follower[Key]):
         entry = self._actor.cluster.store.get(item)
         if entry is None:
             return
-        metadata = _glance(entry.value).metadata
+        metadata = glance(entry.value)
         if metadata.deletion_timestamp:
             await self._finish_leaving(item, metadata)
         elif metadata.owner_references:
@@ -123,7 +98,7 @@ class GarbageCollector(Follower[Key]):
         entry = self._actor.cluster.store.get(dependent)
         if entry is None:
             return False
-        metadata = _glance(entry.value).metadata
+        metadata = glance(entry.value)
         references = metadata.owner_references or []
         blocks = any(each.uid == owner and each.block_owner_deletion for each in references)
         if not metadata.deletion_timestamp:
@@ -159,7 +134,7 @@ class GarbageCollector(Follower[Key]):
         entry = cluster.store.get(cluster.key(resource, namespace if resource.namespaced else "", owner.name))
         if entry is None:
             return "gone"
-        metadata = _glance(entry.value).metadata
+        metadata = glance(entry.value)
         if metadata.uid != owner.uid:
             return "gone"
         waits = metadata.deletion_timestamp and FOREGROUND in (metadata.finalizers or ())

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from butler.local.apiserver.background.follower import Follower
+from butler.local.apiserver.glance import glance
 from butler.local.apiserver.messages import decode
 from butler.local.apiserver.store import Change, Key, Table
 
@@ -36,7 +37,7 @@ class NamespaceKeeper(Follower[str]):
             if change.type == "DELETED":
                 self._leaving.discard(key.name)
                 return ()
-            if b'"deletionTimestamp"' in change.value:
+            if glance(change.value).deletion_timestamp:
                 self._leaving.add(key.name)
             return (key.name,)
         if change.type == "DELETED" and (key.namespace in self._leaving or _furniture(key)):

@@ -1,0 +1,33 @@
+"""The little of an object that decides about its life, decoded without the rest."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+
+class Owner(msgspec.Struct, rename="camel", gc=False, frozen=True):
+    api_version: str = ""
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    block_owner_deletion: bool | None = None
+
+
+class Metadata(msgspec.Struct, rename="camel", gc=False):
+    uid: str = ""
+    deletion_timestamp: str | None = None
+    finalizers: list[str] | None = None
+    owner_references: list[Owner] | None = None
+
+
+class _Glance(msgspec.Struct, gc=False):
+    metadata: Metadata
+
+
+_decode: Final = msgspec.json.Decoder(_Glance).decode
+
+
+def glance(value: bytes) -> Metadata:
+    return _decode(value).metadata
