@@ -100,7 +100,7 @@ def validate_config_map(config: Json) -> list[FieldError]:
         errors += config_key(f"binaryData[{key}]", key)
         size += _decoded_size(value)
     if size > SIZE_LIMIT:
-        errors.append(too_long("", SIZE_LIMIT))
+        errors.append(too_long("[]", SIZE_LIMIT))
     return errors
 
 

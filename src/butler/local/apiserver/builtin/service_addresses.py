@@ -217,7 +217,7 @@ def _give_cluster_ip(spec: Json, taken: _Taken, name: str) -> None:
 
 def _why_not(address: str, taken: _Taken) -> str:
     if ipaddress.ip_address(address) not in SERVICE_RANGE:
-        return f"the provided IP ({address}) is not in the valid range. The range of valid IPs is {SERVICE_RANGE}"
+        return "the provided network does not match the current range"
     return "provided IP is already allocated" if address in taken.addresses else ""
 
 
