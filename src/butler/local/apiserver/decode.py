@@ -185,7 +185,9 @@ def strict_error(decoded: Decoded, resource: Resource) -> ApiError:
 
 def custom(value: Json, schema: Schema) -> list[str]:
     """Clean a custom resource in place; returns what strict decoding would refuse."""
-    complaints = [f'duplicate field "{path}"' for path in _repeated(value, "")]
+    complaints: list[str] = []
+    if isinstance(value, Repeated):
+        complaints = [f'duplicate field "{path}"' for path in _repeated(value, "")]
     unknown: list[str] = []
     metadata = value.get("metadata")
     if metadata is None:
@@ -196,7 +198,7 @@ def custom(value: Json, schema: Schema) -> list[str]:
         if not isinstance(metadata, dict):
             wanted = _go_type(meta_schema)
             raise Mistyped(f"json: cannot unmarshal {_json_kind(metadata)} into Go value of type {wanted}")
-        struct.fields(meta_schema, metadata, ("metadata",), "metadata", shown_from=1)
+        struct.fields(meta_schema, metadata, _Way(step=".metadata"))
         struct.finish()
         unknown = sorted(each.split('"')[1] for each in struct.complaints if each.startswith("unknown"))
     unknown += prune(schema, value)
@@ -226,7 +228,7 @@ def _repeated(value: Any, path: str) -> list[str]:
 def builtin(value: Json, schema: Schema) -> list[str]:
     """Decode a built-in object in place as into its Go struct; returns what strict decoding would refuse."""
     struct = _Struct()
-    struct.fields(schema, value, (), "")
+    struct.fields(schema, value, _Way())
     struct.finish()
     if not isinstance(value.get("metadata"), dict):
         value["metadata"] = {}
@@ -250,6 +252,46 @@ def _is_empty(value: Any) -> bool:
     return value is False or (value.__class__ in (str, int, list, dict) and value in _EMPTY)
 
 
+class _Way:
+    """The way to a value. It is walked for every field and told only in complaints, so it is kept as steps."""
+
+    __slots__ = ("above", "name", "owner", "step")
+
+    def __init__(self, above: _Way | None = None, step: str = "", name: str = "", owner: Schema | None = None) -> None:
+        self.above = above
+        self.step = step  # as paths show it: `.name`, `[0]`
+        self.name = name  # as Go's messages show it: without places and keys
+        self.owner = owner
+
+    def field(self, owner: Schema, name: str) -> _Way:
+        return _Way(self, f".{name}", name, owner)
+
+    def item(self, step: str) -> _Way:
+        return _Way(self, step)
+
+    def path(self, key: str) -> str:
+        """Where a key of the value here stands, in the object."""
+        steps = [f".{key}"]
+        at: _Way | None = self
+        while at is not None:
+            steps.append(at.step)
+            at = at.above
+        return "".join(reversed(steps)).removeprefix(".")
+
+    def label(self) -> str:
+        """The field as Go names it: the struct it is in, then all fields from the decoded value on."""
+        names: list[str] = []
+        struct = ""
+        at: _Way | None = self
+        while at is not None:
+            if at.name:
+                names.append(at.name)
+            if at.owner is not None and not struct:
+                struct = at.owner.go_name
+            at = at.above
+        return ".".join([struct, *reversed(names)])
+
+
 class _Struct:
     """One decoding: the first value of a wrong type is remembered, a text that does not parse ends it at once."""
 
@@ -261,99 +303,93 @@ class _Struct:
         if self._first:
             raise Mistyped(self._first)
 
-    def fields(self, schema: Schema, value: Json, names: tuple[str, ...], path: str, *, shown_from: int = 0) -> None:
-        """The fields of a struct; `names` is the way here without indexes and keys, `path` the way with them."""
+    def fields(self, schema: Schema, value: Json, way: _Way) -> None:
+        """The fields of a struct, in place."""
         repeated = value.repeated if isinstance(value, Repeated) else ()
-        for key in list(value):
-            inner = f"{path}.{key}" if path else key
+        for key, found in list(value.items()):
             if key in repeated:
-                self.complaints.append(f'duplicate field "{inner}"')
+                self.complaints.append(f'duplicate field "{way.path(key)}"')
             child = schema.properties.get(key)
             if child is None:
-                self.complaints.append(f'unknown field "{inner}"')
+                self.complaints.append(f'unknown field "{way.path(key)}"')
                 del value[key]
                 continue
-            found = value[key]
             if found is None:
                 del value[key]
                 continue
-            way = (*names, key)
-            label = f"{schema.go_name}.{'.'.join(way[shown_from:])}"
-            value[key] = found = self.value(child, found, label, way, inner, shown_from)
-            if found is None or (key in schema.omit and _is_empty(found)):
+            if found.__class__ is not str or child.type != "string" or child.name or child.format == "byte":
+                value[key] = self.value(child, found, way.field(schema, key))
+            if key in schema.omit and _is_empty(value[key]):
                 del value[key]
 
-    def value(self, schema: Schema, value: Any, label: str, names: tuple[str, ...], path: str, shown_from: int) -> Any:
-        special = _SPECIAL.get(schema.name)
+    def value(self, schema: Schema, value: Any, way: _Way) -> Any:
+        special = _SPECIAL.get(schema.name) if schema.name else None
         if special is not None:
-            return special(self, value, label)
+            return special(value, way)
         if schema.name in _SCHEMA_OR_ELSE:
             return _schema_or_else(value)
         if schema.type == "object" or schema.properties:
-            return self._object(schema, value, label, names, path, shown_from)
+            return self._object(schema, value, way)
         if schema.type == "array":
             if not isinstance(value, list):
-                return self.wrong(value, _json_kind(value), label, _go_type(schema))
+                return self.wrong(value, _json_kind(value), way, _go_type(schema))
             items = schema.items
             if items is None:
                 return value
             return [
-                self.value(items, each, label, names, f"{path}[{index}]", shown_from)
-                if each is not None
-                else _zero(items)
+                _zero(items) if each is None else self.value(items, each, way.item(f"[{index}]"))
                 for index, each in enumerate(value)
             ]
-        return self._scalar(schema, value, label)
+        return self._scalar(schema, value, way)
 
-    def _object(
-        self, schema: Schema, value: Any, label: str, names: tuple[str, ...], path: str, shown_from: int
-    ) -> Any:
+    def _object(self, schema: Schema, value: Any, way: _Way) -> Any:
         if not isinstance(value, dict):
-            return self.wrong(value, _json_kind(value), label, _go_type(schema))
-        if schema.additional is not None:
+            return self.wrong(value, _json_kind(value), way, _go_type(schema))
+        additional = schema.additional
+        if additional is not None:
             repeated = value.repeated if isinstance(value, Repeated) else ()
-            additional = schema.additional
+            plain = additional.type == "string" and not additional.name and additional.format != "byte"
             for key, each in value.items():
-                inner = f"{path}.{key}"
                 if key in repeated:
-                    self.complaints.append(f'duplicate field "{inner}"')
-                value[key] = (
-                    _zero(additional) if each is None else self.value(additional, each, label, names, inner, shown_from)
-                )
-        elif schema.properties or (schema.name and not schema.preserve_unknown and schema.name not in _FREE):
-            self.fields(schema, value, names, path, shown_from=shown_from)
+                    self.complaints.append(f'duplicate field "{way.path(key)}"')
+                if each is None:
+                    value[key] = _zero(additional)
+                elif not plain or each.__class__ is not str:
+                    value[key] = self.value(additional, each, way.item(f".{key}"))
+        elif schema.properties or (schema.name and not schema.preserve_unknown):
+            self.fields(schema, value, way)
         return value
 
-    def _scalar(self, schema: Schema, value: Any, label: str) -> Any:
+    def _scalar(self, schema: Schema, value: Any, way: _Way) -> Any:
         kind = _json_kind(value)
         if schema.type == "string":
             if kind != "string":
-                return self.wrong(value, kind, label, _go_type(schema))
+                return self.wrong(value, kind, way, _go_type(schema))
             if schema.format == "byte":
                 return _base64(value)
         elif schema.type == "boolean":
             if kind != "bool":
-                return self.wrong(value, kind, label, _go_type(schema))
+                return self.wrong(value, kind, way, _go_type(schema))
         elif schema.type == "integer":
             if kind != "number":
-                return self.wrong(value, kind, label, _go_type(schema))
+                return self.wrong(value, kind, way, _go_type(schema))
             bits = 31 if schema.format == "int32" else 63
             if isinstance(value, float) or not -(1 << bits) <= value < 1 << bits:
                 text = number(value) if isinstance(value, float) else str(value)
-                return self.wrong(value, f"number {text}", label, _go_type(schema))
+                return self.wrong(value, f"number {text}", way, _go_type(schema))
         elif schema.type == "number" and kind != "number":
-            return self.wrong(value, kind, label, _go_type(schema))
+            return self.wrong(value, kind, way, _go_type(schema))
         return value
 
-    def wrong(self, value: Any, found: str, label: str, wanted: str) -> Any:
+    def wrong(self, value: Any, found: str, way: _Way, wanted: str) -> Any:
         """Remember the first value of a wrong type; it stays where it is, the object is refused in the end."""
         if not self._first:
-            self._first = str(_unmarshalled(found, label, wanted))
+            self._first = str(_unmarshalled(found, way, wanted))
         return value
 
 
-def _unmarshalled(found: str, label: str, wanted: str) -> Mistyped:
-    return Mistyped(f"json: cannot unmarshal {found} into Go struct field {label} of type {wanted}")
+def _unmarshalled(found: str, way: _Way, wanted: str) -> Mistyped:
+    return Mistyped(f"json: cannot unmarshal {found} into Go struct field {way.label()} of type {wanted}")
 
 
 def _zero(schema: Schema) -> Any:
@@ -396,7 +432,7 @@ _QUANTITY: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[numkMGTPE]|
 _NO_QUANTITY: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 
 
-def _quantity(_: _Struct, value: Any, __: str) -> Any:
+def _quantity(value: Any, _: _Way) -> Any:
     text = value if isinstance(value, str) else None if isinstance(value, (bool, dict, list)) else number(value)
     if text is None or not _QUANTITY.fullmatch(text):
         if text == "":
@@ -405,14 +441,14 @@ def _quantity(_: _Struct, value: Any, __: str) -> Any:
     return text
 
 
-def _int_or_string(_: _Struct, value: Any, label: str) -> Any:
+def _int_or_string(value: Any, way: _Way) -> Any:
     if isinstance(value, str):
         return value
     kind = _json_kind(value)
     if kind != "number":
-        raise _unmarshalled(kind, label, "int32")
+        raise _unmarshalled(kind, way, "int32")
     if isinstance(value, float) or not -(1 << 31) <= value < 1 << 31:
-        raise _unmarshalled(f"number {number(value)}", label, "int32")
+        raise _unmarshalled(f"number {number(value)}", way, "int32")
     return value
 
 
@@ -421,17 +457,17 @@ _TIME: Final = re.compile(
 )
 
 
-def _time(_: _Struct, value: Any, label: str) -> Any:
-    return _moment(value, label, "2006-01-02T15:04:05Z07:00")
+def _time(value: Any, way: _Way) -> Any:
+    return _moment(value, way, "2006-01-02T15:04:05Z07:00")
 
 
-def _micro_time(_: _Struct, value: Any, label: str) -> Any:
-    return _moment(value, label, "2006-01-02T15:04:05.000000Z07:00")
+def _micro_time(value: Any, way: _Way) -> Any:
+    return _moment(value, way, "2006-01-02T15:04:05.000000Z07:00")
 
 
-def _moment(value: Any, label: str, layout: str) -> Any:
+def _moment(value: Any, way: _Way, layout: str) -> Any:
     if not isinstance(value, str):
-        raise _unmarshalled(_json_kind(value), label, "string")
+        raise _unmarshalled(_json_kind(value), way, "string")
     if not _TIME.fullmatch(value):
         raise Mistyped(_why_no_time(value, layout))
     return value
@@ -463,7 +499,7 @@ def _why_no_time(text: str, layout: str) -> str:
     return f"parsing time {quote(text)}: extra text: {quote(rest)}"
 
 
-def _anything(_: _Struct, value: Any, __: str) -> Any:
+def _anything(value: Any, _: _Way) -> Any:
     return value
 
 
@@ -473,12 +509,11 @@ def _schema_or_else(value: Any) -> Any:
         return [_schema_or_else(each) for each in value]
     if isinstance(value, dict):
         apart = _Struct()
-        apart.fields(builtin_types()[f"{_EXTENSIONS}JSONSchemaProps"], value, (), "")
+        apart.fields(builtin_types()[f"{_EXTENSIONS}JSONSchemaProps"], value, _Way())
         apart.finish()
     return value
 
 
-_FREE: Final = frozenset({"io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1"})
 _EXTENSIONS: Final = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 _SCHEMA_OR_ELSE: Final = frozenset(f"{_EXTENSIONS}JSONSchemaPropsOr{what}" for what in ("Array", "Bool", "StringArray"))
 _SPECIAL: Final = {

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from butler.local.apiserver.schema import MISSING
+from butler.local.apiserver.traits import DEFAULTS, traits_of
 
 if TYPE_CHECKING:
     from butler.local.apiserver.schema import Schema
@@ -37,7 +38,9 @@ def drop_nulls(schema: Schema | None, value: Any) -> None:
                     dropped = dropped or []
                     dropped.append(key)
             elif isinstance(each, (dict, list)):
-                drop_nulls(properties.get(key) or additional, each)
+                child = properties.get(key) or additional
+                if child is None or child.authored is None:  # metadata lost its nulls when it was decoded
+                    drop_nulls(child, each)
         for key in dropped or ():
             del value[key]
     elif isinstance(value, list):
@@ -49,9 +52,9 @@ def drop_nulls(schema: Schema | None, value: Any) -> None:
 
 def fill(schema: Schema, value: Any) -> None:
     """Copy defaults into a value, in place."""
+    if not schema.name and not traits_of(schema) & DEFAULTS:
+        return
     if isinstance(value, dict):
-        if not schema.properties and schema.additional is None:
-            return
         for key, child in defaulted_properties(schema):
             if key not in value or (value[key] is None and not child.nullable):
                 value[key] = _copy(child.default)
@@ -60,6 +63,8 @@ def fill(schema: Schema, value: Any) -> None:
         for key, each in value.items():
             found = properties.get(key) or additional
             if found is None:
+                continue
+            if found.authored is not None:
                 continue
             if isinstance(each, (dict, list)):
                 fill(found, each)

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _DEEPEST: Final = 10_000
 _KEY: Final = re.compile(rb'"\s*:')
-_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+_DIGITS_AS_ZERO: Final = bytes.maketrans(b"123456789", b"000000000")
+_LONG_NUMBER: Final = b"0" * 19
 
 
 class TextError(ValueError):
@@ -28,7 +29,7 @@ class TextError(ValueError):
 
 
 class Repeated(dict[str, Any]):
-    """A map some of whose keys stand more than once in the text."""
+    """A map some of whose keys, or of the keys below it, stand more than once in the text."""
 
     __slots__ = ("repeated",)
 
@@ -46,16 +47,27 @@ def read_json(text: bytes, *, find_repeated: bool = False) -> Any:
         value = msgspec.json.decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         value = _read_again(text)
-    if _LONG_NUMBER.search(text):
+    if _LONG_NUMBER in text.translate(_DIGITS_AS_ZERO):
         value = _within_64_bits(value)
     if find_repeated and len(_KEY.findall(text)) > _keys(value):
-        return json.loads(text.decode("utf-8", "replace"), object_pairs_hook=_pairs, parse_int=_integer)
+        return _with_repeated(text)
     return value
 
 
-def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    plain = dict(pairs)
-    return plain if len(plain) == len(pairs) else Repeated(pairs)
+def _with_repeated(text: bytes) -> Any:
+    found = 0
+
+    def pairs(each: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal found
+        plain = dict(each)
+        if len(plain) == len(each):
+            return plain
+        found += 1
+        return Repeated(each)
+
+    value = json.loads(text.decode("utf-8", "replace"), object_pairs_hook=pairs, parse_int=_integer)
+    # The whole is marked, too, so that nobody needs to look inside what has nothing.
+    return Repeated(list(value.items())) if found and value.__class__ is dict else value
 
 
 def _integer(text: str) -> float:
@@ -64,11 +76,17 @@ def _integer(text: str) -> float:
 
 
 def _keys(value: Any) -> int:
-    if value.__class__ is dict:
-        return len(value) + sum(_keys(each) for each in value.values() if each.__class__ in (dict, list))
-    if value.__class__ is list:
-        return sum(_keys(each) for each in value if each.__class__ in (dict, list))
-    return 0
+    """How many keys there are in all maps of a value."""
+    count = 0
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if each.__class__ is dict:
+            count += len(each)
+            waiting += each.values()
+        elif each.__class__ is list:
+            waiting += each
+    return count
 
 
 def _within_64_bits(value: Any) -> Any:

@@ -7,18 +7,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from butler.local.apiserver.schema import MISSING
+
 if TYPE_CHECKING:
     from butler.local.apiserver.schema import Schema
 
 RULES: Final = 1
 UNIQUE_ITEMS: Final = 2  # lists that are sets or maps
 EMBEDDED: Final = 4
+DEFAULTS: Final = 8
 
 
 def traits_of(schema: Schema) -> int:
-    """The traits of a node and of everything below it."""
+    """The traits of a node and of everything below it. For schemas of custom resources, which are trees."""
     if schema.traits < 0:
-        schema.traits = 0  # what a node inside itself adds is added by the outer visit
+        if schema.authored is not None:
+            # What is shown of a definition's metadata is not what is asked of it.
+            schema.traits = traits_of(schema.authored)
+            return schema.traits
+        schema.traits = 0  # should a node be inside itself after all: what it adds is added by the outer visit
         schema.traits = _own(schema)
         for child in (*schema.properties.values(), schema.additional, schema.items):
             if child is not None:
@@ -32,5 +39,6 @@ def _own(schema: Schema) -> int:
         found |= UNIQUE_ITEMS
     if schema.embedded_resource:
         found |= EMBEDDED
-    # What is shown of a definition's metadata is not what is validated of it.
-    return found if schema.authored is None else traits_of(schema.authored)
+    if schema.default is not MISSING:
+        found |= DEFAULTS
+    return found
