@@ -13,7 +13,8 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.cel.folds import FOLDS, Frame, items_of, optional_fold
+from butler.local.apiserver.cel.costs import Frame, pay, price_of, price_of_comparing
+from butler.local.apiserver.cel.folds import FOLDS, items_of, optional_fold
 from butler.local.apiserver.cel.functions import size
 from butler.local.apiserver.cel.library import FUNCTIONS
 from butler.local.apiserver.cel.syntax import Call, Fold, ListOf, Literal, MapOf, Name, Node, Select, dotted_name
@@ -182,6 +183,9 @@ class _Compiler:
         function = _list_aware(node, nodes) or FUNCTIONS[node.name]
         if node.name in _FOLDABLE and all(isinstance(each, Literal) for each in nodes):
             return _folded(function, [each.value for each in nodes if isinstance(each, Literal)])
+        price = price_of(node.name, nodes)
+        if price is not None:
+            return _paid(price, function, arguments)
         read = from_json(node.type) if node.name == "_[_]" else None
         if len(arguments) == 2 and read is None:
             first, second = arguments
@@ -249,6 +253,17 @@ class _Compiler:
         read = from_json(kind.parameters[-1]) if kind.kind in ("list", "map") else None
         items = items_of(target, read, cost, two=len(node.variables) == 2)
         return FOLDS[node.macro](items, slots, steps)
+
+
+def _paid(
+    price: Callable[..., int], function: Callable[..., Any], arguments: list[Callable[[Frame], Any]]
+) -> Callable[[Frame], Any]:
+    def call(frame: Frame) -> Any:
+        values = [argument(frame) for argument in arguments]
+        pay(frame, price(*values))
+        return function(*values)
+
+    return call
 
 
 # Conversions of texts that stand in the expression are done once.
@@ -387,10 +402,12 @@ def _not(_: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Fr
 
 def _equal(nodes: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Frame], Any]:
     left, right = arguments
-    kinds = {node.type.kind for node in nodes}
-    if kinds in ({"string"}, {"int"}):
-        return lambda frame: left(frame) == right(frame)
+    price = price_of_comparing(nodes)
     alike = _list_equality(nodes)
+    if price is not None:
+        return _paid(price, alike, arguments)
+    if {node.type.kind for node in nodes} in ({"string"}, {"int"}):
+        return lambda frame: left(frame) == right(frame)
     return lambda frame: alike(left(frame), right(frame))
 
 

@@ -3,8 +3,7 @@
 Each gets what to go over, the slots of its variables in the frame, and the compiled steps. An error in one round
 does not count if another round decides: `[0, 1].exists(x, 1 / x == 1)` is true.
 
-`frame[0]` counts the work done. Loops pay for all their rounds before the first, so that an expression that would
-run for minutes stops at once with the error Kubernetes gives.
+Loops pay for all their rounds before the first (`costs.py`).
 """
 
 from __future__ import annotations
@@ -12,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from butler.local.apiserver.cel.costs import Frame, pay
 from butler.local.apiserver.cel.functions import ordered
 from butler.local.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, CostError, Optional
 
-Frame = list[Any]
 Step = Callable[[Frame], Any]
 Items = Callable[[Frame], tuple[list[Any], list[Any]]]
-COST_LIMIT: Final = 1_000_000  # of one expression
 
 
 def items_of(target: Callable[[Frame], Any], read: Callable[[Any], Any] | None, cost: int, *, two: bool) -> Items:
@@ -26,9 +24,7 @@ def items_of(target: Callable[[Frame], Any], read: Callable[[Any], Any] | None, 
 
     def items(frame: Frame) -> tuple[list[Any], list[Any]]:
         found = target(frame)
-        frame[0] += cost * len(found) if isinstance(found, (list, dict)) else 0
-        if frame[0] > COST_LIMIT:
-            raise CostError("operation cancelled: actual cost limit exceeded")
+        pay(frame, cost * len(found) if isinstance(found, (list, dict)) else 0)
         if isinstance(found, list):
             values = found if read is None else [read(each) for each in found]
             return (list(range(len(values))), values) if two else (values, values)

@@ -141,6 +141,7 @@ def shown(value: Any) -> str:
     return to_string(value)
 
 
+_FINEST: Final = 1000  # digits behind the point
 _VERB: Final = re.compile(r"%(?:%|(?:\.([0-9]+))?([a-zA-Z]))")
 
 
@@ -166,6 +167,8 @@ def _formatted(verb: str, precision: str | None, value: Any) -> str:
     if verb == "d" and whole and not isinstance(value, bool):
         return str(int(value))
     if verb in "fe" and is_number(value):
+        if precision and int(precision[:9]) > _FINEST:
+            raise CelError(f"error during formatting: precision {precision[:9]} is too large")
         text = f"{float(value):.{precision or 6}{verb}}"
         return re.sub(r"e([+-])(\d)$", r"e\g<1>0\2", text)
     if verb in "bxXo" and whole:
