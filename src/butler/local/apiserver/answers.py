@@ -1,4 +1,4 @@
-"""Resources that answer instead of being stored: reviews of access, tokens, the binding and eviction of pods."""
+"""Resources that answer instead of being stored: reviews of access, tokens, the logs and binding of pods."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from butler.local.apiserver.builtin.reviews import review
 from butler.local.apiserver.cluster import timestamp
 from butler.local.apiserver.messages import Request, Response, respond
-from butler.local.apiserver.status import FieldError, invalid, not_found
+from butler.local.apiserver.status import ApiError, FieldError, bad_request, invalid, not_found
 
 if TYPE_CHECKING:
     from butler.local.apiserver.authentication import Authenticator
@@ -78,3 +78,24 @@ def bound(pod: Json, binding: Json) -> Json:
     """A pod after it was given to a node."""
     pod["spec"]["nodeName"] = (binding.get("target") or {}).get("name", "")
     return pod
+
+
+def pod_log(cluster: LogicalCluster, resource: Resource, request: Request) -> Response:
+    """GET pods/NAME/log: nothing for a pod without a node, as in Kubernetes; no container ever runs here."""
+    info = request.info
+    entry = cluster.store.get(cluster.key(resource, info.namespace, info.name))
+    if entry is None:
+        raise not_found("", "pods", info.name)
+    spec = cluster.load(resource, entry)["spec"]
+    main = [each["name"] for each in spec["containers"]]
+    initial = [each["name"] for each in spec.get("initContainers") or ()]
+    wanted = request.query.get("container", "")
+    if not wanted and len(main) > 1:
+        choice = f"choose one of: [{' '.join(main)}]"
+        choice += f" or one of the init containers: [{' '.join(initial)}]" if initial else ""
+        raise bad_request(f"a container name must be specified for pod {info.name}, {choice}")
+    if wanted and wanted not in (*main, *initial):
+        raise bad_request(f"container {wanted} is not valid for pod {info.name}")
+    if spec.get("nodeName"):
+        raise ApiError(500, "", f"pod {info.name} has no logs: this control plane runs no containers")
+    return Response(200, b"", "text/plain")

@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from butler.local.apiserver import deletes, reads, scale, watches, writes
-from butler.local.apiserver.answers import Access, answer_review, bound, issue_token
+from butler.local.apiserver.answers import Access, answer_review, bound, issue_token, pod_log
 from butler.local.apiserver.bodies import (
     JSON_PATCH,
     PATCHES,
@@ -242,6 +242,8 @@ class Verbs:
         """Subresources that only one kind has."""
         if request.info.subresource == "finalize":
             return await self._finalize(resource, request)
+        if request.info.subresource == "log":
+            return pod_log(self._cluster, resource, request)
         body = read_any(request)
         if request.info.subresource == "token":
             return issue_token(self._access, self._cluster, resource, request, body)

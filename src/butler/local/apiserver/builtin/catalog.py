@@ -174,6 +174,7 @@ SUBRESOURCES: Final = (
     Subresource("", "v1", "serviceaccounts", "token", "TokenRequest", AUTHENTICATION, "v1", _CREATE_ONLY),
     Subresource("", "v1", "pods", "binding", "Binding", "", "v1", _CREATE_ONLY),
     Subresource("", "v1", "pods", "eviction", "Eviction", "policy", "v1", _CREATE_ONLY),
+    Subresource("", "v1", "pods", "log", "Pod", "", "v1", ("get",)),
 )
 
 # Where the parts of a kind live whose change makes a new generation. A kind that is missing has no generation
