@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from butler.local.apiserver.builtin_descriptions import describe
 from butler.local.apiserver.schema import parse_named
 
 if TYPE_CHECKING:
@@ -20,4 +21,6 @@ Json = dict[str, Any]
 def builtin_types() -> dict[str, Schema]:
     """Every named type, parsed once per process."""
     text = files("butler.local.apiserver").joinpath("builtin_schemas.json").read_bytes()
-    return parse_named(msgspec.json.decode(text, type=dict[str, dict[str, Any]]))
+    types = parse_named(msgspec.json.decode(text, type=dict[str, dict[str, Any]]))
+    describe(types)
+    return types
