@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
-from butler.local.apiserver.messages import Request, Response, encode
+from butler.local.apiserver.messages import Request, Response, Stream, encode
 from butler.local.apiserver.options import ListOptions, list_options, resource_version
 from butler.local.apiserver.representations import View
 from butler.local.apiserver.selectors import (
@@ -27,12 +27,16 @@ from butler.local.apiserver.status import ApiError, bad_request, expired, not_fo
 from butler.local.apiserver.store import Compacted, Entry
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
     from butler.local.apiserver.cluster import LogicalCluster
     from butler.local.apiserver.resources import Resource
 
 Json = dict[str, Any]
 
 _FUTURE_WAIT: Final = 3.0  # seconds a read waits for a resourceVersion that is not there yet
+
+_AT_ONCE: Final = 200  # objects of a list that are put together at a time
 
 _OLD_CONTINUE: Final = (
     "The provided continue parameter is too old to display a consistent list result. You can start a new list "
@@ -98,7 +102,7 @@ async def until_revision(cluster: LogicalCluster, revision: int) -> None:
         ) from None
 
 
-async def list_(cluster: LogicalCluster, resource: Resource, request: Request) -> Response:
+async def list_(cluster: LogicalCluster, resource: Resource, request: Request) -> Response | Stream:
     """A list, whole or page by page, now or as it was."""
     view = View(cluster, resource, request)
     options = list_options(request.query)
@@ -110,25 +114,36 @@ async def list_(cluster: LogicalCluster, resource: Resource, request: Request) -
     if page.remaining:
         metadata["remainingItemCount"] = page.remaining
     if view.plain:
-        values = _items(resource, [cluster.show(resource, each.value, each.revision) for each in page.entries])
-        return view.answer(200, _list_body(view.many([], metadata), values))
+        pieces = _pieces(cluster, resource, view.many([], metadata), page.entries)
+        if len(page.entries) > _AT_ONCE and not view.wanted.yaml:
+            return Stream(_sent(pieces), content_type=view.wanted.content_type)
+        return view.answer(200, b"".join(pieces))
     objects = [cluster.load(resource, each) for each in page.entries]
     return view.answer(200, encode(view.many(objects, metadata)))
 
 
-def _items(resource: Resource, values: list[bytes]) -> list[bytes]:
-    """Objects inside a list: built-in kinds do not repeat there what the list says of itself."""
-    if resource.custom:
-        return values
-    said = b'{"apiVersion":"%s","kind":"%s",' % (resource.api_version.encode(), resource.kind.encode())
-    return [b"{" + each[len(said) :] if each.startswith(said) else each for each in values]
+def _pieces(cluster: LogicalCluster, resource: Resource, empty: Json, entries: list[Entry]) -> Iterator[bytes]:
+    """A list around objects that are encoded already, a few hundred at a time.
 
-
-def _list_body(empty: Json, values: list[bytes]) -> bytes:
-    """A list around objects that are encoded already."""
+    Built-in kinds do not repeat inside a list what the list says of itself.
+    """
     head = encode(empty)
     assert head.endswith(b"[]}")
-    return b"".join((head[:-2], b",".join(values), b"]}\n"))
+    said = b'{"apiVersion":"%s","kind":"%s",' % (resource.api_version.encode(), resource.kind.encode())
+    before = head[:-2]
+    for start in range(0, len(entries), _AT_ONCE):
+        values = [cluster.show(resource, each.value, each.revision) for each in entries[start : start + _AT_ONCE]]
+        if not resource.custom:
+            values = [b"{" + each[len(said) :] if each.startswith(said) else each for each in values]
+        yield before + b",".join(values)
+        before = b","
+    yield b"]}\n" if entries else before + b"]}\n"
+
+
+async def _sent(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """A long list as the client takes it: memory holds one piece of it at a time, not the whole."""
+    for piece in pieces:
+        yield piece
 
 
 class Position(msgspec.Struct, omit_defaults=True):
