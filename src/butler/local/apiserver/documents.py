@@ -8,10 +8,12 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from butler import __version__
 from butler.local.apiserver import discovery, openapi
 from butler.local.apiserver.builtin_types import builtin_types
-from butler.local.apiserver.messages import JSON, Request, Response, encode, respond
+from butler.local.apiserver.messages import JSON, Request, Response, encode
 from butler.local.apiserver.tables import negotiate
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ Json = dict[str, Any]
 
 KUBERNETES: Final = (1, 37, 1)  # the version whose behaviour the conformance suite holds us against
 _TEXT: Final = "text/plain; charset=utf-8"
+_ARCHITECTURES: Final = {"x86_64": "amd64", "AMD64": "amd64", "aarch64": "arm64"}  # as Go calls them
 _HEALTH: Final = ("/healthz", "/livez", "/readyz")
 
 
@@ -41,7 +44,7 @@ class Documents:
             return None
         path = request.info.path.rstrip("/") or "/"
         if path == "/version":
-            return respond(200, version_info())
+            return Response(200, msgspec.json.format(encode(version_info()), indent=2))
         for root in _HEALTH:
             if path == root or path.startswith(f"{root}/"):
                 return _health(self._cluster.store, path, root, verbose="verbose" in request.query)
@@ -122,6 +125,7 @@ def not_a_page() -> Response:
 
 def version_info() -> Json:
     major, minor, patch = KUBERNETES
+    machine = platform.machine()
     return {
         "major": str(major),
         "minor": str(minor),
@@ -131,7 +135,7 @@ def version_info() -> Json:
         "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": f"python{platform.python_version()}",
         "compiler": platform.python_implementation(),
-        "platform": f"{platform.system().lower()}/{platform.machine()}",
+        "platform": f"{platform.system().lower()}/{_ARCHITECTURES.get(machine, machine)}",
     }
 
 
