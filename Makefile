@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test kubernetes setup setup-test lint types format generate lock clean
+.PHONY: help run test kubernetes bench-apiserver setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ types: setup-test ## Check types (mypy, strict)
 format: setup-test ## Rewrite the code in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+bench-apiserver: setup-test ## Measure the embedded API server beside a real one, in one run
+	$(BIN)/python tests/bench/bench_apiserver.py
 
 generate: setup ## Write the CRDs and their reference pages anew from the types
 	$(BIN)/python -m butler.api.crd charts/butler/crds
