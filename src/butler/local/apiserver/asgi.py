@@ -99,6 +99,8 @@ class Edge:
             answer = await self._server.answer(scope["method"], path, query, headers, body, scope[CERTIFICATE])
         except ApiError as error:
             answer = refusal(error)
+        except RecursionError:
+            answer = refusal(bad_request("the body of the request is nested too deeply"))
         except StoreError as error:
             answer = refusal(internal(str(error)))
         except _ClientLeft:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.builtin_types import builtin_types
+from butler.local.apiserver.builtin_types import OBJECT_META, builtin_types
 from butler.local.apiserver.crd_validation import changes_refused, validate_crd, warnings_of
 from butler.local.apiserver.goformat import number, quote
 from butler.local.apiserver.resources import Column, Resource, Scale, Strategy
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from butler.local.apiserver.resources import World
 
 Json = dict[str, Any]
-OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 # Defaults and what the server fills in

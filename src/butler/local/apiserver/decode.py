@@ -16,7 +16,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from butler.local.apiserver.builtin_types import builtin_types
+from butler.local.apiserver.builtin_types import OBJECT_META, builtin_types
 from butler.local.apiserver.goformat import number, quote
 from butler.local.apiserver.gojson import Repeated, TextError, read_json, read_yaml
 from butler.local.apiserver.protobuf import ProtobufError, TypeMeta, decode_kubernetes
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 _SHOWN_BYTES: Final = 30
 _MOST_COMPLAINTS: Final = 100
 
@@ -133,7 +132,8 @@ def _check_kind(value: Json, resource: Resource) -> None:
         package = resource.group.partition(".")[0] or "core"
         types = f"(v1.{kind}) to ({package}.{resource.kind})".replace("v1.", f"{version.rpartition('/')[2]}.", 1)
         raise _not_handled(value, resource, f"converting {types}: unknown conversion")
-    if version == resource.api_version or version.count("/") > 1 or "/" not in version:
+    known_version = any(each == version for each, _ in _known_kinds())
+    if known_version or version.count("/") > 1 or "/" not in version:
         scheme = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
         raise _not_handled(value, resource, scheme)
     raise bad_request(
@@ -227,12 +227,23 @@ def _repeated(value: Any, path: str) -> list[str]:
 
 def builtin(value: Json, schema: Schema) -> list[str]:
     """Decode a built-in object in place as into its Go struct; returns what strict decoding would refuse."""
+    if isinstance(value, Repeated):
+        _merge_repeated(value)
     struct = _Struct()
     struct.fields(schema, value, _Way())
     struct.finish()
     if not isinstance(value.get("metadata"), dict):
         value["metadata"] = {}
     return struct.complaints
+
+
+def _merge_repeated(value: Any) -> None:
+    """Go decodes a map that stands twice into the same map: nothing of the first is lost."""
+    if isinstance(value, Repeated):
+        value.update(value.merged)
+    for each in value.values() if isinstance(value, dict) else value:
+        if isinstance(each, (dict, list)):
+            _merge_repeated(each)
 
 
 def _json_kind(value: Any) -> str:

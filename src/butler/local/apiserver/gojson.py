@@ -31,7 +31,7 @@ class TextError(ValueError):
 class Repeated(dict[str, Any]):
     """A map some of whose keys, or of the keys below it, stand more than once in the text."""
 
-    __slots__ = ("repeated",)
+    __slots__ = ("merged", "repeated")
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
@@ -39,13 +39,20 @@ class Repeated(dict[str, Any]):
         for key, _ in pairs:
             counted[key] = counted.get(key, 0) + 1
         self.repeated = [key for key, count in counted.items() if count > 1]
+        self.merged: dict[str, Any] = {}  # repeated maps, put together as a Go struct would take them
+        for key in self.repeated:
+            values = [each for name, each in pairs if name == key]
+            if all(isinstance(each, dict) for each in values):
+                self.merged[key] = {name: each for value in values for name, each in value.items()}
 
 
 def read_json(text: bytes, *, find_repeated: bool = False) -> Any:
     """The value of a JSON text. With `find_repeated`, maps with repeated keys come as `Repeated`."""
     try:
         value = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except RecursionError:
+        raise TextError("exceeded max depth") from None
+    except (msgspec.DecodeError, UnicodeDecodeError):
         value = _read_again(text)
     if _LONG_NUMBER in text.translate(_DIGITS_AS_ZERO):
         value = _within_64_bits(value)

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from butler.local.apiserver.builtin_types import OBJECT_META, builtin_types
+
 if TYPE_CHECKING:
     from butler.local.apiserver.schema import Schema
 
@@ -57,6 +59,8 @@ def _prune_map(schema: Schema, value: dict[str, Any], path: str, unknown: list[s
     dropped: list[str] | None = None
     for key, each in value.items():
         if embedded and key in META_FIELDS:
+            if path and key == "metadata":  # of the object itself, decoding has taken care already
+                _prune(builtin_types()[OBJECT_META], each, f"{path}.{key}", unknown)
             continue
         child = properties.get(key) or additional
         if child is not None:

@@ -307,7 +307,12 @@ def empty_object(schema: Schema, api_version: str, kind: str) -> Json:
     """
     if not schema.name:
         return {"apiVersion": api_version, "kind": kind}
-    return {**_empty_struct(schema), "apiVersion": api_version, "kind": kind}
+    # a copy: what is made of it may be changed, and the next object must start empty again
+    return {**_copied(_empty_struct(schema)), "apiVersion": api_version, "kind": kind}
+
+
+def _copied(struct: Json) -> Json:
+    return {name: _copied(each) if isinstance(each, dict) else each for name, each in struct.items()}
 
 
 @lru_cache(maxsize=1024)
