@@ -15,6 +15,7 @@ import asyncio
 import contextlib
 import json
 import socket
+import time
 from typing import TYPE_CHECKING, Final
 
 from butler.api.crd import custom_resource_definition
@@ -26,6 +27,7 @@ from butler.local.apiserver.builtin.events import from_core, to_core
 from butler.local.apiserver.builtin_types import builtin_types
 from butler.local.apiserver.crds import STRATEGY as DEFINITIONS
 from butler.local.apiserver.hosting import HostedCluster
+from butler.local.apiserver.names import dns_label
 from butler.local.apiserver.paths import ROOT
 from butler.local.apiserver.server import ApiServer
 from butler.local.apiserver.store import Key, Store, StoreRefused, Table
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
 HOST: Final = "127.0.0.1"
 HOME_NAMESPACE: Final = "butler-system"
+_RENEW_SECONDS: Final = 30 * 86400  # how old the certificate in a logical cluster's kubeconfig may be at a start
 _CLUSTERS: Final = Table("*", "", "clusters")  # no logical cluster can be called *, so this is ours alone
 
 
@@ -53,7 +56,8 @@ class ControlPlane:
         self._pki = keys
         self._builtin = _builtin()
         self._webhooks = Webhooks()
-        self._server = ApiServer()
+        self._server = ApiServer(self)
+        self._changing = asyncio.Lock()  # one logical cluster comes or goes at a time
         self._http: HttpServer | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -96,8 +100,7 @@ class ControlPlane:
         if self._store.compacted == 0:
             # A new server has no past that a client could have seen: a watch from before is told to start anew.
             await self._store.compact(self._store.revision)
-        for entry in self._store.entries(_CLUSTERS):
-            await self._host(f"{entry.key.namespace}/{entry.key.name}")
+        await self._host_all()
         self._http = http_server(Edge(self._server), self._pki.server_context())
         self._serving = asyncio.create_task(self._http.serve(sockets=[listener]), name="http")
         while not self._http.started:
@@ -121,27 +124,54 @@ class ControlPlane:
 
     # Logical clusters.
 
+    def cluster_names(self) -> list[str]:
+        """`<namespace>/<name>` of each logical cluster, sorted."""
+        return [entry.key.path for entry in self._store.entries(_CLUSTERS)]
+
+    def cluster_url(self, cluster: str) -> str:
+        return f"{self.url}/clusters/{cluster}" if cluster else self.url
+
     async def add_cluster(self, namespace: str, name: str) -> Path:
         """Make sure a logical cluster exists; returns the path of its kubeconfig."""
+        if problems := [*dns_label(namespace), *dns_label(name)]:
+            raise ValueError(f"{namespace}/{name} cannot be the name of a cluster: {problems[0]}")
         key = Key(*_CLUSTERS, namespace, name)
-        if self._store.latest(key) is None:
-            await self._store.create(key, lambda revision: json.dumps({"revision": revision}).encode())
-        cluster = f"{namespace}/{name}"
-        if cluster not in self._server.clusters:
-            await self._host(cluster)
-        return self._write_kubeconfig(cluster)
+        async with self._changing:
+            if self._store.latest(key) is None:
+                # A request that outlived an earlier cluster of this name may have left something.
+                await self._store.drop_cluster(key.path)
+                self._store.end_cluster(key.path)
+                await self._store.create(key, lambda revision: json.dumps({"revision": revision}).encode())
+            if key.path not in self._server.clusters:
+                await self._host(key.path)
+            return self._refresh_kubeconfig(key.path)
 
     async def remove_cluster(self, namespace: str, name: str) -> None:
-        """Forget a logical cluster and everything in it."""
-        cluster = f"{namespace}/{name}"
-        hosted = self._server.clusters.pop(cluster, None)
-        if hosted is not None:
-            await hosted.stop()
-        await self._store.drop_cluster(cluster)
+        """Forget a logical cluster and everything in it; once its record is gone, a restart finishes the rest."""
         key = Key(*_CLUSTERS, namespace, name)
-        if entry := self._store.latest(key):
-            await self._store.delete(key, entry.revision, lambda revision: json.dumps({"revision": revision}).encode())
-        self._kubeconfig_of(cluster).unlink(missing_ok=True)
+        async with self._changing:
+            if entry := self._store.latest(key):
+                last = json.dumps({"revision": entry.revision}).encode()
+                await self._store.delete(key, entry.revision, lambda _: last)
+            hosted = self._server.clusters.pop(key.path, None)
+            if hosted is not None:
+                await hosted.stop()
+            await self._store.drop_cluster(key.path)
+            self._store.end_cluster(key.path)
+            kubeconfig = self._kubeconfig_of(key.path)
+            kubeconfig.unlink(missing_ok=True)
+            for directory in (kubeconfig.parent, kubeconfig.parent.parent):
+                with contextlib.suppress(OSError):  # not there, or not empty
+                    directory.rmdir()
+
+    async def _host_all(self) -> None:
+        """Host every logical cluster there is, and finish the removal of those that a crash left half removed."""
+        names = self.cluster_names()
+        for left in {table.cluster for table in self._store.tables()} - {ROOT, _CLUSTERS.cluster, *names}:
+            await self._store.drop_cluster(left)
+        for name in names:
+            await self._host(name)
+            self._refresh_kubeconfig(name)
 
     async def _host(self, cluster: str) -> None:
         hosted = HostedCluster(
@@ -156,9 +186,18 @@ class ControlPlane:
     def _write_kubeconfig(self, cluster: str) -> Path:
         path = self._kubeconfig_of(cluster)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        url = f"{self.url}/clusters/{cluster}" if cluster else self.url
-        self._pki.write_admin_kubeconfig(path, url, cluster)
+        self._pki.write_admin_kubeconfig(path, self.cluster_url(cluster), cluster)
         return path
+
+    def _refresh_kubeconfig(self, cluster: str) -> Path:
+        """As `_write_kubeconfig`, unless the one that is there is recent and leads here."""
+        path = self._kubeconfig_of(cluster)
+        try:
+            recent = time.time() - path.stat().st_mtime < _RENEW_SECONDS
+            leads_here = f" {self.cluster_url(cluster)}\n" in path.read_text()
+        except OSError:
+            recent = leads_here = False
+        return path if recent and leads_here else self._write_kubeconfig(cluster)
 
 
 def _builtin() -> list[Resource]:

@@ -94,12 +94,12 @@ class HostedCluster:
 
     async def _bootstrap(self) -> None:
         """What a cluster has from its first moment. Whatever was changed since is left alone."""
-        for name in _NAMESPACES:
-            await self._ensure("", "namespaces", "", {"metadata": {"name": name}})
-        for role in default_cluster_roles():
-            await self._ensure(RBAC, "clusterroles", "", role)
-        for binding in default_cluster_role_bindings():
-            await self._ensure(RBAC, "clusterrolebindings", "", binding)
+        # All at once, so that they go to the disk together.
+        await asyncio.gather(
+            *(self._ensure("", "namespaces", "", {"metadata": {"name": name}}) for name in _NAMESPACES),
+            *(self._ensure(RBAC, "clusterroles", "", role) for role in default_cluster_roles()),
+            *(self._ensure(RBAC, "clusterrolebindings", "", each) for each in default_cluster_role_bindings()),
+        )
 
     async def install(self, definitions: list[Json], namespace: str) -> None:
         """Bring custom resources and a namespace to a cluster; returns when they are served."""

@@ -3,13 +3,14 @@
     Edge (asgi.py) -> ApiServer.answer -> authenticate -> impersonate -> authorize -> documents or verbs
 
 The server hosts one root cluster and any number of logical clusters beside it, each with its own users, roles, objects
-and definitions. A credential of one is nobody in another.
+and definitions. A credential of one is nobody in another. Which there are is decided in the root (`clusters.py`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from butler.local.apiserver import clusters
 from butler.local.apiserver.authentication import User, bearer_token
 from butler.local.apiserver.authorization import Attributes, forbidden
 from butler.local.apiserver.dispatch import unknown_resource
@@ -30,8 +31,9 @@ ANONYMOUS: Final = User("system:anonymous", groups=("system:unauthenticated",))
 
 
 class ApiServer:
-    def __init__(self) -> None:
+    def __init__(self, keeper: clusters.Clusters | None = None) -> None:
         self.clusters: dict[str, HostedCluster] = {}
+        self._keeper = keeper
 
     async def answer(
         self,
@@ -42,7 +44,8 @@ class ApiServer:
         body: bytes,
         subject: Subject,
     ) -> Response | Stream:
-        name, path = split_cluster(path)
+        about_clusters = self._keeper is not None and clusters.is_about_clusters(method, path)
+        name, path = (ROOT, path) if about_clusters else split_cluster(path)
         hosted = self.clusters.get(name)
         if hosted is None:
             return not_a_page()
@@ -56,6 +59,8 @@ class ApiServer:
         if not decision.allowed:
             raise forbidden(wanted, decision.reason)
         request = Request(info, user, query, by_name, body)
+        if self._keeper is not None and about_clusters:
+            return await clusters.answer(self._keeper, method, path)
         if not info.is_resource:
             if found := Documents(hosted).answer(method, request):
                 return found

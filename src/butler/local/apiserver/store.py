@@ -296,6 +296,13 @@ class Store:
             await self.settled(self._assigned)
         return dropped
 
+    def end_cluster(self, cluster: str) -> None:
+        """End the watches of a logical cluster that was dropped, and let go of what it took."""
+        for shelf in [each for each in self._shelves.values() if each.table.cluster == cluster]:
+            if not shelf.entries and not shelf.pending:
+                del self._shelves[shelf.table]
+            shelf.feed.close()
+
     async def settled(self, revision: int) -> None:
         """Return when the write that got `revision` (see `latest`) is on disk; raises StorageFailed."""
         if revision <= self.revision:
