@@ -1,8 +1,9 @@
 """HTTP at the edge: uvicorn's requests become ours, our answers become its, and nothing is decided in between.
 
 The server listens with TLS and asks for a client certificate without insisting; who it names is put into the ASGI
-scope by our protocol class, since ASGI itself does not carry it. Bodies are read with a limit in bytes and in time,
-so neither a huge object nor a client that sends one byte a minute takes more than its share.
+scope by our protocol class, since ASGI itself does not carry it. Heads and bodies are read with a limit in bytes and
+in time, and answers are sent only as fast as they are taken, so neither a huge object nor a client that sends or reads
+one byte a minute takes more than its share.
 """
 
 from __future__ import annotations
@@ -34,26 +35,69 @@ Receive = "Callable[[], Awaitable[Message]]"
 Send = "Callable[[Message], Awaitable[None]]"
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
+HEAD_LIMIT: Final = 1024 * 1024  # as Go's servers
+_HEAD_SECONDS: Final = 32.0  # as kube-apiserver
 _BODY_SECONDS: Final = 60.0
+_STALL_SECONDS: Final = 60.0  # how long a client may read nothing at all of what we have for it
 _KEEP_ALIVE_SECONDS: Final = 180
 _STOP_SECONDS: Final = 3
 
+_PIECE: Final = 256 * 1024  # of an answer, sent at once
+
 CERTIFICATE: Final = "butler.certificate"
+_ABORT: Final = "butler.abort"
+_HEAD_TOO_LARGE: Final = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
+    b"Connection: close\r\n\r\n431 Request Header Fields Too Large"
+)
 
 
 class Protocol(HttpToolsProtocol):
-    """uvicorn's HTTP protocol, which also tells whom the client's verified certificate names."""
+    """uvicorn's HTTP protocol, which also limits the heads of requests and tells whom a client's certificate names."""
 
     _subject: tuple[tuple[str, str], ...] = ()
+    _patience: asyncio.TimerHandle | None = None  # runs while a head is awaited
+    _head = 0  # bytes of it so far
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self._await_head()
         certificate = transport.get_extra_info("peercert") or {}
         self._subject = tuple(pair for group in certificate.get("subject", ()) for pair in group)
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._have_head()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._patience is not None:
+            self._head += len(data)
+            if self._head > HEAD_LIMIT:
+                self._have_head()
+                self.transport.write(_HEAD_TOO_LARGE)
+                self.transport.close()
+        if not self.transport.is_closing():
+            super().data_received(data)
+
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._await_head()
         self.scope[CERTIFICATE] = self._subject  # type: ignore[typeddict-unknown-key]
+        self.scope[_ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+
+    def on_headers_complete(self) -> None:
+        self._have_head()
+        super().on_headers_complete()
+
+    def _await_head(self) -> None:
+        self._have_head()
+        self._head = 0
+        self._patience = self.loop.call_later(_HEAD_SECONDS, self.transport.close)
+
+    def _have_head(self) -> None:
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
 
 
 class HttpServer(uvicorn.Server):
@@ -108,10 +152,14 @@ class Edge:
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
             answer = refusal(ApiError(500, "InternalError", "Internal error occurred: see the server's log"))
-        if isinstance(answer, Stream):
-            await _send_stream(answer, receive, send)
-        else:
-            await _send(answer, send, head=scope["method"] == "HEAD")
+        try:
+            if isinstance(answer, Stream):
+                await _send_stream(answer, receive, send)
+            else:
+                await _send(answer, send, head=scope["method"] == "HEAD")
+        except TimeoutError:
+            scope[_ABORT]()  # closing would wait for the client to take what it does not take
+            await _until_client_leaves(receive)
 
 
 class _ClientLeft(Exception):
@@ -136,20 +184,18 @@ def _query(raw: bytes) -> dict[str, str]:
 async def _read_body(headers: dict[str, str], receive: Any) -> bytes:
     if int(headers.get("content-length") or 0) > BODY_LIMIT:
         raise _too_large()
-    chunks: list[bytes] = []
-    size = 0
+    body = bytearray()  # and no list of pieces: a client may send one byte at a time
     try:
         async with asyncio.timeout(_BODY_SECONDS):
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     raise _ClientLeft
-                chunks.append(message.get("body", b""))
-                size += len(chunks[-1])
-                if size > BODY_LIMIT:
+                body += message.get("body", b"")
+                if len(body) > BODY_LIMIT:
                     raise _too_large()
                 if not message.get("more_body"):
-                    return b"".join(chunks)
+                    return bytes(body)
     except TimeoutError:
         raise bad_request(f"the body of the request did not arrive within {_BODY_SECONDS:.0f} seconds") from None
 
@@ -170,7 +216,11 @@ def _headers(answer: Response | Stream) -> list[tuple[bytes, bytes]]:
 async def _send(answer: Response, send: Any, *, head: bool) -> None:
     headers = [*_headers(answer), (b"content-length", str(len(answer.body)).encode())]
     await send({"type": "http.response.start", "status": answer.code, "headers": headers})
-    await send({"type": "http.response.body", "body": b"" if head else answer.body})
+    body = b"" if head else answer.body
+    for start in range(0, len(body) or 1, _PIECE):
+        async with asyncio.timeout(_STALL_SECONDS):
+            piece = body if len(body) <= _PIECE else body[start : start + _PIECE]
+            await send({"type": "http.response.body", "body": piece, "more_body": start + _PIECE < len(body)})
 
 
 async def _send_stream(stream: Stream, receive: Any, send: Any) -> None:
@@ -180,6 +230,8 @@ async def _send_stream(stream: Stream, receive: Any, send: Any) -> None:
     leaving = asyncio.create_task(_until_client_leaves(receive))
     try:
         await asyncio.wait({sending, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        if sending.done():
+            sending.result()
     finally:
         leaving.cancel()
         sending.cancel()
@@ -190,7 +242,10 @@ async def _send_stream(stream: Stream, receive: Any, send: Any) -> None:
 async def _pump(stream: Stream, send: Any) -> None:
     try:
         async for chunk in stream.chunks:
-            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            async with asyncio.timeout(_STALL_SECONDS):
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    except TimeoutError:
+        raise  # without the last chunk, so that the client can tell
     except Exception:
         log.exception("a watch ended early")
     await send({"type": "http.response.body", "body": b""})
