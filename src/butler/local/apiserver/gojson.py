@@ -260,7 +260,11 @@ def _quoted(character: str) -> str:
     return escapes.get(character) or f"'\\x{ord(character):02x}'"
 
 
-# YAML
+# YAML: JSON is a part of it, and what most clients send; the rest is read with libyaml where PyYAML has it.
+
+_DEEPEST_YAML: Final = 500
+_MOST_EXPANDED: Final = 400_000  # nodes, with every alias counted as what it stands for; Go's limit
+_FOR_CARE: Final = 64 * 1024  # bytes of a wrong text that are read again, slowly, for the words people know
 
 
 class _Loader(yaml.SafeLoader):
@@ -304,22 +308,90 @@ def _text(loader: _Loader, node: yaml.ScalarNode) -> Any:
 
 
 _Loader.add_constructor("tag:yaml.org,2002:binary", _text)
+_Parser: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _QuickLoader(_Parser):  # type: ignore[misc, valid-type]  # the same over libyaml
+    repeated: list[str]
+    construct_mapping = _Loader.construct_mapping
+    yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+    yaml_constructors = _Loader.yaml_constructors
 
 
 def read_yaml(text: bytes) -> tuple[Any, list[str]]:
     """The value of a YAML text, and its repeated keys as Kubernetes reports them."""
-    loader = _Loader(text.decode("utf-8", "replace"))
-    loader.repeated = []
     try:
-        value = loader.get_single_data()
+        value = msgspec.json.decode(text)
+        if len(_KEY.findall(text)) <= _keys(value):
+            return _within_64_bits(value), []
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    readable = text.decode("utf-8", "replace")
+    try:
+        return _loaded(readable, _QuickLoader)
+    except TextError:
+        if len(text) > _FOR_CARE:
+            raise
+        return _loaded(readable, _Loader)
+
+
+def _loaded(text: str, kind: Any) -> tuple[Any, list[str]]:
+    try:
+        _check_depth(text)
+        loader = kind(text)
+        try:
+            loader.repeated = []
+            node = loader.get_single_node()
+            if node is not None:
+                _check_aliases(node)
+            value = None if node is None else loader.construct_document(node)
+        finally:
+            loader.dispose()
     except yaml.MarkedYAMLError as problem:
         mark = problem.problem_mark or problem.context_mark
         line = f"line {mark.line}: " if mark is not None and mark.line else ""
         raise TextError(f"yaml: {line}{problem.problem}") from None
     except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        raise TextError(f"yaml: {problem}") from None
-    finally:
-        loader.dispose()
+        raise problem if isinstance(problem, TextError) else TextError(f"yaml: {problem}") from None
     value = _within_64_bits(value)
     repeated = ["yaml: unmarshal errors:\n  " + "\n  ".join(loader.repeated)] if loader.repeated else []
     return value, repeated
+
+
+def _check_depth(text: str) -> None:
+    """libyaml's events come one by one, but its trees are built by recursion in C, which a deep text would crash."""
+    depth = 0
+    for event in yaml.parse(text, _Parser):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _DEEPEST_YAML:
+                raise TextError("yaml: exceeded max depth")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+
+
+def _check_aliases(root: yaml.Node) -> None:
+    """Refuse a text that is small only because of its aliases: a few lines can stand for billions of values."""
+    sizes: dict[int, int] = {}
+
+    def size(node: yaml.Node) -> int:
+        if isinstance(node, yaml.ScalarNode):
+            return 1
+        known = sizes.get(id(node))
+        if known is None:
+            sizes[id(node)] = _MOST_EXPANDED  # what contains itself is never small
+            below = [each for pair in node.value for each in pair] if isinstance(node, yaml.MappingNode) else node.value
+            known = sizes[id(node)] = 1 + sum(map(size, below))
+            written.append(1 + len(below))
+        return known
+
+    written: list[int] = []
+    expanded = size(root)
+    if expanded > _MOST_EXPANDED and expanded > 2 * sum(written):
+        raise TextError("yaml: document contains excessive aliasing")
+
+
+def yaml_as_json(text: bytes) -> bytes:
+    """A YAML text as JSON, which is YAML too: so that a long one can be read elsewhere than on the loop."""
+    value, _ = read_yaml(text)
+    return msgspec.json.encode(value)

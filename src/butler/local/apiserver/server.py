@@ -8,6 +8,7 @@ and definitions. A credential of one is nobody in another. Which there are is de
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver import clusters
@@ -15,11 +16,12 @@ from butler.local.apiserver.authentication import User, bearer_token
 from butler.local.apiserver.authorization import Attributes, forbidden
 from butler.local.apiserver.dispatch import unknown_resource
 from butler.local.apiserver.documents import Documents, not_a_page
+from butler.local.apiserver.gojson import TextError, yaml_as_json
 from butler.local.apiserver.impersonation import impersonated, wanted_user
 from butler.local.apiserver.messages import Request, Response, Stream, warning_headers
 from butler.local.apiserver.options import flag
 from butler.local.apiserver.paths import ROOT, RequestInfo, read_path, split_cluster
-from butler.local.apiserver.status import unauthorized
+from butler.local.apiserver.status import bad_request, unauthorized
 
 if TYPE_CHECKING:
     from butler.local.apiserver.hosting import HostedCluster
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 Subject = tuple[tuple[str, str], ...]
 
+_LONG_YAML: Final = 64 * 1024
 ANONYMOUS: Final = User("system:anonymous", groups=("system:unauthenticated",))
 
 
@@ -58,6 +61,8 @@ class ApiServer:
         decision = hosted.authorizer.authorize(wanted)
         if not decision.allowed:
             raise forbidden(wanted, decision.reason)
+        if len(body) > _LONG_YAML and "yaml" in by_name.get("content-type", ""):
+            body = await _as_json(body)
         request = Request(info, user, query, by_name, body)
         if self._keeper is not None and about_clusters:
             return await clusters.answer(self._keeper, method, path)
@@ -78,6 +83,14 @@ class ApiServer:
         if resource.deprecated:
             answer.headers += warning_headers([resource.deprecation_warning])
         return answer
+
+
+async def _as_json(body: bytes) -> bytes:
+    """Read long YAML in a thread: it takes seconds, which others would have to wait for on the loop."""
+    try:
+        return await asyncio.to_thread(yaml_as_json, body)
+    except TextError as problem:
+        raise bad_request(str(problem)) from None
 
 
 def _authenticate(hosted: HostedCluster, authorization: str, subject: Subject) -> User:
