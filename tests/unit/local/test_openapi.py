@@ -136,7 +136,7 @@ def test_an_embedded_resource_shows_its_metadata() -> None:
 def test_a_built_in_field_keeps_its_own_facts_beside_its_type(resources: list[Resource]) -> None:
     schemas = made("apps", "v1", resources)["components"]["schemas"]
     assert schemas["io.k8s.api.apps.v1.DeploymentSpec"]["properties"]["strategy"] == {
-        "description": "How pods are replaced by new ones.",
+        "description": "How old pods are replaced by new ones.",
         "default": {},
         "allOf": [{"$ref": "#/components/schemas/io.k8s.api.apps.v1.DeploymentStrategy"}],
         "x-kubernetes-patch-strategy": "retainKeys",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from butler.local.apiserver.builtin_descriptions import describe
 from butler.local.apiserver.schema import parse_named
 
 if TYPE_CHECKING:
@@ -23,6 +22,4 @@ OBJECT_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 def builtin_types() -> dict[str, Schema]:
     """Every named type, parsed once per process."""
     text = files("butler.local.apiserver").joinpath("builtin_schemas.json").read_bytes()
-    types = parse_named(msgspec.json.decode(text, type=dict[str, dict[str, Any]]))
-    describe(types)
-    return types
+    return parse_named(msgspec.json.decode(text, type=dict[str, dict[str, Any]]))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from butler.local.apiserver.builtin_descriptions import NO_DESCRIPTIONS, Descriptions, read_table
 from butler.local.apiserver.openapi_paths import PATCH, SCALE, paths
 from butler.local.apiserver.schema import MISSING, Schema
 
@@ -109,7 +110,7 @@ def _document(resources: list[Resource], types: Mapping[str, Schema]) -> Json:
 
 
 def _schemas(names: dict[Resource, str], types: Mapping[str, Schema]) -> Json:
-    writer = _Writer(types)
+    writer = _Writer(types, Descriptions(read_table()))
     found: Json = {}
     for resource, name in names.items():
         body = _custom_root(resource.schema, writer) if resource.custom else writer.body(resource.schema)
@@ -219,8 +220,9 @@ _OF_THE_FIELD: Final = frozenset({"description", "nullable", "patch_merge_key", 
 class _Writer:
     """Writes nodes as JSON and remembers which named types they refer to."""
 
-    def __init__(self, types: Mapping[str, Schema]) -> None:
+    def __init__(self, types: Mapping[str, Schema], descriptions: Descriptions = NO_DESCRIPTIONS) -> None:
         self._types = types
+        self._descriptions = descriptions
         self._seen: set[str] = set()
         self.wanted: list[str] = []
 
@@ -230,15 +232,16 @@ class _Writer:
             self.wanted.append(name)
         return {"$ref": f"#/components/schemas/{name}"}
 
-    def node(self, schema: Schema) -> Json:
+    def node(self, schema: Schema, description: str = "") -> Json:
         """A node where it is used: a reference if its type has a name."""
+        said: Json = {"description": description} if description else {}
         named = self._types.get(schema.name) if schema.name else None
         if named is None:
-            return self.body(schema)
+            return said | self.body(schema)
         reference = self.refer(schema.name)
         if named is schema:
-            return reference
-        extra: Json = {
+            return {**said, "allOf": [reference]} if said else reference
+        extra: Json = said | {
             key: getattr(schema, attribute)
             for attribute, key, _ in _PLAIN
             if attribute in _OF_THE_FIELD and getattr(schema, attribute) != getattr(named, attribute)
@@ -251,7 +254,9 @@ class _Writer:
 
     def body(self, schema: Schema) -> Json:
         """A node in full."""
-        found: Json = {key: value for attribute, key, empty in _PLAIN if (value := getattr(schema, attribute)) != empty}
+        text = self._descriptions.of_type(schema.name)
+        found: Json = {"description": text} if text else {}
+        found |= {key: value for attribute, key, empty in _PLAIN if (value := getattr(schema, attribute)) != empty}
         if schema.default is not MISSING:
             found["default"] = schema.default
         if schema.enum:
@@ -268,7 +273,11 @@ class _Writer:
 
     def _children(self, schema: Schema) -> Json:
         found: Json = {}
-        properties = {name: self.node(each) for name, each in schema.properties.items()}
+        describe = self._descriptions.of_field
+        properties = {
+            field: self.node(each, describe(schema.name, field) if schema.name else "")
+            for field, each in schema.properties.items()
+        }
         if schema.embedded_resource:
             self.refer(_OBJECT_META)
             properties |= _object_fields()
