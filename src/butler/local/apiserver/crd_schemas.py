@@ -12,8 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from butler.local.apiserver.cel import types as cel_types
+from butler.local.apiserver.cel.amounts import times
+from butler.local.apiserver.cel.extents import extent_of, most_repetitions
 from butler.local.apiserver.cel.paths import PathError, field_path
 from butler.local.apiserver.cel.rules import check_value, compile_rules
+from butler.local.apiserver.crd_costs import RuleCosts, occurrences_within
 from butler.local.apiserver.crd_structure import (
     children,
     forbidden,
@@ -41,8 +44,11 @@ _REASONS: Final = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInva
 _NOT_SUPPORTED: Final = ("id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref")
 
 
-def validate_schema(schema: Json, path: str, *, has_status: bool) -> list[FieldError]:
-    """What is wrong with an `openAPIV3Schema`; `path` is where it stands."""
+def validate_schema(schema: Json, path: str, *, has_status: bool, unchanged: bool = False) -> list[FieldError]:
+    """What is wrong with an `openAPIV3Schema`; `path` is where it stands.
+
+    In a schema that an update did not change, each rule may cost what it likes, but not all of them together.
+    """
     errors = _root_errors(schema, path) if has_status else []
     if schema.get("nullable"):
         errors.append(forbidden(f"{path}.nullable", "nullable cannot be true at the root"))
@@ -56,12 +62,12 @@ def validate_schema(schema: Json, path: str, *, has_status: bool) -> list[FieldE
         errors += found
         if found:
             parsed = None
-    walk = _Walk()
+    walk = _Walk(RuleCosts(unchanged=unchanged))
     walk.visit(schema, path, _Context(parsed=parsed, root=True))
     errors += [*walk.errors, *walk.rule_errors]
     if impossible and not errors:
         errors.append(invalid(path, "", impossible))
-    return errors
+    return [*errors, *walk.costs.errors(path)]
 
 
 def _root_errors(schema: Json, path: str) -> list[FieldError]:
@@ -120,10 +126,12 @@ class _Context:
     in_meta: bool = False
     no_defaults: str | None = None  # why defaults are forbidden
     uncorrelated: str = ""  # the list within which old and new items cannot be told to belong together
+    occurrences: int | None = 1  # how often the schema may apply within one object; None: nothing limits it
 
 
 class _Walk:
-    def __init__(self) -> None:
+    def __init__(self, costs: RuleCosts) -> None:
+        self.costs = costs
         self.errors: list[FieldError] = []
         self.rule_errors: list[FieldError] = []
 
@@ -138,11 +146,11 @@ class _Walk:
         for index, rule in enumerate(rules):
             self.errors += _rule_form_errors(rule, schema, f"{path}.x-kubernetes-validations[{index}]")
         if rules and context.parsed is not None and len(self.errors) == before:
-            self.rule_errors += _rule_errors(rules, path, context)
+            self.rule_errors += _rule_errors(rules, path, context, self.costs)
 
     def _below(self, schema: Json, path: str, context: _Context) -> None:
         parsed = context.parsed
-        within = replace(context, root=False)
+        within = replace(context, root=False, occurrences=occurrences_within(schema, context.occurrences))
         additional = schema.get("additionalProperties")
         if additional is not None:
             if children(schema) and additional is not True:
@@ -322,24 +330,31 @@ def _lines(text: str) -> bool:
     return re.search(r"[\n\r]", text) is not None
 
 
-def _rule_errors(rules: list[Json], path: str, context: _Context) -> list[FieldError]:
+def _rule_errors(rules: list[Json], path: str, context: _Context, costs: RuleCosts) -> list[FieldError]:
     schema = context.parsed
     assert schema is not None
     where = f"{path}.x-kubernetes-validations"
-    kind = cel_types.of_schema(schema, root=context.root or schema.embedded_resource)
-    if kind is None:
+    root = context.root or schema.embedded_resource
+    kind, extent = cel_types.of_schema(schema, root=root), extent_of(schema, root=root)
+    if kind is None or extent is None:
         detail = (
             "internal error: failed to construct type information for x-kubernetes-validations rules: "
             "unable to convert structural schema to CEL declarations"
         )
         return [FieldError("InternalError", where, detail)]
     errors: list[FieldError] = []
-    for index, (compiled, rule) in enumerate(zip(compile_rules(schema.rules, kind, schema), rules, strict=True)):
+    often = most_repetitions(extent) if context.occurrences is None else context.occurrences
+    compiled_rules = compile_rules(schema.rules, kind, schema, extent)
+    for index, (compiled, rule) in enumerate(zip(compiled_rules, rules, strict=True)):
         at = f"{where}[{index}]"
+        errors += costs.observed(f"{at}.rule", times(compiled.cost, often), "estimated rule cost")
         if compiled.problem:
             errors.append(invalid(f"{at}.rule", go_rule(rule), compiled.problem))
         if compiled.message_problem:
             errors.append(invalid(f"{at}.messageExpression", go_rule(rule), compiled.message_problem))
+        elif compiled.message is not None:
+            name = "estimated messageExpression cost"
+            errors += costs.observed(f"{at}.messageExpression", compiled.message_cost, name)
         if compiled.uses_old:
             if context.uncorrelated:
                 detail = (

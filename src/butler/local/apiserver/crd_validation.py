@@ -37,7 +37,7 @@ def validate_crd(crd: Json, old: Json | None = None) -> list[FieldError]:
     """What is wrong with a definition; `old` is what it replaces."""
     spec = crd["spec"]
     errors = [] if old is not None else _name_errors(crd)
-    errors += _spec_errors(spec)
+    errors += _spec_errors(spec, _unchanged_schemas(spec, (old or {}).get("spec") or {}))
     if old is not None:
         errors += changes_refused(crd, old)
     status = crd.get("status") or {}
@@ -97,7 +97,17 @@ def _shared(spec: Json) -> tuple[Json, list[Json]]:
     return common, versions
 
 
-def _spec_errors(spec: Json) -> list[FieldError]:
+def _unchanged_schemas(spec: Json, old: Json) -> set[str]:
+    """The versions whose schema was accepted before, when a rule may have been cheaper."""
+    before = {version.get("name") or "": version.get("schema") for version in old.get("versions") or ()}
+    return {
+        name
+        for version in spec.get("versions") or ()
+        if (name := version.get("name") or "") in before and same(version.get("schema"), before[name])
+    }
+
+
+def _spec_errors(spec: Json, unchanged: set[str]) -> list[FieldError]:
     errors = _group_errors(spec)
     scope = spec.get("scope") or ""
     if not scope:
@@ -110,7 +120,8 @@ def _spec_errors(spec: Json) -> list[FieldError]:
             if not (version.get("schema") or {}).get("openAPIV3Schema"):
                 errors.append(required(f"spec.versions[{index}].schema.openAPIV3Schema"))
     for index, version in enumerate(versions):
-        errors += _version_errors(version, common, f"spec.versions[{index}]")
+        known = (version.get("name") or "") in unchanged
+        errors += _version_errors(version, common, f"spec.versions[{index}]", unchanged=known)
     listed = [version.get("name") or "" for version in versions]
     if len(set(listed)) != len(listed):
         errors.append(invalid("spec.versions", go_versions(versions), "must contain unique version names"))
@@ -127,7 +138,9 @@ def _spec_errors(spec: Json) -> list[FieldError]:
     schema = (common.get("schema") or {}).get("openAPIV3Schema")
     if schema:
         any_status = any(_has_status(each.get("subresources")) for each in (common, *versions))
-        errors += validate_schema(schema, "spec.validation.openAPIV3Schema", has_status=any_status)
+        where = "spec.validation.openAPIV3Schema"
+        known = bool(listed) and listed[0] in unchanged
+        errors += validate_schema(schema, where, has_status=any_status, unchanged=known)
     errors += _subresource_errors(common.get("subresources"), "spec.subresources")
     errors += _column_errors(common.get("additionalPrinterColumns"), "spec.additionalPrinterColumns")
     if common.get("selectableFields"):
@@ -150,7 +163,7 @@ def _group_errors(spec: Json) -> list[FieldError]:
     return []
 
 
-def _version_errors(version: Json, common: Json, path: str) -> list[FieldError]:
+def _version_errors(version: Json, common: Json, path: str, *, unchanged: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     if problems := dns_1035_label(version.get("name") or ""):
         errors.append(invalid(f"{path}.name", version.get("name") or "", ",".join(problems)))
@@ -161,7 +174,8 @@ def _version_errors(version: Json, common: Json, path: str) -> list[FieldError]:
     if schema:
         subresources = common.get("subresources", version.get("subresources"))
         has_status = _has_status(subresources)
-        errors += validate_schema(schema, f"{path}.schema.openAPIV3Schema", has_status=has_status)
+        where = f"{path}.schema.openAPIV3Schema"
+        errors += validate_schema(schema, where, has_status=has_status, unchanged=unchanged)
     errors += _subresource_errors(version.get("subresources"), f"{path}.subresources")
     errors += _column_errors(version.get("additionalPrinterColumns"), f"{path}.additionalPrinterColumns")
     selectable = version.get("selectableFields")

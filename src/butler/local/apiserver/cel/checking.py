@@ -149,7 +149,7 @@ class _Checker:
             for argument, kind in zip(node.arguments, given, strict=True):
                 self._boolean(argument, kind)
             return t.BOOL
-        found = self._resolve(overloads, given, member=node.target is not None)
+        node.signatures, found = self._resolve(overloads, given, member=node.target is not None)
         if found is None:
             return self._wrong(
                 node.at, f"found no matching overload for '{node.name}' applied to '{_signature(node, given)}'"
@@ -171,19 +171,24 @@ class _Checker:
         return self.check(argument)
 
     @staticmethod
-    def _resolve(overloads: tuple[Overload, ...], given: list[t.Type], *, member: bool) -> t.Type | None:
+    def _resolve(
+        overloads: tuple[Overload, ...], given: list[t.Type], *, member: bool
+    ) -> tuple[tuple[tuple[t.Type, ...], ...], t.Type | None]:
+        """The parameters of the overloads that fit, and what a call of them gives."""
+        signatures: list[tuple[t.Type, ...]] = []
         results: list[t.Type] = []
         for overload in overloads:
             if overload.member != member or len(overload.parameters) != len(given):
                 continue
             bindings = t.Bindings()
             if all(bindings.assignable(one, other) for one, other in zip(overload.parameters, given, strict=True)):
+                signatures.append(overload.parameters)
                 results.append(bindings.resolved(overload.result))
         if not results:
-            return None
+            return (), None
         # With dynamic arguments several overloads may fit; what they disagree about is dynamic, too.
         first = results[0]
-        return first if all(str(each) == str(first) for each in results) else t.DYN
+        return tuple(signatures), first if all(str(each) == str(first) for each in results) else t.DYN
 
     def _look_at_literals(self, node: Call) -> None:
         """Texts that are converted at once are checked at once."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.cel import types as t
 from butler.local.apiserver.cel.checking import CompileError, compile_tree
+from butler.local.apiserver.cel.estimates import estimated_cost
 from butler.local.apiserver.cel.evaluation import adapted, compile_closure
 from butler.local.apiserver.cel.paths import PathError, field_path
 from butler.local.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, CostError, Optional
@@ -22,6 +23,7 @@ from butler.local.apiserver.traits import RULES, traits_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from butler.local.apiserver.cel.extents import Extent
     from butler.local.apiserver.schema import Rule, Schema
 
 BUDGET: Final = 10_000_000  # of all rules together, on one object
@@ -40,6 +42,9 @@ class CompiledRule:
     path: str = ""  # below the value, where the author wants the failure shown
     problem: str = ""
     message_problem: str = ""
+    # what one evaluation may cost at worst, if that was asked for
+    cost: int = 0
+    message_cost: int = 0
 
     @property
     def words(self) -> str:
@@ -56,12 +61,14 @@ class RuleNode:
     items: RuleNode | None = None
 
 
-def compile_rules(rules: tuple[Rule, ...], kind: t.Type, schema: Schema) -> tuple[CompiledRule, ...]:
-    """The rules of one node; what is wrong with one is kept with it."""
-    return tuple(_compile(rule, kind, schema) for rule in rules)
+def compile_rules(
+    rules: tuple[Rule, ...], kind: t.Type, schema: Schema, extent: Extent | None = None
+) -> tuple[CompiledRule, ...]:
+    """The rules of one node; what is wrong with one is kept with it, and with an extent, what it may cost."""
+    return tuple(_compile(rule, kind, schema, extent) for rule in rules)
 
 
-def _compile(rule: Rule, kind: t.Type, schema: Schema) -> CompiledRule:
+def _compile(rule: Rule, kind: t.Type, schema: Schema, extent: Extent | None) -> CompiledRule:
     compiled = CompiledRule(rule)
     if not rule.rule.strip():
         return compiled
@@ -76,8 +83,10 @@ def _compile(rule: Rule, kind: t.Type, schema: Schema) -> CompiledRule:
         return compiled
     compiled.uses_old = "oldSelf" in used
     compiled.program = compile_closure(tree, ["self", "oldSelf"])
+    if extent is not None:
+        compiled.cost = estimated_cost(tree, extent)
     if rule.message_expression:
-        _compile_message(compiled, variables)
+        _compile_message(compiled, variables, extent)
     if rule.field_path and not compiled.message_problem:
         try:
             compiled.path, _ = field_path(rule.field_path, schema)
@@ -86,7 +95,7 @@ def _compile(rule: Rule, kind: t.Type, schema: Schema) -> CompiledRule:
     return compiled
 
 
-def _compile_message(compiled: CompiledRule, variables: dict[str, t.Type]) -> None:
+def _compile_message(compiled: CompiledRule, variables: dict[str, t.Type], extent: Extent | None) -> None:
     try:
         tree, _ = compile_tree(compiled.rule.message_expression, variables)
     except CompileError as problem:
@@ -96,6 +105,8 @@ def _compile_message(compiled: CompiledRule, variables: dict[str, t.Type]) -> No
         compiled.message_problem = "messageExpression must evaluate to a string"
         return
     compiled.message = compile_closure(tree, ["self", "oldSelf"])
+    if extent is not None:
+        compiled.message_cost = estimated_cost(tree, extent)
 
 
 def _node(schema: Schema, kind: t.Type | None) -> RuleNode | None:

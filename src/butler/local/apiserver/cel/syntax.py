@@ -56,6 +56,8 @@ class Call(Node):
     name: str
     target: Node | None
     arguments: list[Node]
+    # the parameters of the overloads that the call may mean, filled in by checking
+    signatures: tuple[tuple[Any, ...], ...] = field(default=(), init=False)
 
 
 @dataclass(slots=True)
