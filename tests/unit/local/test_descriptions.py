@@ -87,6 +87,19 @@ def test_no_sentence_is_long_or_unfinished() -> None:
     assert wrong == []
 
 
+def test_a_field_and_its_type_do_not_say_the_same() -> None:
+    """kubectl explain prints one below the other."""
+    descriptions = Descriptions(TABLE)
+    twice = [
+        f"{schema.name}.{field}"
+        for schema in TYPES.values()
+        for field, node in schema.properties.items()
+        if (text := descriptions.of_field(schema.name, field))
+        and text == descriptions.of_type((node.items or node.additional or node).name)
+    ]
+    assert twice == []
+
+
 def test_the_nearest_sentence_wins() -> None:
     descriptions = Descriptions(
         {

@@ -142,7 +142,7 @@ def test_a_built_in_field_keeps_its_own_facts_beside_its_type(resources: list[Re
         "x-kubernetes-patch-strategy": "retainKeys",
     }
     assert schemas["io.k8s.api.core.v1.PodSpec"]["properties"]["containers"] == {
-        "description": "The containers of the pod.",
+        "description": "The containers, at least one; they run side by side.",
         "type": "array",
         "items": {"$ref": "#/components/schemas/io.k8s.api.core.v1.Container"},
         "x-kubernetes-list-map-keys": ["name"],
