@@ -14,15 +14,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import cost_cases
 import schema_cases
 from butler.local.apiserver.builtin_types import builtin_types
+from butler.local.apiserver.cel import types as cel_types
+from butler.local.apiserver.cel.extents import extent_of
+from butler.local.apiserver.cel.rules import compile_rules
+from butler.local.apiserver.crd_costs import RULE_LIMIT
 from butler.local.apiserver.crd_validation import validate_crd
 from butler.local.apiserver.crds import default_crd, resources_of
 from butler.local.apiserver.decode import builtin, strict_error, take
 from butler.local.apiserver.defaulting import apply_defaults
 from butler.local.apiserver.names import validate_metadata
 from butler.local.apiserver.resources import Resource
-from butler.local.apiserver.schema import Schema
+from butler.local.apiserver.schema import Schema, parse
 from butler.local.apiserver.status import ApiError, FieldError
 from butler.local.apiserver.validation import validate
 
@@ -237,4 +242,45 @@ def test_definitions_are_refused_as_kubernetes_refuses_them(control_plane: Contr
         for path, value in changes.items():
             schema_cases.put(crd, path, value)
         definitions[name] = crd
+    assert definition_disagreements(control_plane, definitions) == []
+
+
+# Kubernetes tells the cost of a rule only where it is over the limit, and to the unit only where it is just over. So
+# every rule is put below a list that may have just enough items for that: if our estimate were off by one, the factor
+# in the answer would be another, or there would be no refusal.
+
+CORRELATED = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["key"]}
+
+
+def cost_of(schema: Json, text: str) -> int:
+    parsed = parse(schema_cases.ruled(schema, text))
+    kind = cel_types.of_schema(parsed, root=parsed.embedded_resource)
+    extent = extent_of(parsed, root=parsed.embedded_resource)
+    assert kind is not None
+    (compiled,) = compile_rules(parsed.rules, kind, parsed, extent)
+    assert not compiled.problem
+    return compiled.cost
+
+
+def just_over(schema: Json, text: str) -> Json:
+    """The rule on items of a list that may be so long that its cost is a little over the limit."""
+    often = RULE_LIMIT // max(cost_of(schema, text), 1) + 1
+    items = {"type": "object", "required": ["key"], "properties": {"key": {"type": "string"}}}
+    items["properties"]["value"] = schema_cases.ruled(schema, text)
+    return schema_cases.list_of(items, maxItems=often, **CORRELATED)
+
+
+@only_kubernetes
+def test_costs_are_estimated_to_the_unit(control_plane: ControlPlane) -> None:
+    definitions = {
+        f"{name}: {text} ({cost_of(schema, text)})": definition("Dear", just_over(schema, text))
+        for name, (schema, texts) in cost_cases.EXACT.items()
+        for text in texts
+    }
+    assert definition_disagreements(control_plane, definitions) == []
+
+
+@only_kubernetes
+def test_schemas_are_refused_for_their_costs_as_kubernetes_refuses_them(control_plane: ControlPlane) -> None:
+    definitions = {name: definition("Dear", spec) for name, spec in cost_cases.SPECS.items()}
     assert definition_disagreements(control_plane, definitions) == []
