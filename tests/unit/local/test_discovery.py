@@ -136,6 +136,7 @@ def test_the_core_list_has_extra_subresources_and_no_version_of_its_own() -> Non
         "pods",
         "pods/binding",
         "pods/eviction",
+        "pods/log",
         "pods/status",
     ]
 
