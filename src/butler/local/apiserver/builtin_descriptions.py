@@ -33,12 +33,10 @@ class Descriptions:
     def of_type(self, name: str) -> str:
         return self._table.get(short(name), {}).get(ITSELF, "")
 
-    def of_field(self, name: str, field: str) -> str:
+    def of_fields(self, name: str) -> dict[str, str]:
+        """The sentences by field, also of fields that the type may not have."""
         own = self._table.get(short(name), {})
-        for sentences in (own, self._table.get(own.get(LIKE, ""), {}), self._table.get(ANYWHERE, {})):
-            if field in sentences:
-                return sentences[field]
-        return ""
+        return {**self._table.get(ANYWHERE, {}), **self._table.get(own.get(LIKE, ""), {}), **own}
 
 
 NO_DESCRIPTIONS: Final = Descriptions({})

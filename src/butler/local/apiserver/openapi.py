@@ -273,11 +273,8 @@ class _Writer:
 
     def _children(self, schema: Schema) -> Json:
         found: Json = {}
-        describe = self._descriptions.of_field
-        properties = {
-            field: self.node(each, describe(schema.name, field) if schema.name else "")
-            for field, each in schema.properties.items()
-        }
+        said = self._descriptions.of_fields(schema.name) if schema.name else {}
+        properties = {field: self.node(each, said.get(field, "")) for field, each in schema.properties.items()}
         if schema.embedded_resource:
             self.refer(_OBJECT_META)
             properties |= _object_fields()
