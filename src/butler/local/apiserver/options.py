@@ -5,6 +5,7 @@ Wrong values are refused with the words of Kubernetes before anything else happe
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +16,8 @@ Json = dict[str, Any]
 Query = dict[str, str]
 
 META: Final = "meta.k8s.io"
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+_DIGITS: Final = 40  # far more than 64 bits have, and few enough to convert
 _TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
 _FALSE: Final = frozenset({"", "0", "f", "F", "false", "FALSE", "False"})
 _FIELD_VALIDATION: Final = ("", "Ignore", "Strict", "Warn")
@@ -62,10 +65,11 @@ def _integer(query: Query, name: str) -> int | None:
     text = query.get(name, "")
     if not text:
         return None
-    try:
-        return int(text)
-    except ValueError:
-        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    if not _INTEGER.fullmatch(text):
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    if len(text) > _DIGITS or not -(1 << 63) <= int(text) < 1 << 63:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return int(text)
 
 
 def list_options(query: Query) -> ListOptions:
@@ -192,7 +196,8 @@ def _dry_run_errors(query: Query) -> list[FieldError]:
 
 def resource_version(text: str) -> int:
     """A resourceVersion of a list or watch as a revision; refuses what is not a number, as a storage error."""
-    if not text.isdecimal():
-        detail = f'strconv.ParseUint: parsing "{text}": invalid syntax'
+    well_formed = text.isascii() and text.isdecimal()
+    if not well_formed or len(text) > _DIGITS or int(text) >= 1 << 64:
+        detail = f'strconv.ParseUint: parsing "{text}": {"value out of range" if well_formed else "invalid syntax"}'
         raise ApiError(500, "", FieldError("FieldValueInvalid", "resourceVersion", detail, text).text())
     return int(text)

@@ -13,11 +13,13 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
+from butler.local.apiserver.messages import encode
 from butler.local.apiserver.status import ApiError, bad_request
 
 Json = dict[str, Any]
 
 MOST_OPERATIONS: Final = 10_000
+MOST_COPIED: Final = 3 * 1024 * 1024  # bytes, by all copies together: each could double the document
 
 _INDEX: Final = re.compile(r"[+-]?[0-9]+")
 _TEXTS: Final = ("op", "path", "from")
@@ -45,7 +47,12 @@ def json_patch(document: Json, operations: object) -> Any:
         )
     found: Any = document
     try:
+        copied = 0
         for operation in operations:
+            if operation and operation.get("op") == "copy":
+                copied += len(encode(_value_at(found, _pointer(operation.get("from")))))
+                if copied > MOST_COPIED:
+                    raise _Inapplicable
             found = _step(found, operation or {})
     except _Inapplicable:
         raise ApiError(

@@ -16,6 +16,7 @@ from collections import deque
 from typing import Any, Final
 
 from butler.local.apiserver.govalues import plain, type_name
+from butler.local.apiserver.patches import json_type
 from butler.local.apiserver.schema import Schema
 from butler.local.apiserver.status import ApiError, bad_request
 
@@ -26,12 +27,18 @@ _RETAIN: Final = "$retainKeys"
 _DELETE_FROM: Final = "$deleteFromPrimitiveList"
 _ORDER: Final = "$setElementOrder"
 
+_OBJECT: Final = "map[string]interface {}"
 _UNKNOWN: Final = Schema()
 
 
-def strategic_merge(schema: Schema, document: Json, patch: Json) -> Json:
+def strategic_merge(schema: Schema, document: Json, patch: object) -> Json:
     """The document after the patch, which is an object (or null, which changes nothing)."""
-    return _merge_map(schema, document, patch) if patch is not None else document
+    if patch is None:
+        return document
+    if not isinstance(patch, dict):
+        kind = json_type(patch)
+        raise bad_request(f"error decoding patch: json: cannot unmarshal {kind} into Go value of type {_OBJECT}")
+    return _merge_map(schema, document, patch)
 
 
 def _failure(message: str) -> ApiError:
