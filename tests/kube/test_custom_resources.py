@@ -193,9 +193,7 @@ def test_the_defaults_of_a_cluster_are_filled_in(butler: Butler) -> None:
 
 
 def test_a_provider_and_a_team_can_be_set_once(butler: Butler) -> None:
-    undecided = changed(
-        accepted(TenantCluster, "undecided"), {"spec.providerConfigRef": None, "spec.teamRef": None}
-    )
+    undecided = changed(accepted(TenantCluster, "undecided"), {"spec.providerConfigRef": None, "spec.teamRef": None})
     created = butler.created(TenantCluster, undecided)
     decided = changed(created, {"spec.providerConfigRef": {"name": "p"}, "spec.teamRef": {"name": "t"}})
     status, answer = butler.replace(TenantCluster, decided)

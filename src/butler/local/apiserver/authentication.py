@@ -88,9 +88,7 @@ class Authenticator:
             found = self.verify_token(token)
         return authenticated(found) if found else None
 
-    def user(
-        self, *, authorization: str = "", certificate: tuple[str, tuple[str, ...]] | None = None
-    ) -> User | None:
+    def user(self, *, authorization: str = "", certificate: tuple[str, tuple[str, ...]] | None = None) -> User | None:
         """The user behind a request: a verified certificate's (CN, Os) first, then the bearer token."""
         if certificate and certificate[0]:
             return authenticated(User(certificate[0], groups=certificate[1]))

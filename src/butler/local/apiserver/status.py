@@ -141,7 +141,7 @@ def not_found(group: str, plural: str, name: str) -> ApiError:
     return ApiError(
         404,
         "NotFound",
-        f'{group_resource(group, plural)} "{name}" not found',
+        f"{group_resource(group, plural)} {quote(name)} not found",
         details=_details(group, plural, name),
     )
 
