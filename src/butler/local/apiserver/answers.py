@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from butler.local.apiserver.bodies import part
 from butler.local.apiserver.builtin.reviews import review
 from butler.local.apiserver.cluster import timestamp
 from butler.local.apiserver.messages import Request, Response, respond
@@ -53,8 +54,8 @@ def issue_token(access: Access, cluster: LogicalCluster, resource: Resource, req
     if entry is None:
         raise not_found("", "serviceaccounts", info.name)
     account = cluster.load(resource, entry)
-    spec = body.get("spec") or {}
-    seconds, audiences = spec.get("expirationSeconds"), spec.get("audiences")
+    seconds = part(body, "spec.expirationSeconds", int, "TokenRequest")
+    audiences = part(body, "spec.audiences", list, "TokenRequest")
     if seconds is not None and seconds < _SHORTEST:
         detail = "may not specify a duration less than 10 minutes"
         error = FieldError("FieldValueInvalid", "spec.expirationSeconds", detail, seconds)
@@ -67,7 +68,7 @@ def issue_token(access: Access, cluster: LogicalCluster, resource: Resource, req
         "spec": {
             "audiences": audiences or [access.tokens.issuer],
             "expirationSeconds": seconds or 3600,
-            "boundObjectRef": spec.get("boundObjectRef"),
+            "boundObjectRef": part(body, "spec.boundObjectRef", dict, "TokenRequest"),
         },
         "status": {"token": token, "expirationTimestamp": timestamp(datetime.fromtimestamp(expires, UTC))},
     }
@@ -76,7 +77,7 @@ def issue_token(access: Access, cluster: LogicalCluster, resource: Resource, req
 
 def bound(pod: Json, binding: Json) -> Json:
     """A pod after it was given to a node."""
-    pod["spec"]["nodeName"] = (binding.get("target") or {}).get("name", "")
+    pod["spec"]["nodeName"] = part(binding, "target.name", str, "Binding") or ""
     return pod
 
 

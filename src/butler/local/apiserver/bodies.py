@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
-
 from butler.local.apiserver.decode import Decoded, read, read_protobuf, strict_error, take
 from butler.local.apiserver.gojson import TextError, read_json, read_yaml
-from butler.local.apiserver.messages import JSON, YAML, Request, decode
+from butler.local.apiserver.messages import JSON, YAML, Request
+from butler.local.apiserver.patches import json_type
 from butler.local.apiserver.protobuf import PROTOBUF, ProtobufError, TypeMeta, decode_kubernetes
 from butler.local.apiserver.status import ApiError, bad_request, unsupported_media_type
 
@@ -27,6 +26,7 @@ STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 
+_GO_TYPES: Final = {dict: "object", list: "[]string", int: "int64", str: "string"}
 _ALL_PATCHES: Final = frozenset({JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH})
 
 
@@ -83,6 +83,20 @@ def read_any(request: Request, default: TypeMeta | None = None) -> Json:
     return found
 
 
+def part(body: Json, path: str, kind: type, of: str) -> Any:
+    """The value at a dotted path of a body that has no schema here; None if it is not given, refused if misshapen."""
+    at: Any = body
+    *above, last = path.split(".")
+    for name, wanted in (*((each, dict) for each in above), (last, kind)):
+        at = at.get(name)
+        if at is None:
+            return None
+        if not isinstance(at, wanted) or (isinstance(at, bool) and wanted is not bool):
+            where = f"Go struct field {of}.{path} of type {_GO_TYPES.get(wanted, wanted.__name__)}"
+            raise bad_request(f"json: cannot unmarshal {json_type(at)} into {where}")
+    return at
+
+
 def read_apply(request: Request, field_validation: str, warnings: list[str]) -> Json:
     """The configuration of a server-side apply: YAML, of which JSON is a part."""
     try:
@@ -115,8 +129,8 @@ def read_patch(request: Request, resource: Resource) -> Any:
             raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
         raise unsupported_media_type(supported)
     try:
-        return decode(request.body)
-    except (msgspec.DecodeError, RecursionError):
+        return read_json(request.body)
+    except (TextError, RecursionError):
         raise bad_request("invalid JSON patch") from None
 
 

@@ -14,6 +14,7 @@ from butler.local.apiserver.answers import Access, answer_review, bound, issue_t
 from butler.local.apiserver.bodies import (
     JSON_PATCH,
     PATCHES,
+    part,
     read_any,
     read_apply,
     read_object,
@@ -252,7 +253,7 @@ class Verbs:
         if request.info.subresource == "binding":
             await writes.patch(write, lambda pod: bound(pod, body))
         else:
-            await deletes.delete(write, delete_options({}, body.get("deleteOptions")))
+            await deletes.delete(write, delete_options({}, part(body, "deleteOptions", dict, "Eviction")))
         return respond(201, SUCCESS)
 
     async def _status(self, resource: Resource, request: Request) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,6 +18,8 @@ Json = dict[str, Any]
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
+
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 
 encode: Final = msgspec.json.Encoder().encode
 decode: Final = msgspec.json.Decoder().decode
@@ -65,5 +68,5 @@ def warning_headers(warnings: list[str] | None) -> list[tuple[str, str]]:
     """RFC 7234 warnings, the way kubectl prints them; control characters would break the header."""
     if not warnings:
         return []
-    quoted = (each.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ").replace("\r", " ") for each in warnings)
+    quoted = (_CONTROL.sub(" ", each).replace("\\", "\\\\").replace('"', '\\"') for each in warnings)
     return [("Warning", f'299 - "{each}"') for each in quoted]

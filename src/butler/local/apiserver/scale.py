@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from butler.local.apiserver.bodies import part
 from butler.local.apiserver.selectors import label_selector_from_json
 from butler.local.apiserver.status import FieldError, invalid
 
@@ -34,17 +35,17 @@ def scale_of(resource: Resource, obj: Json) -> Json:
 def scaled(resource: Resource, obj: Json, scale: Json) -> Json:
     """The object after a Scale was written to it: only the wanted number changes."""
     assert resource.scale is not None
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
-    if not isinstance(replicas, int) or replicas < 0:
+    replicas = part(scale, "spec.replicas", int, "Scale") or 0
+    if replicas < 0:
         error = FieldError("FieldValueInvalid", "spec.replicas", "must be greater than or equal to 0", replicas)
         raise invalid("autoscaling", "Scale", obj["metadata"]["name"], [error])
     *parents, last = resource.scale.spec_path.strip(".").split(".")
     target = obj
-    for part in parents:
-        target = target.setdefault(part, {})
+    for name in parents:
+        target = target.setdefault(name, {})
     target[last] = replicas
     obj["metadata"]["resourceVersion"] = (
-        scale.get("metadata", {}).get("resourceVersion") or obj["metadata"]["resourceVersion"]
+        part(scale, "metadata.resourceVersion", str, "Scale") or obj["metadata"]["resourceVersion"]
     )
     return obj
 
@@ -52,6 +53,6 @@ def scaled(resource: Resource, obj: Json, scale: Json) -> Json:
 def read(obj: Json, path: str) -> Any:
     """The value at a dotted path; None where there is none."""
     found: Any = obj
-    for part in path.strip(".").split("."):
-        found = found.get(part) if isinstance(found, dict) else None
+    for name in path.strip(".").split("."):
+        found = found.get(name) if isinstance(found, dict) else None
     return found
