@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test kubernetes bench-apiserver setup setup-test lint types format generate lock clean
+.PHONY: help run test test-crash fuzz kubernetes bench-apiserver setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,6 +14,12 @@ run: setup ## Start Butler on this machine (Ctrl-C stops it)
 
 test: setup-test lint types ## Install what is needed, then lint, type-check and run all tests
 	$(BIN)/pytest -q
+
+test-crash: setup-test ## Kill the embedded API server 50 times under load and check that nothing is lost
+	$(BIN)/pytest -q -s -m slow tests/local/test_crash.py
+
+fuzz: setup-test ## Send thousands of spoiled requests to the embedded API server (FUZZ_EXAMPLES=20000)
+	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/pytest -q --timeout 3600 tests/local/test_fuzz.py
 
 kubernetes: ## Build the real Kubernetes that tests run on (once; `make test` does it too)
 	$(PYTHON) tools/build_kubernetes.py
