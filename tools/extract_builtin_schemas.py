@@ -39,6 +39,7 @@ WANTED = {
                 "PersistentVolume",
                 "PersistentVolumeClaim",
                 "Pod",
+                "ReplicationController",
                 "Secret",
                 "Service",
                 "ServiceAccount",

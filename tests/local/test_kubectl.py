@@ -149,6 +149,14 @@ def test_apply_prunes_by_label_what_is_not_named_any_more(kubectl: Kubectl) -> N
     assert kubectl.names("configmaps") == ["configmap/a", "configmap/c"]
 
 
+def test_apply_prunes_by_label_across_all_usual_kinds(kubectl: Kubectl) -> None:
+    """Without a list of kinds kubectl looks through every kind it knows, and a server must have them all."""
+    kubectl("apply", "-f", "-", stdin=config_map("a", labels={"set": kubectl.namespace}))
+    prune = ("apply", "--prune", "-l", f"set={kubectl.namespace}", "-f", "-")
+    printed = kubectl(*prune, stdin=config_map("b", labels={"set": kubectl.namespace}))
+    assert printed == "configmap/b created\nconfigmap/a pruned\n"
+
+
 def test_apply_prunes_by_set(kubectl: Kubectl) -> None:
     prune = ("apply", "--server-side", "--prune", "--applyset=ours", "-f", "-")
     kubectl(*prune, stdin=config_map("a"), KUBECTL_APPLYSET="true")
@@ -185,6 +193,20 @@ def test_server_side_apply_gives_fields_up(kubectl: Kubectl) -> None:
     kubectl(*apply, "second", stdin=config_map("a", {"y": "2"}))
     kubectl(*apply, "first", stdin=config_map("a", {}))
     assert kubectl.json("get", "configmap", "a")["data"] == {"y": "2"}
+
+
+def test_a_replication_controller_selects_by_the_labels_of_its_template(kubectl: Kubectl) -> None:
+    template = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+    controller: dict[str, Any] = {"apiVersion": "v1", "kind": "ReplicationController", "metadata": {"name": "a"}}
+    kubectl("apply", "-f", "-", stdin={**controller, "spec": {"replicas": 0, "template": template}})
+    assert kubectl.table("get", "rc", "-o", "wide")[1][-3:] == ["c", "i", "a=b"]
+    assert kubectl.json("get", "rc", "a", "--subresource=scale")["status"]["selector"] == "a=b"
+    wrong = {**controller, "spec": {"replicas": -1, "selector": {"x": "y"}, "template": template}}
+    assert kubectl.refused("replace", "-f", "-", stdin=wrong) == (
+        'The ReplicationController "a" is invalid: \n'
+        '* spec.template.metadata.labels: Invalid value: {"a":"b"}: `selector` does not match template `labels`\n'
+        "* spec.replicas: Invalid value: -1: must be greater than or equal to 0"
+    )
 
 
 # diff

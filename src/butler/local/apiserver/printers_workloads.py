@@ -308,6 +308,15 @@ WORKLOADS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
         wide("Nominated Node", text("status", "nominatedNodeName", default=NONE)),
         wide("Readiness Gates", _pod_gates),
     ),
+    ("", "replicationcontrollers"): (
+        NAME,
+        _integer("Desired", "spec", "replicas"),
+        _integer("Current", "status", "replicas"),
+        _integer("Ready", "status", "readyReplicas"),
+        AGE,
+        *_container_columns(),
+        wide("Selector", lambda obj: labels_text(part(obj, "spec", "selector"))),
+    ),
     ("apps", "deployments"): (
         NAME,
         Column("Ready", cell=_ready_of_wanted),

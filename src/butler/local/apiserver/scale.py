@@ -22,7 +22,8 @@ def scale_of(resource: Resource, obj: Json) -> Json:
     metadata = {field: obj["metadata"][field] for field in _COPIED if obj["metadata"].get(field)}
     selector = read(obj, resource.scale.selector_path) if resource.scale.selector_path else None
     if isinstance(selector, dict):
-        selector = str(label_selector_from_json(selector))
+        plain = resource.plural == "replicationcontrollers"  # labels, and no rules about them
+        selector = str(label_selector_from_json({"matchLabels": selector} if plain else selector))
     status: Json = {"replicas": read(obj, resource.scale.status_path) or 0}
     if selector:
         status["selector"] = selector

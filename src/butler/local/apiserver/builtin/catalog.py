@@ -91,6 +91,15 @@ _KINDS: Final = (
     _Kind("", "events", "Event", short=("ev",)),
     _Kind("", "nodes", "Node", namespaced=False, short=("no",), status=True),
     _Kind("", "pods", "Pod", short=("po",), categories=_ALL, status=True),
+    _Kind(
+        "",
+        "replicationcontrollers",
+        "ReplicationController",
+        short=("rc",),
+        categories=_ALL,
+        status=True,
+        scale=_REPLICAS,
+    ),
     _Kind("", "persistentvolumeclaims", "PersistentVolumeClaim", short=("pvc",), status=True),
     _Kind("", "persistentvolumes", "PersistentVolume", namespaced=False, short=("pv",), status=True),
     _Kind("", "serviceaccounts", "ServiceAccount", short=("sa",)),
@@ -182,6 +191,7 @@ SUBRESOURCES: Final = (
 _SPEC: Final = ("spec",)
 _GENERATION: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("", "pods"): _SPEC,
+    ("", "replicationcontrollers"): _SPEC,
     ("apps", "deployments"): ("spec", "metadata.annotations"),  # annotations are copied to replica sets
     ("apps", "replicasets"): _SPEC,
     ("apps", "statefulsets"): _SPEC,

@@ -165,7 +165,7 @@ def template_errors(template: Json, path: str) -> list[FieldError]:
     ]
 
 
-def _template(spec: Json, kind: str) -> list[FieldError]:
+def pods_for_ever(spec: Json, kind: str) -> list[FieldError]:
     """The template of a controller that keeps pods running for ever."""
     path, template = "spec.template", spec.get("template") or {}
     errors = template_errors(template, path)
@@ -211,17 +211,17 @@ def _selector(spec: Json, kind: str) -> list[FieldError]:
 def validate_deployment(item: Json) -> list[FieldError]:
     spec: Json = item.get("spec") or {}
     errors = not_negative("spec.replicas", spec.get("replicas"))
-    errors += _selector(spec, "deployment") + _matches(spec) + _template(spec, "ReplicaSet")
+    errors += _selector(spec, "deployment") + _matches(spec) + pods_for_ever(spec, "ReplicaSet")
     errors += _deployment_strategy(spec.get("strategy") or {})
     for field in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
         errors += not_negative(f"spec.{field}", spec.get(field))
     deadline = spec.get("progressDeadlineSeconds")
     if deadline is not None and deadline <= (spec.get("minReadySeconds") or 0):
         errors.append(invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"))
-    return errors + _counts(item, "updatedReplicas", "readyReplicas", "availableReplicas")
+    return errors + status_counts(item, "updatedReplicas", "readyReplicas", "availableReplicas")
 
 
-def _counts(item: Json, *parts: str, ready: str = "readyReplicas") -> list[FieldError]:
+def status_counts(item: Json, *parts: str, ready: str = "readyReplicas") -> list[FieldError]:
     """The numbers in a status: none negative, and no part larger than the whole."""
     status = item.get("status") or {}
     errors: list[FieldError] = []
@@ -260,8 +260,8 @@ def validate_replica_set(item: Json) -> list[FieldError]:
     spec: Json = item.get("spec") or {}
     errors = not_negative("spec.replicas", spec.get("replicas"))
     errors += not_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
-    errors += _selector(spec, "deployment") + _matches(spec) + _template(spec, "ReplicaSet")
-    return errors + _counts(item, "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    errors += _selector(spec, "deployment") + _matches(spec) + pods_for_ever(spec, "ReplicaSet")
+    return errors + status_counts(item, "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
 
 
 def validate_stateful_set(item: Json) -> list[FieldError]:
@@ -281,9 +281,9 @@ def validate_stateful_set(item: Json) -> list[FieldError]:
         errors += not_negative(f"spec.{field}", spec.get(field))
     if spec.get("serviceName"):
         errors += label("spec.serviceName", spec["serviceName"])
-    errors += _selector(spec, "statefulset") + _matches(spec) + _template(spec, "StatefulSet")
+    errors += _selector(spec, "statefulset") + _matches(spec) + pods_for_ever(spec, "StatefulSet")
     parts = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
-    return errors + _counts(item, *parts, ready="status.readyReplicas")
+    return errors + status_counts(item, *parts, ready="status.readyReplicas")
 
 
 def _stateful_strategy(strategy: Json) -> list[FieldError]:
@@ -307,7 +307,7 @@ def validate_daemon_set(item: Json) -> list[FieldError]:
         errors.append(invalid("spec.template.metadata.labels", labels, NOT_MATCHING))
     if selector is not None and _empty(selector):
         errors.append(invalid("spec.selector", selector, "empty selector is invalid for daemonset"))
-    errors += _template(spec, "DaemonSet")
+    errors += pods_for_ever(spec, "DaemonSet")
     errors += not_negative("spec.minReadySeconds", spec.get("minReadySeconds"))
     errors += _daemon_strategy(spec.get("updateStrategy") or {})
     return errors + not_negative("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit"))
