@@ -22,7 +22,7 @@ from butler.local.apiserver.bodies import (
     read_patch,
 )
 from butler.local.apiserver.builtin.catalog import SUBRESOURCES
-from butler.local.apiserver.messages import Request, Response, Stream, decode, encode, respond
+from butler.local.apiserver.messages import JSON, Request, Response, Stream, decode, encode, respond
 from butler.local.apiserver.names import path_segment
 from butler.local.apiserver.options import (
     META,
@@ -286,7 +286,9 @@ class Verbs:
             return respond(200, scale.scale_of(resource, cluster.load(resource, entry)))
         if info.verb not in ("update", "patch"):
             raise method_not_allowed_at_all()
-        write = self._new_write(resource, request, write_options(request.query, _OPTIONS[info.verb]), "scale")
+        options = write_options(request.query, _OPTIONS[info.verb])
+        request.headers = {**request.headers, "accept": JSON}  # what the write answers is read again below
+        write = self._new_write(resource, request, options, "scale")
         changes = read_patch(request, resource) if info.verb == "patch" else None
         sent = read_any(request) if changes is None else None
 
