@@ -68,6 +68,7 @@ class _Kind:
     name_rule: str = "subdomain"
     stored_as: tuple[str, str] | None = None
     singular: str = ""
+    deprecation: str = ""  # what everyone who uses the kind is warned of
 
 
 _ALL: Final = ("all",)
@@ -87,7 +88,14 @@ _KINDS: Final = (
     _Kind("", "configmaps", "ConfigMap", short=("cm",)),
     _Kind("", "secrets", "Secret"),
     _Kind("", "services", "Service", short=("svc",), categories=_ALL, status=True, name_rule="label"),
-    _Kind("", "endpoints", "Endpoints", short=("ep",), singular="endpoints"),
+    _Kind(
+        "",
+        "endpoints",
+        "Endpoints",
+        short=("ep",),
+        singular="endpoints",
+        deprecation="v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+    ),
     _Kind("", "events", "Event", short=("ev",)),
     _Kind("", "nodes", "Node", namespaced=False, short=("no",), status=True),
     _Kind("", "pods", "Pod", short=("po",), categories=_ALL, status=True),
@@ -283,4 +291,6 @@ def _resource(each: _Kind, types: Callable[[str], Schema]) -> Resource:
         from_storage=from_core if each.stored_as else None,
         to_storage=to_core if each.stored_as else None,
         name_rule=each.name_rule,
+        deprecated=bool(each.deprecation),
+        deprecation_warning=each.deprecation,
     )
