@@ -19,6 +19,7 @@ from butler.local.apiserver import lifecycle
 from butler.local.apiserver.apply import apply
 from butler.local.apiserver.builtin.catalog import created_by_put, needs_resource_version
 from butler.local.apiserver.comparing import same
+from butler.local.apiserver.decode import take
 from butler.local.apiserver.glance import glance
 from butler.local.apiserver.managed_fields import Writer, keep_times_if_unchanged, track_scale, track_write
 from butler.local.apiserver.messages import Request, Response, decode, encode, warning_headers
@@ -140,7 +141,7 @@ async def server_side_apply(write: Write, config: Json) -> Response:
 
 def _applied(write: Write, old: Json | None, config: Json) -> Json:
     resource = write.resource
-    return apply(
+    obj = apply(
         resource.schema,
         old,
         config,
@@ -150,6 +151,8 @@ def _applied(write: Write, old: Json | None, config: Json) -> Json:
         reset_fields=lifecycle.reset_fields(resource, write.subresource),
         schemas=_schemas(write),
     )
+    # A null inside a map of texts is an empty text to a built-in kind, however it came there.
+    return obj if resource.custom else take(obj, resource).obj
 
 
 # Creating.
