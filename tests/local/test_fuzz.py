@@ -192,7 +192,7 @@ RIGHT = [
             (ROLES, ROLE),
             (GADGETS, GADGET),
             ("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", REVIEW),
-            (DEFINITIONS, {**DEFINITION, "metadata": {"name": "things.fuzz.example.com"}}),
+            (DEFINITIONS, json.loads(json.dumps(DEFINITION).replace("gadget", "thing").replace("Gadget", "Thing"))),
         )
     ),
     *(

@@ -50,7 +50,7 @@ def _store_version(crd: Json) -> None:
     stored = crd.setdefault("status", {}).setdefault("storedVersions", [])
     for version in crd["spec"].get("versions") or ():
         if version.get("storage") and version.get("name") not in stored:
-            stored.append(version["name"])
+            stored.append(version.get("name") or "")
             break
 
 
