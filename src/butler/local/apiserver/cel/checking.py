@@ -26,7 +26,7 @@ from butler.local.apiserver.cel.syntax import (
     parse,
 )
 from butler.local.apiserver.cel.values import parse_duration, parse_timestamp
-from butler.local.apiserver.regex import PatternError, compile_go
+from butler.local.apiserver.schemas.regex import PatternError, compile_go
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

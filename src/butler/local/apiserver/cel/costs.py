@@ -1,16 +1,21 @@
 """What an expression pays for its work, so that none runs for long.
 
-`frame[0]` counts the work done. Loops pay for all their rounds before the first, and functions that go through a text
-or a list pay for its length, a tenth of a unit for a character as in Kubernetes; where two lengths multiply, so does
-the price. Everything pays in advance: an expression that would run for minutes, or make a text of gigabytes, stops at
-once with the error Kubernetes gives.
+`frame[0]` counts the work done. An expression starts with what it costs in any case (`least_cost`); what may be left
+out (the other side of `&&`, a branch) is added when it is reached, loops pay for their rounds, and functions that go
+through a text or a list pay for its length, a tenth of a unit for a character as in Kubernetes; where two lengths
+multiply, so does the price. Everything pays in advance: an expression that would run for minutes, or make a text of
+gigabytes, stops at once with the error Kubernetes gives.
+
+The units are those of Kubernetes (a name, a field, a call: one), but the count is not exact: it need not be, because
+both limits are so high that only an object made to reach them will. What a rule may cost *at worst* is another matter:
+`estimates.py` must be right about that to the unit, because it decides over definitions.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.cel.syntax import Literal, Node
+from butler.local.apiserver.cel.syntax import Call, Fold, ListOf, Literal, MapOf, Name, Node, Select
 from butler.local.apiserver.cel.values import CostError
 
 if TYPE_CHECKING:
@@ -26,6 +31,41 @@ _LONG: Final = frozenset({"string", "bytes", "list", "map", "dyn", "any", "objec
 _QUICK: Final = frozenset(
     {"_[_]", "_[?_]", "type", "dyn", "hasValue", "value", "orValue", "or", "optional.of", "optional.none", "charAt"}
 )
+_NEW_LIST: Final = 10
+_NEW_MAP: Final = 30
+# What a round of a loop costs besides its steps: looking at what was accumulated, and adding to it.
+ROUND: Final = {
+    "all": 3,
+    "exists": 4,
+    "exists_one": 2,
+    "existsOne": 2,
+    "filter": 1,
+    "map": _NEW_LIST + 2,
+    "transformList": _NEW_LIST + 2,
+    "transformMap": 3,
+    "transformMapEntry": 2,
+    "sortBy": _NEW_LIST + 2,
+    "optMap": 0,
+    "optFlatMap": 0,
+}
+
+
+def least_cost(node: Node) -> int:
+    """What evaluating a tree costs in any case, without its loops and long values."""
+    if isinstance(node, Name):
+        return 1
+    if isinstance(node, Select):
+        return least_cost(node.operand) + (not node.test)
+    if isinstance(node, Call):
+        operands = [*([] if node.target is None else [node.target]), *node.arguments]
+        if node.name in ("_&&_", "_||_", "_?_:_"):
+            return least_cost(operands[0])
+        return 1 + sum(map(least_cost, operands))
+    if isinstance(node, ListOf):
+        return _NEW_LIST + sum(map(least_cost, node.items))
+    if isinstance(node, MapOf):
+        return _NEW_MAP + sum(least_cost(each) for key, value, _ in node.entries for each in (key, value))
+    return least_cost(node.target) if isinstance(node, Fold) else 0
 
 
 def pay(frame: Frame, amount: int) -> None:

@@ -13,7 +13,7 @@ import base64
 import binascii
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.cel.costs import Frame, pay, price_of, price_of_comparing
+from butler.local.apiserver.cel.costs import ROUND, Frame, least_cost, pay, price_of, price_of_comparing
 from butler.local.apiserver.cel.folds import FOLDS, items_of, optional_fold
 from butler.local.apiserver.cel.functions import size
 from butler.local.apiserver.cel.library import FUNCTIONS
@@ -31,7 +31,7 @@ from butler.local.apiserver.cel.values import (
     parse_wordy_duration,
     type_name,
 )
-from butler.local.apiserver.correlation import map_key
+from butler.local.apiserver.schemas.correlation import map_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,10 @@ if TYPE_CHECKING:
 
 
 def compile_closure(tree: Node, variables: list[str]) -> Callable[[Frame], Any]:
-    """The function behind a checked tree; `variables` are those in the slots from 1 on."""
+    """The function behind a checked tree; `variables` are those in the slots from 1 on.
+
+    The frame's first slot starts with what evaluating costs in any case (`least_cost`), and counts from there.
+    """
     return _Compiler({name: slot for slot, name in enumerate(variables, start=1)}).compile(tree)
 
 
@@ -246,7 +249,7 @@ class _Compiler:
             self._next += 1
         steps = [self.compile(step) for step in node.steps]
         self._slots = before
-        cost = 2 + sum(_weight(step) for step in node.steps)
+        cost = ROUND[node.macro] + sum(least_cost(step) for step in node.steps)
         if node.macro in ("optMap", "optFlatMap"):
             return optional_fold(target, slots[0], steps[0], flat=node.macro == "optFlatMap")
         kind: t.Type = node.target.type
@@ -304,27 +307,12 @@ def _optional_select(
     return select
 
 
-def _weight(node: Node) -> int:
-    """How many nodes a tree has: what one round of a loop over it costs."""
-    children: list[Node] = []
-    if isinstance(node, Select):
-        children = [node.operand]
-    elif isinstance(node, Call):
-        children = [*([] if node.target is None else [node.target]), *node.arguments]
-    elif isinstance(node, ListOf):
-        children = node.items
-    elif isinstance(node, MapOf):
-        children = [each for key, value, _ in node.entries for each in (key, value)]
-    elif isinstance(node, Fold):
-        children = [node.target, *node.steps]
-    return 1 + sum(_weight(child) for child in children)
-
-
 # Operators that do not just call a function.
 
 
-def _and(_: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Frame], Any]:
+def _and(nodes: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Frame], Any]:
     left, right = arguments
+    more = least_cost(nodes[1])
 
     def both(frame: Frame) -> Any:
         try:
@@ -333,11 +321,13 @@ def _and(_: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Fr
             raise
         except CelError:
             # An error on one side does not matter if the other side decides.
+            frame[0] += more
             if right(frame) is False:
                 return False
             raise
         if first is False:
             return False
+        frame[0] += more
         second = right(frame)
         if second is False:
             return False
@@ -348,8 +338,9 @@ def _and(_: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Fr
     return both
 
 
-def _or(_: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Frame], Any]:
+def _or(nodes: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Frame], Any]:
     left, right = arguments
+    more = least_cost(nodes[1])
 
     def either(frame: Frame) -> Any:
         try:
@@ -357,11 +348,13 @@ def _or(_: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Fra
         except CostError:
             raise
         except CelError:
+            frame[0] += more
             if right(frame) is True:
                 return True
             raise
         if first is True:
             return True
+        frame[0] += more
         second = right(frame)
         if second is True:
             return True
@@ -372,14 +365,17 @@ def _or(_: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Fra
     return either
 
 
-def _choose(_: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Frame], Any]:
+def _choose(nodes: list[Node], arguments: list[Callable[[Frame], Any]]) -> Callable[[Frame], Any]:
     condition, yes, no = arguments
+    if_yes, if_no = least_cost(nodes[1]), least_cost(nodes[2])
 
     def choose(frame: Frame) -> Any:
         found = condition(frame)
         if found is True:
+            frame[0] += if_yes
             return yes(frame)
         if found is False:
+            frame[0] += if_no
             return no(frame)
         raise CelError(NO_OVERLOAD)
 

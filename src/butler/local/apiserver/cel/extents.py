@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from butler.local.apiserver.cel.types import escaped
-from butler.local.apiserver.schema import MISSING
+from butler.local.apiserver.schemas.schema import MISSING
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.schema import Schema
+    from butler.local.apiserver.schemas.schema import Schema
 
 LARGEST_REQUEST: Final = 3 * 1024 * 1024
 _LONGEST_TEXT: Final = LARGEST_REQUEST - 2  # without its quotes

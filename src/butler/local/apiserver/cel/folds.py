@@ -3,12 +3,15 @@
 Each gets what to go over, the slots of its variables in the frame, and the compiled steps. An error in one round
 does not count if another round decides: `[0, 1].exists(x, 1 / x == 1)` is true.
 
-Loops pay for all their rounds before the first (`costs.py`).
+Loops pay for their rounds before they run them (`costs.py`), a few hundred at a time: a loop that ends early has not
+paid for the rest, and one that would take for ever stops soon. Nothing may be done for all items before the first
+round, or a loop in a loop could do that unpaid.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from typing import Any, Final
 
 from butler.local.apiserver.cel.costs import Frame, pay
@@ -16,24 +19,35 @@ from butler.local.apiserver.cel.functions import ordered
 from butler.local.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, CostError, Optional
 
 Step = Callable[[Frame], Any]
-Items = Callable[[Frame], tuple[list[Any], list[Any]]]
+Items = Callable[[Frame], Iterator[Any]]
+
+_PAID_AT_ONCE: Final = 256
 
 
 def items_of(target: Callable[[Frame], Any], read: Callable[[Any], Any] | None, cost: int, *, two: bool) -> Items:
-    """What a macro goes over: keys (or places) and values; its rounds are paid for in advance."""
+    """What a macro goes over: items or keys, or pairs of both, each paid for before it is given."""
 
-    def items(frame: Frame) -> tuple[list[Any], list[Any]]:
+    def items(frame: Frame) -> Iterator[Any]:
         found = target(frame)
-        pay(frame, cost * len(found) if isinstance(found, (list, dict)) else 0)
+        values: Iterable[Any]
+        each: Iterator[Any]
         if isinstance(found, list):
-            values = found if read is None else [read(each) for each in found]
-            return (list(range(len(values))), values) if two else (values, values)
-        if isinstance(found, dict):
-            keys = list(found)
-            if not two:
-                return keys, keys
-            return keys, [each if read is None else read(each) for each in found.values()]
-        raise CelError(NO_OVERLOAD)
+            values = found if read is None else map(read, found)
+            each = iter(enumerate(values) if two else values)
+        elif not isinstance(found, dict):
+            raise CelError(NO_OVERLOAD)
+        elif not two:
+            each = iter(found)
+        else:
+            values = found.values() if read is None else map(read, found.values())
+            each = zip(found, values, strict=True)
+        left = len(found)
+        while left > _PAID_AT_ONCE:
+            pay(frame, cost * _PAID_AT_ONCE)
+            yield from islice(each, _PAID_AT_ONCE)
+            left -= _PAID_AT_ONCE
+        pay(frame, cost * left)
+        yield from each
 
     return items
 
@@ -44,9 +58,8 @@ def _rounds(items: Items, slots: list[int], steps: list[Step]) -> Callable[[Fram
         slot, step = slots[0], steps[0]
 
         def one(frame: Frame) -> Iterator[Any]:
-            keys, _ = items(frame)
             _reserve(frame, slot)
-            for key in keys:
+            for key in items(frame):
                 frame[slot] = key
                 try:
                     yield step(frame)
@@ -59,9 +72,8 @@ def _rounds(items: Items, slots: list[int], steps: list[Step]) -> Callable[[Fram
     first, second, step = slots[0], slots[1], steps[0]
 
     def two(frame: Frame) -> Iterator[Any]:
-        keys, values = items(frame)
         _reserve(frame, second)
-        for key, value in zip(keys, values, strict=True):
+        for key, value in items(frame):
             frame[first], frame[second] = key, value
             try:
                 yield step(frame)

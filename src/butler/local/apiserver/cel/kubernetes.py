@@ -23,9 +23,9 @@ from butler.local.apiserver.cel.values import (
     parse_quantity,
     parse_semver,
 )
-from butler.local.apiserver.formats import FORMATS
-from butler.local.apiserver.goformat import quote as quoted
-from butler.local.apiserver.names import dns_1035_label, dns_label, dns_subdomain, label_key, label_value
+from butler.local.apiserver.schemas.formats import FORMATS
+from butler.local.apiserver.verbs.names import dns_1035_label, dns_label, dns_subdomain, label_key, label_value
+from butler.local.apiserver.wire.goformat import quote as quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable

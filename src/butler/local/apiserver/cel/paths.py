@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.schema import Schema
+    from butler.local.apiserver.schemas.schema import Schema
 
 
 class PathError(ValueError):

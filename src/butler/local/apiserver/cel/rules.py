@@ -8,27 +8,32 @@ that fails on a value an update did not change only warns.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from butler.local.apiserver.cel import types as t
 from butler.local.apiserver.cel.checking import CompileError, compile_tree
+from butler.local.apiserver.cel.costs import least_cost
 from butler.local.apiserver.cel.estimates import estimated_cost
 from butler.local.apiserver.cel.evaluation import adapted, compile_closure
 from butler.local.apiserver.cel.paths import PathError, field_path
 from butler.local.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, CostError, Optional
-from butler.local.apiserver.correlation import Correlated, keyed_items, map_key
-from butler.local.apiserver.status import OMITTED, FieldError
-from butler.local.apiserver.traits import RULES, traits_of
+from butler.local.apiserver.schemas.correlation import Correlated, keyed_items, map_key
+from butler.local.apiserver.schemas.traits import RULES, traits_of
+from butler.local.apiserver.wire.goformat import quote
+from butler.local.apiserver.wire.status import OMITTED, FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from butler.local.apiserver.cel.extents import Extent
-    from butler.local.apiserver.schema import Rule, Schema
+    from butler.local.apiserver.schemas.schema import Rule, Schema
 
 BUDGET: Final = 10_000_000  # of all rules together, on one object
 _LONGEST_MESSAGE: Final = 5 * 1024
 _NO_BUDGET: Final = "validation failed due to running out of cost budget, no further validation rules will be run"
+_NO_BUDGET_FOR_MESSAGE: Final = (
+    "messageExpression evaluation failed due to running out of cost budget, no further validation rules will be run"
+)
 
 
 @dataclass(slots=True)
@@ -42,6 +47,9 @@ class CompiledRule:
     path: str = ""  # below the value, where the author wants the failure shown
     problem: str = ""
     message_problem: str = ""
+    # what one evaluation costs at least
+    start: int = 0
+    message_start: int = 0
     # what one evaluation may cost at worst, if that was asked for
     cost: int = 0
     message_cost: int = 0
@@ -83,6 +91,7 @@ def _compile(rule: Rule, kind: t.Type, schema: Schema, extent: Extent | None) ->
         return compiled
     compiled.uses_old = "oldSelf" in used
     compiled.program = compile_closure(tree, ["self", "oldSelf"])
+    compiled.start = least_cost(tree)
     if extent is not None:
         compiled.cost = estimated_cost(tree, extent)
     if rule.message_expression:
@@ -105,6 +114,7 @@ def _compile_message(compiled: CompiledRule, variables: dict[str, t.Type], exten
         compiled.message_problem = "messageExpression must evaluate to a string"
         return
     compiled.message = compile_closure(tree, ["self", "oldSelf"])
+    compiled.message_start = least_cost(tree)
     if extent is not None:
         compiled.message_cost = estimated_cost(tree, extent)
 
@@ -155,8 +165,7 @@ def check_value(schema: Schema, value: Any, path: str) -> list[FieldError]:
     return []
 
 
-@dataclass(slots=True, frozen=True)
-class _Place:
+class _Place(NamedTuple):
     """Where a run stands: the path, the old value, and what tells whether the value here has changed."""
 
     path: str
@@ -224,30 +233,59 @@ class _Run:
             former: Any = seen_old
             if optional:
                 former = NONE if old is None else Optional(seen_old, present=True)
-            frame: list[Any] = [0, seen, former]
+            frame: list[Any] = [rule.start, seen, former]
             outcome = self._evaluate(rule, frame)
             if outcome:
                 self.errors.append(FieldError("FieldValueInvalid", where, outcome, kind))
-                if self._budget < 0:
-                    return
             elif outcome is not None:
-                self._failed(rule, value, place, frame)
+                self._failed(rule, value, place, frame, kind)
+            if self._budget < 0:
+                return
 
-    def _failed(self, rule: CompiledRule, value: Any, place: _Place, frame: list[Any]) -> None:
+    def _failed(self, rule: CompiledRule, value: Any, place: _Place, frame: list[Any], kind: str) -> None:
         path = place.path or "<nil>"
         if rule.path:
             path = f"{place.path}.{rule.path}" if place.path else rule.path
-        error = _failure(rule, path, OMITTED if isinstance(value, (dict, list)) else value, frame)
+        detail = self._message(rule, frame)
+        if self._budget < 0:
+            error = FieldError("FieldValueInvalid", path, detail, kind)
+        else:
+            error = _failure(rule, path, OMITTED if isinstance(value, (dict, list)) else value, detail)
         if rule.uses_old or not place.unchanged():
             self.errors.append(error)
         elif self._warnings is not None:
             self._warnings.append(error.text())
 
+    def _message(self, rule: CompiledRule, frame: list[Any]) -> str:
+        """What to say about a value that a rule is against, or that there was not enough budget to find out."""
+        if rule.message is not None:
+            own = [rule.message_start, *frame[1:3]]
+            try:
+                text = rule.message(own)
+            except CostError:
+                self._budget = -1
+                shown = quote(rule.rule.message_expression)
+                return (
+                    "no further validation rules will be run due to call cost exceeds limit "
+                    f"for messageExpression: {shown}"
+                )
+            except (CelError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
+                text = ""
+            self._budget -= own[0]
+            if self._budget < 0:
+                return _NO_BUDGET_FOR_MESSAGE
+            if isinstance(text, str):
+                text = text.strip()
+                if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
+                    return text
+        return rule.rule.message.strip() or f"failed rule: {rule.words}"
+
     def _evaluate(self, rule: CompiledRule, frame: list[Any]) -> str | None:
         """None if the rule holds, empty if not, and otherwise why it could not be asked."""
         assert rule.program is not None
+        outcome: str | None
         try:
-            found = rule.program(frame)
+            outcome = None if rule.program(frame) is True else ""
         except CostError as problem:
             self._budget = -1
             return (
@@ -255,26 +293,24 @@ class _Run:
                 f"for rule: {rule.words}"
             )
         except CelError as problem:
+            outcome = f"{problem} evaluating rule: {rule.words}"
             if str(problem) == NO_OVERLOAD:
-                return (
-                    f"'{problem}': call arguments did not match a supported operator, function or macro "
-                    f"signature for rule: {rule.words}"
-                )
-            return f"{problem} evaluating rule: {rule.words}"
+                outcome = _no_overload(rule)
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError):
             # A dynamic value reached a function that is not made for it.
-            return (
-                f"'{NO_OVERLOAD}': call arguments did not match a supported operator, function or macro "
-                f"signature for rule: {rule.words}"
-            )
+            outcome = _no_overload(rule)
         self._budget -= frame[0]
-        if self._budget < 0:
-            return _NO_BUDGET
-        return None if found is True else ""
+        return _NO_BUDGET if self._budget < 0 else outcome
 
 
-def _failure(rule: CompiledRule, path: str, value: Any, frame: list[Any]) -> FieldError:
-    detail = _message(rule, frame)
+def _no_overload(rule: CompiledRule) -> str:
+    return (
+        f"'{NO_OVERLOAD}': call arguments did not match a supported operator, function or macro "
+        f"signature for rule: {rule.words}"
+    )
+
+
+def _failure(rule: CompiledRule, path: str, value: Any, detail: str) -> FieldError:
     reason = rule.rule.reason
     if reason == "FieldValueForbidden":
         return FieldError("FieldValueForbidden", path, detail)
@@ -283,16 +319,3 @@ def _failure(rule: CompiledRule, path: str, value: Any, frame: list[Any]) -> Fie
     if reason == "FieldValueDuplicate":
         return FieldError("FieldValueDuplicate", path, "", value)
     return FieldError("FieldValueInvalid", path, detail, value)
-
-
-def _message(rule: CompiledRule, frame: list[Any]) -> str:
-    if rule.message is not None:
-        try:
-            text = rule.message([0, *frame[1:3]])
-        except (CelError, TypeError, ValueError, AttributeError):
-            text = ""
-        if isinstance(text, str):
-            text = text.strip()
-            if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
-                return text
-    return rule.rule.message.strip() or f"failed rule: {rule.words}"

@@ -15,9 +15,9 @@ from butler.local.apiserver.cel.values import (
     is_number,
     type_name,
 )
-from butler.local.apiserver.goformat import number, quote
-from butler.local.apiserver.linear import Automaton, TooCostly
-from butler.local.apiserver.regex import PatternError, compile_go
+from butler.local.apiserver.schemas.linear import Automaton, TooCostly
+from butler.local.apiserver.schemas.regex import PatternError, compile_go
+from butler.local.apiserver.wire.goformat import number, quote
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 from butler.local.apiserver.cel.syntax import RESERVED
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.schema import Schema
+    from butler.local.apiserver.schemas.schema import Schema
 
 
 @dataclass(slots=True, frozen=True, eq=False)

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from butler.local.apiserver.cel.syntax import UInt
-from butler.local.apiserver.goformat import number
+from butler.local.apiserver.wire.goformat import number
 
 
 class CelError(Exception):
