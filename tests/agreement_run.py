@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit
 
 from agreement import Kind, sample
-from butler.local.apiserver.apply import apply
-from butler.local.apiserver.defaulting import apply_defaults, drop_nulls, fill
-from butler.local.apiserver.managed_fields import Writer, keep_times_if_unchanged, track_write
-from butler.local.apiserver.patches import json_patch, merge_patch
-from butler.local.apiserver.status import ApiError
-from butler.local.apiserver.strategic import strategic_merge
+from butler.local.apiserver.patching.apply import apply
+from butler.local.apiserver.patching.managed_fields import Writer, keep_times_if_unchanged, track_write
+from butler.local.apiserver.patching.patches import json_patch, merge_patch
+from butler.local.apiserver.patching.strategic import strategic_merge
+from butler.local.apiserver.schemas.defaulting import apply_defaults, drop_nulls, fill
+from butler.local.apiserver.wire.status import ApiError
 
 if TYPE_CHECKING:
     from agreement import Kind
-    from butler.local.apiserver.schema import Schema
+    from butler.local.apiserver.schemas.schema import Schema
     from control_planes import ControlPlane
 
 Json = dict[str, Any]

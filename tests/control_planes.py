@@ -47,9 +47,7 @@ class ControlPlane:
     disposable: bool = True  # ours: it goes away with its data, so tests need not clean up
 
     @classmethod
-    def from_kubeconfig(
-        cls, name: str, kubeconfig: Path, scratch: Path, *, disposable: bool = True
-    ) -> ControlPlane:
+    def from_kubeconfig(cls, name: str, kubeconfig: Path, scratch: Path, *, disposable: bool = True) -> ControlPlane:
         """Read the current context: a token or a client certificate, inline or in files."""
         config = yaml.safe_load(kubeconfig.read_text())
         contexts = {each["name"]: each["context"] for each in config["contexts"]}

@@ -1,4 +1,4 @@
-"""Write src/butler/local/apiserver/builtin_messages.json: how the built-in kinds travel in protobuf.
+"""Write src/butler/local/apiserver/wire/builtin_messages.json: how the built-in kinds travel in protobuf.
 
 Two sources are joined by field number. The `generated.proto` files of the Go modules k8s.io/api, apimachinery and
 apiextensions-apiserver say which number and type a field has; the Go structs next to them say how the same field looks
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from butler.local.apiserver.builtin.catalog import SUBRESOURCES, builtin_resources, type_name
-from butler.local.apiserver.builtin_types import builtin_types
+from butler.local.apiserver.schemas.builtin_types import builtin_types
 
-TARGET = Path(__file__).parent.parent / "src/butler/local/apiserver/builtin_messages.json"
+TARGET = Path(__file__).parent.parent / "src/butler/local/apiserver/wire/builtin_messages.json"
 
 MODULES = ("api", "apimachinery", "apiextensions-apiserver")
 SCALARS = frozenset({"string", "bytes", "bool", "int32", "int64", "double"})
@@ -31,7 +31,7 @@ SCALARS = frozenset({"string", "bytes", "bool", "int32", "int64", "double"})
 _META = "apimachinery.pkg.apis.meta.v1."
 _EXTENSIONS = "apiextensions-apiserver.pkg.apis.apiextensions.v1."
 
-# Messages that Go marshals to JSON in its own way; src/butler/local/apiserver/protobuf.py has a function for each form.
+# Messages that Go marshals to JSON in its own way; wire/protobuf.py has a function for each form.
 FORMS = {
     f"{_META}Time": "time",
     f"{_META}MicroTime": "microtime",

@@ -1,4 +1,4 @@
-"""Write src/butler/local/apiserver/builtin_schemas.json: the shapes of the built-in kinds the embedded server has.
+"""Write builtin_schemas.json of the embedded API server: the shapes of the built-in kinds it serves.
 
 The source is the set of OpenAPI v3 documents in the Go module k8s.io/kubernetes (`api/openapi-spec/v3`). Only facts are
 taken: names and types of fields, what is required, defaults, enums, how lists merge. Descriptions stay behind.
@@ -21,7 +21,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-TARGET = Path(__file__).parent.parent / "src/butler/local/apiserver/builtin_schemas.json"
+TARGET = Path(__file__).parent.parent / "src/butler/local/apiserver/schemas/builtin_schemas.json"
 
 _API = "io.k8s.api."
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."

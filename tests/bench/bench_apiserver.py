@@ -24,7 +24,7 @@ import aiohttp
 
 sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tools")]
 
-from control_planes import ControlPlane, embedded, kubernetes
+from control_planes import ControlPlane, embedded, kubernetes  # noqa: E402 - after the path is set
 
 CRDS = Path(__file__).parents[2] / "charts/butler/crds"
 NAMESPACE = "butler-system"

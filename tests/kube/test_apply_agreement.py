@@ -17,10 +17,10 @@ import pytest
 
 from agreement import CUSTOM, DEFINITION, KINDS, SCHEMA
 from agreement_run import APPLY, MERGE, Run, Wire
-from butler.local.apiserver.apply import apply
-from butler.local.apiserver.managed_fields import keep_times_if_unchanged, track_scale, track_write
-from butler.local.apiserver.schema import Schema, parse, parse_named
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.patching.apply import apply
+from butler.local.apiserver.patching.managed_fields import keep_times_if_unchanged, track_scale, track_write
+from butler.local.apiserver.schemas.schema import Schema, parse, parse_named
+from butler.local.apiserver.wire.status import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -21,10 +21,10 @@ import pytest
 import yaml
 
 from butler.local.apiserver.builtin.catalog import builtin_resources
-from butler.local.apiserver.builtin_types import builtin_types
-from butler.local.apiserver.decode import take
-from butler.local.apiserver.names import validate_metadata, validate_metadata_update
-from butler.local.apiserver.status import ApiError, invalid
+from butler.local.apiserver.schemas.builtin_types import builtin_types
+from butler.local.apiserver.verbs.names import validate_metadata, validate_metadata_update
+from butler.local.apiserver.wire.decode import take
+from butler.local.apiserver.wire.status import ApiError, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from butler.local.apiserver.builtin_types import builtin_types
-from butler.local.apiserver.decode import read, strict_error
 from butler.local.apiserver.resources import Resource
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.schemas.builtin_types import builtin_types
+from butler.local.apiserver.wire.decode import read, strict_error
+from butler.local.apiserver.wire.status import ApiError
 
 if TYPE_CHECKING:
     from control_planes import ControlPlane

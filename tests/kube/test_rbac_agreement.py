@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from butler.local.apiserver.authentication import User
-from butler.local.apiserver.authorization import Attributes, Authorizer, RbacObjects, forbidden
+from butler.local.apiserver.access.authentication import User
+from butler.local.apiserver.access.authorization import Attributes, Authorizer, RbacObjects, forbidden
+from butler.local.apiserver.access.impersonation import impersonated
 from butler.local.apiserver.builtin.default_roles import default_cluster_role_bindings, default_cluster_roles
 from butler.local.apiserver.builtin.escalation import refuse_escalation
 from butler.local.apiserver.builtin.reviews import review
-from butler.local.apiserver.impersonation import impersonated
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.wire.status import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,20 +16,20 @@ import pytest
 
 import cost_cases
 import schema_cases
-from butler.local.apiserver.builtin_types import builtin_types
 from butler.local.apiserver.cel import types as cel_types
 from butler.local.apiserver.cel.extents import extent_of
 from butler.local.apiserver.cel.rules import compile_rules
-from butler.local.apiserver.crd_costs import RULE_LIMIT
-from butler.local.apiserver.crd_validation import validate_crd
-from butler.local.apiserver.crds import default_crd, resources_of
-from butler.local.apiserver.decode import builtin, strict_error, take
-from butler.local.apiserver.defaulting import apply_defaults
-from butler.local.apiserver.names import validate_metadata
+from butler.local.apiserver.definitions.costs import RULE_LIMIT
+from butler.local.apiserver.definitions.meaning import default_crd, resources_of
+from butler.local.apiserver.definitions.validation import validate_crd
 from butler.local.apiserver.resources import Resource
-from butler.local.apiserver.schema import Schema, parse
-from butler.local.apiserver.status import ApiError, FieldError
-from butler.local.apiserver.validation import validate
+from butler.local.apiserver.schemas.builtin_types import builtin_types
+from butler.local.apiserver.schemas.defaulting import apply_defaults
+from butler.local.apiserver.schemas.schema import Schema, parse
+from butler.local.apiserver.schemas.validation import validate
+from butler.local.apiserver.verbs.names import validate_metadata
+from butler.local.apiserver.wire.decode import builtin, strict_error, take
+from butler.local.apiserver.wire.status import ApiError, FieldError
 
 if TYPE_CHECKING:
     from control_planes import ControlPlane

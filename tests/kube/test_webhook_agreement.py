@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from butler.local.apiserver.authentication import User
+from butler.local.apiserver.access.authentication import User
 from butler.local.apiserver.builtin.admission_configurations import default_validating
-from butler.local.apiserver.status import ApiError
-from butler.local.apiserver.webhooks import Admitted, Served, Webhooks, compile_hooks
+from butler.local.apiserver.webhooks.calls import Admitted, Served, Webhooks, compile_hooks
+from butler.local.apiserver.wire.status import ApiError
 from tls_files import certificate_for_loopback
 
 if TYPE_CHECKING:

@@ -21,8 +21,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from butler.local.apiserver import reads
-from butler.local.apiserver.asgi import CERTIFICATE, Edge
+from butler.local.apiserver.verbs import reads
+from butler.local.apiserver.wire.asgi import CERTIFICATE, Edge
 from butler.local.control_plane import ControlPlane
 
 if TYPE_CHECKING:

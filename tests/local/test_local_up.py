@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
 from control_planes import ControlPlane
 
 if TYPE_CHECKING:

@@ -81,9 +81,7 @@ class IPAllocationSpec(Part):
         ),
     )
 
-    pool_ref: Annotated[
-        LocalObjectReference, about("The NetworkPool to take addresses from, in the same namespace.")
-    ]
+    pool_ref: Annotated[LocalObjectReference, about("The NetworkPool to take addresses from, in the same namespace.")]
     tenant_cluster_ref: Annotated[NamespacedObjectReference, about("The TenantCluster that the addresses are for.")]
     type: Annotated[
         IPAllocationType,

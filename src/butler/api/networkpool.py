@@ -194,8 +194,7 @@ class NetworkPoolSpec(Part):
         Rule(
             expression=f"!isCIDR(self.cidr) || !has(self.reserved) || {_STRAY_BLOCKS}.size() == 0",
             message="every reserved block must be inside the pool's cidr",
-            message_expression=f"'reserved block ' + {_STRAY_BLOCKS}[0]"
-            " + ' is outside the pool\\'s cidr ' + self.cidr",
+            message_expression=f"'reserved block ' + {_STRAY_BLOCKS}[0] + ' is outside the pool\\'s cidr ' + self.cidr",
             field_path=".reserved",
         ),
         _inside_the_pool("start"),
@@ -284,9 +283,7 @@ class NetworkPoolStatus(Part):
     allocated_ips: Annotated[
         int | None, about("Addresses that tenants hold at present.", format="int64", minimum=0)
     ] = None
-    available_ips: Annotated[
-        int | None, about("Addresses that are free at present.", format="int64", minimum=0)
-    ] = None
+    available_ips: Annotated[int | None, about("Addresses that are free at present.", format="int64", minimum=0)] = None
     allocation_count: Annotated[int | None, about("IPAllocations that hold these addresses.", minimum=0)] = None
     fragmentation_percent: Annotated[
         int | None,
@@ -379,6 +376,4 @@ spec:
 
     kind: Literal["NetworkPool"] = "NetworkPool"
     spec: Annotated[NetworkPoolSpec, about("The network, what is kept back of it, and what tenants get.")]
-    status: Annotated[NetworkPoolStatus, about("How full the pool is, as Butler last saw it.")] = (
-        NetworkPoolStatus()
-    )
+    status: Annotated[NetworkPoolStatus, about("How full the pool is, as Butler last saw it.")] = NetworkPoolStatus()

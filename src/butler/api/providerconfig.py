@@ -135,9 +135,7 @@ class ProviderNetwork(Part):
             map_keys=("name",),
         ),
     ] = ()
-    subnet: Annotated[str | None, about("Name of the network that machines are attached to.", max_length=253)] = (
-        None
-    )
+    subnet: Annotated[str | None, about("Name of the network that machines are attached to.", max_length=253)] = None
     gateway: Annotated[str | None, about("Default gateway of machines.", max_length=45, rules=(AN_ADDRESS,))] = None
     dns_servers: Annotated[
         tuple[Annotated[str, about("Address of a DNS server.", max_length=45, rules=(AN_ADDRESS,))], ...],
@@ -290,9 +288,9 @@ class ProviderConfigStatus(Part):
     ] = ()
     ready: Annotated[bool | None, about("Whether clusters can be put on this provider.")] = None
     validated: Annotated[bool | None, about("Whether the credentials are there and complete.")] = None
-    last_validation_time: Annotated[
-        datetime | None, about("When the credentials were last found to be complete.")
-    ] = None
+    last_validation_time: Annotated[datetime | None, about("When the credentials were last found to be complete.")] = (
+        None
+    )
     last_probe_time: Annotated[datetime | None, about("When the provider was last looked at.")] = None
     provider_version: Annotated[str | None, about("Version that the platform reports.", max_length=253)] = None
     capacity: Annotated[ProviderCapacity | None, about("What the provider's pools still have room for.")] = None

@@ -46,9 +46,7 @@ class HarvesterSettings(Part):
     image_name: Annotated[
         str | None, about("Image for machines that name none, as namespace/name.", max_length=253)
     ] = None
-    storage_class_name: Annotated[str | None, about("Storage class for the disks of machines.", max_length=253)] = (
-        None
-    )
+    storage_class_name: Annotated[str | None, about("Storage class for the disks of machines.", max_length=253)] = None
 
 
 class NutanixSettings(Part):
@@ -118,16 +116,14 @@ class GCPSettings(Part):
 
     project_id: Annotated[str, about("Project that machines are created in.", min_length=1, max_length=64)]
     region: Annotated[str, about("Region, such as europe-west3.", min_length=1, max_length=64)]
-    zone: Annotated[
-        str | None, about("Zone of the machines; the region's zone a when not given.", max_length=64)
-    ] = None
+    zone: Annotated[str | None, about("Zone of the machines; the region's zone a when not given.", max_length=64)] = (
+        None
+    )
     network: Annotated[str | None, about("VPC network that machines are attached to.", max_length=253)] = None
     subnetwork: Annotated[str | None, about("Subnetwork that machines are attached to.", max_length=253)] = None
     machine_type: Annotated[str | None, about("Machine type, such as n2-standard-4.", max_length=64)] = None
     image: Annotated[str | None, about("Image of the machines; goes before imageFamily.", max_length=512)] = None
-    image_family: Annotated[str | None, about("Image family whose newest image machines get.", max_length=253)] = (
-        None
-    )
+    image_family: Annotated[str | None, about("Image family whose newest image machines get.", max_length=253)] = None
     image_project: Annotated[str | None, about("Project that holds the image.", max_length=64)] = None
     service_account: Annotated[str | None, about("Service account that machines run as.", max_length=253)] = None
     tags: Annotated[
@@ -140,9 +136,7 @@ class AzureSettings(Part):
     """Microsoft Azure."""
 
     subscription_id: Annotated[str, about("Subscription that pays for the machines.", min_length=1, max_length=64)]
-    resource_group: Annotated[
-        str, about("Resource group that machines are created in.", min_length=1, max_length=90)
-    ]
+    resource_group: Annotated[str, about("Resource group that machines are created in.", min_length=1, max_length=90)]
     location: Annotated[str | None, about("Region, such as westeurope.", max_length=64)] = None
     vnet_name: Annotated[str | None, about("Virtual network that machines are attached to.", max_length=64)] = None
     subnet_name: Annotated[str | None, about("Subnet that machines are attached to.", max_length=80)] = None

@@ -64,9 +64,7 @@ class CertManagerAddon(Part):
 class LoadBalancerAddon(Part):
     """What serves Services of type LoadBalancer."""
 
-    provider: Annotated[LoadBalancerProvider, about("Which load balancer is installed.")] = (
-        LoadBalancerProvider.METALLB
-    )
+    provider: Annotated[LoadBalancerProvider, about("Which load balancer is installed.")] = LoadBalancerProvider.METALLB
     version: Version
     values: Values = field(default_factory=dict)
 
@@ -74,9 +72,7 @@ class LoadBalancerAddon(Part):
 class StorageAddon(Part):
     """Block storage inside the cluster."""
 
-    provider: Annotated[StorageProvider | None, about("Which storage is installed; longhorn when not given.")] = (
-        None
-    )
+    provider: Annotated[StorageProvider | None, about("Which storage is installed; longhorn when not given.")] = None
     version: Version
     values: Values = field(default_factory=dict)
 
@@ -102,9 +98,7 @@ class GitRepository(Part):
     url: Annotated[str, about("URL to clone.", min_length=1, max_length=2048)]
     branch: Annotated[str, about("Branch to follow.", min_length=1, max_length=253)] = "main"
     path: Annotated[str | None, about("Folder of this cluster within the repository.", max_length=1024)] = None
-    secret_ref: Annotated[LocalObjectReference | None, about("Secret with the credentials for the repository.")] = (
-        None
-    )
+    secret_ref: Annotated[LocalObjectReference | None, about("Secret with the credentials for the repository.")] = None
 
 
 class GitOpsAddon(Part):
@@ -150,9 +144,9 @@ class Workspaces(Part):
             max_length=32,
         ),
     ] = "720h"
-    resource_quota: Annotated[
-        WorkspaceQuota | None, about("What all workspaces of the cluster may use together.")
-    ] = None
+    resource_quota: Annotated[WorkspaceQuota | None, about("What all workspaces of the cluster may use together.")] = (
+        None
+    )
 
 
 class AddonManager(StrEnum):

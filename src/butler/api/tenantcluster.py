@@ -125,9 +125,7 @@ class TalosSettings(Part):
     """Settings of Talos Linux workers."""
 
     version: Annotated[str, about("Version of Talos Linux.", min_length=1, max_length=64)] = "v1.9.3"
-    install_disk: Annotated[str, about("Disk that Talos is installed on.", min_length=1, max_length=253)] = (
-        "/dev/vda"
-    )
+    install_disk: Annotated[str, about("Disk that Talos is installed on.", min_length=1, max_length=253)] = "/dev/vda"
     installer_image: Annotated[
         str | None, about("Container image of the installer; that of the version when not given.", max_length=512)
     ] = None
@@ -149,9 +147,7 @@ class OperatingSystem(Part):
     version: Annotated[
         str, about("Version of the operating system; Talos has its own in talos.version.", max_length=64)
     ] = "9.5"
-    image_ref: Annotated[
-        str | None, about("Image to start from; goes before type and version.", max_length=512)
-    ] = None
+    image_ref: Annotated[str | None, about("Image to start from; goes before type and version.", max_length=512)] = None
     schematic_id: Annotated[
         str | None, about("Schematic of the image factory to build the image from.", max_length=128)
     ] = None
@@ -311,9 +307,7 @@ class TenantClusterSpec(Part):
         ProviderConfigReference | None,
         about("Where the cluster is put; the platform's default when not given, and fixed once set."),
     ] = None
-    team_ref: Annotated[LocalObjectReference | None, about("The team that owns the cluster; fixed once set.")] = (
-        None
-    )
+    team_ref: Annotated[LocalObjectReference | None, about("The team that owns the cluster; fixed once set.")] = None
     control_plane: Annotated[ControlPlane, about("The hosted control plane.")] = ControlPlane()
     networking: Annotated[Networking, about("Networks of the cluster.")] = Networking()
     addons: Annotated[

@@ -21,17 +21,17 @@ from typing import TYPE_CHECKING, Final
 from butler.api.crd import custom_resource_definition
 from butler.api.kinds import KINDS
 from butler.local import pki
-from butler.local.apiserver.asgi import Edge, HttpServer, http_server
 from butler.local.apiserver.builtin.catalog import EVENTS, EXTENSIONS, builtin_resources
 from butler.local.apiserver.builtin.events import from_core, to_core
-from butler.local.apiserver.builtin_types import builtin_types
-from butler.local.apiserver.crds import STRATEGY as DEFINITIONS
+from butler.local.apiserver.definitions.meaning import STRATEGY as DEFINITIONS
 from butler.local.apiserver.hosting import HostedCluster
-from butler.local.apiserver.names import dns_label
-from butler.local.apiserver.paths import ROOT
+from butler.local.apiserver.schemas.builtin_types import builtin_types
 from butler.local.apiserver.server import ApiServer
-from butler.local.apiserver.store import Key, Store, StoreRefused, Table
-from butler.local.apiserver.webhooks import Webhooks
+from butler.local.apiserver.storage.store import Key, Store, StoreRefused, Table
+from butler.local.apiserver.verbs.names import dns_label
+from butler.local.apiserver.webhooks.calls import Webhooks
+from butler.local.apiserver.wire.asgi import Edge, HttpServer, http_server
+from butler.local.apiserver.wire.paths import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path

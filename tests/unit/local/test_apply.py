@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agreement import CUSTOM, SCHEMA
-from butler.local.apiserver.apply import LAST_APPLIED, apply
-from butler.local.apiserver.managed_fields import Writer, track_write
-from butler.local.apiserver.patches import json_patch
-from butler.local.apiserver.schema import parse
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.patching.apply import LAST_APPLIED, apply
+from butler.local.apiserver.patching.managed_fields import Writer, track_write
+from butler.local.apiserver.patching.patches import json_patch
+from butler.local.apiserver.schemas.schema import parse
+from butler.local.apiserver.wire.status import ApiError
 
 Json = dict[str, Any]
 

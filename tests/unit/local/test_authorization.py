@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from butler.local.apiserver.authentication import Authenticator, User, service_account, token_digest
-from butler.local.apiserver.authorization import Attributes, Authorizer, RbacObjects, forbidden
+from butler.local.apiserver.access.authentication import Authenticator, User, service_account, token_digest
+from butler.local.apiserver.access.authorization import Attributes, Authorizer, RbacObjects, forbidden
+from butler.local.apiserver.access.impersonation import impersonated, wanted_user
 from butler.local.apiserver.builtin.default_roles import default_cluster_role_bindings, default_cluster_roles
 from butler.local.apiserver.builtin.escalation import refuse_escalation
 from butler.local.apiserver.builtin.reviews import review
-from butler.local.apiserver.impersonation import impersonated, wanted_user
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.wire.status import ApiError
 
 Json = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io"

@@ -27,9 +27,9 @@ from butler.local.apiserver.builtin.pods import qos_class
 from butler.local.apiserver.builtin.quantities import canonical, value_of
 from butler.local.apiserver.builtin.volumes import PERSISTENT_VOLUME_CLAIM
 from butler.local.apiserver.builtin.workloads import DAEMON_SET
-from butler.local.apiserver.builtin_types import builtin_types
-from butler.local.apiserver.decode import take
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.schemas.builtin_types import builtin_types
+from butler.local.apiserver.wire.decode import take
+from butler.local.apiserver.wire.status import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -10,7 +10,7 @@ import pytest
 
 from butler.local.apiserver.builtin.service_addresses import NODE_PORTS, SERVICE_RANGE
 from butler.local.apiserver.builtin.services import STRATEGY
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.wire.status import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -13,8 +13,8 @@ from butler.local.apiserver.cel.evaluation import compile_closure
 from butler.local.apiserver.cel.rules import check_rules
 from butler.local.apiserver.cel.types import escaped, of_schema
 from butler.local.apiserver.cel.values import CelError
-from butler.local.apiserver.schema import parse
-from butler.local.apiserver.status import OMITTED
+from butler.local.apiserver.schemas.schema import parse
+from butler.local.apiserver.wire.status import OMITTED
 
 Json = dict[str, Any]
 

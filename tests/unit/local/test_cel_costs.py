@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from butler.local.apiserver.cel.rules import check_rules
-from butler.local.apiserver.schema import parse
+from butler.local.apiserver.schemas.schema import parse
 
 PROPERTIES = {
     "numbers": {"type": "array", "items": {"type": "integer"}},

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from butler.local.apiserver.crd_validation import changes_refused, validate_crd, warnings_of
-from butler.local.apiserver.crds import accept_names, default_crd, resources_of
-from butler.local.apiserver.defaulting import apply_defaults
-from butler.local.apiserver.pruning import prune
-from butler.local.apiserver.validation import validate
+from butler.local.apiserver.definitions.meaning import accept_names, default_crd, resources_of
+from butler.local.apiserver.definitions.validation import changes_refused, validate_crd, warnings_of
+from butler.local.apiserver.schemas.defaulting import apply_defaults
+from butler.local.apiserver.schemas.pruning import prune
+from butler.local.apiserver.schemas.validation import validate
 
 Json = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"

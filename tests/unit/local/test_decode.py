@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.local.apiserver.builtin_types import builtin_types
-from butler.local.apiserver.decode import read, strict_error
-from butler.local.apiserver.gojson import TextError, read_json, read_yaml
 from butler.local.apiserver.resources import Resource
-from butler.local.apiserver.schema import parse
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.schemas.builtin_types import builtin_types
+from butler.local.apiserver.schemas.schema import parse
+from butler.local.apiserver.wire.decode import read, strict_error
+from butler.local.apiserver.wire.gojson import TextError, read_json, read_yaml
+from butler.local.apiserver.wire.status import ApiError
 
 Json = dict[str, Any]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from butler.local.apiserver.builtin.catalog import SUBRESOURCES, builtin_resources, type_name
-from butler.local.apiserver.builtin_descriptions import ANYWHERE, ITSELF, LIKE, Descriptions, read_table, short
-from butler.local.apiserver.builtin_types import builtin_types
-from butler.local.apiserver.openapi import document
+from butler.local.apiserver.schemas.builtin_descriptions import ANYWHERE, ITSELF, LIKE, Descriptions, read_table, short
+from butler.local.apiserver.schemas.builtin_types import builtin_types
+from butler.local.apiserver.views.openapi import document
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.schema import Schema
+    from butler.local.apiserver.schemas.schema import Schema
 
 TABLE = read_table()
 TYPES = {short(name): schema for name, schema in builtin_types().items()}

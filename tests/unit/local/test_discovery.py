@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from butler.local.apiserver.discovery import (
+from butler.local.apiserver.resources import ALL_VERBS, Resource, Scale
+from butler.local.apiserver.schemas.schema import Schema
+from butler.local.apiserver.views.discovery import (
     aggregated,
     api_group,
     api_group_list,
@@ -15,8 +17,6 @@ from butler.local.apiserver.discovery import (
     etag,
     version_key,
 )
-from butler.local.apiserver.resources import ALL_VERBS, Resource, Scale
-from butler.local.apiserver.schema import Schema
 
 
 def resource(group: str, version: str, plural: str, kind: str, **facts: Any) -> Resource:

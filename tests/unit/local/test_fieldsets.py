@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.local.apiserver.fieldsets import (
+from butler.local.apiserver.patching.fieldsets import (
     SELF,
     BadFieldSetError,
     FieldSet,

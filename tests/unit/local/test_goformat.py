@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from butler.local.apiserver.goformat import marshal, number, quote, shown
+from butler.local.apiserver.wire.goformat import marshal, number, quote, shown
 
 
 @pytest.mark.parametrize(

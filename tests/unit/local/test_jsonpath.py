@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.local.apiserver.jsonpath import JsonPathError, compile_path, printed, selectable_text
+from butler.local.apiserver.views.jsonpath import JsonPathError, compile_path, printed, selectable_text
 
 OBJECT = {
     "metadata": {"name": "n", "labels": {"app.kubernetes.io/name": "web", "z": "1"}},

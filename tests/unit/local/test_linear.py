@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.local.apiserver.linear import Automaton, TooCostly, TooLarge
+from butler.local.apiserver.schemas.linear import Automaton, TooCostly, TooLarge
 
 ATOMS = st.sampled_from(["a", "b", "[ab]", "[^a]", ".", "^", r"\Z", r"(?a:\b)", "(?i:A)", r"(?m:^)", "(?s:.)"])
 PATTERNS = st.recursive(

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agreement import CUSTOM, SCHEMA, custom_status
-from butler.local.apiserver.comparing import field_set
-from butler.local.apiserver.fieldsets import difference, union
-from butler.local.apiserver.managed_fields import (
+from butler.local.apiserver.patching.comparing import field_set
+from butler.local.apiserver.patching.fieldsets import difference, union
+from butler.local.apiserver.patching.managed_fields import (
     Writer,
     keep_times_if_unchanged,
     manager_name,
@@ -21,8 +21,8 @@ from butler.local.apiserver.managed_fields import (
     track_scale,
     track_write,
 )
-from butler.local.apiserver.schema import Schema, parse, parse_named
-from butler.local.apiserver.shapes import shape_of
+from butler.local.apiserver.patching.shapes import shape_of
+from butler.local.apiserver.schemas.schema import Schema, parse, parse_named
 
 Json = dict[str, Any]
 

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.local.apiserver.names import (
+from butler.local.apiserver.resources import Resource
+from butler.local.apiserver.schemas.schema import Schema
+from butler.local.apiserver.verbs.names import (
     generated_name,
     random_suffix,
     validate_metadata,
     validate_metadata_update,
     validate_updated_metadata,
 )
-from butler.local.apiserver.resources import Resource
-from butler.local.apiserver.schema import Schema
-from butler.local.apiserver.status import invalid
+from butler.local.apiserver.wire.status import invalid
 
 SUBDOMAIN = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start "

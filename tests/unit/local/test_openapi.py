@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from butler.local.apiserver.builtin.catalog import builtin_resources
-from butler.local.apiserver.builtin_types import builtin_types
-from butler.local.apiserver.openapi import document, empty_v2, index, to_openapi, type_name
 from butler.local.apiserver.resources import Resource, Scale, Strategy
-from butler.local.apiserver.schema import parse
+from butler.local.apiserver.schemas.builtin_types import builtin_types
+from butler.local.apiserver.schemas.schema import parse
+from butler.local.apiserver.views.openapi import document, empty_v2, index, to_openapi, type_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

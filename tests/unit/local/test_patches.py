@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.local.apiserver.patches import MOST_OPERATIONS, json_patch, merge_patch, unknown_members
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.patching.patches import MOST_OPERATIONS, json_patch, merge_patch, unknown_members
+from butler.local.apiserver.wire.status import ApiError
 
 Json = dict[str, Any]
 

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from butler.local.apiserver.builtin.catalog import EXTENSIONS, NETWORKING, RBAC
-from butler.local.apiserver.cells import DEFAULT_COLUMNS, age
-from butler.local.apiserver.printers import columns_of
 from butler.local.apiserver.resources import Resource
-from butler.local.apiserver.schema import Schema
-from butler.local.apiserver.tables import TableView
+from butler.local.apiserver.schemas.schema import Schema
+from butler.local.apiserver.views.cells import DEFAULT_COLUMNS, age
+from butler.local.apiserver.views.printers import columns_of
+from butler.local.apiserver.views.tables import TableView
 
 NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
 BORN = "2026-11-16T11:55:00Z"

@@ -20,13 +20,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from butler.local.apiserver.builtin.catalog import SUBRESOURCES, builtin_resources
-from butler.local.apiserver.builtin_types import builtin_types
-from butler.local.apiserver.protobuf import DEEPEST, MAGIC, ProtobufError, TypeMeta, decode_kubernetes
+from butler.local.apiserver.schemas.builtin_types import builtin_types
+from butler.local.apiserver.wire.protobuf import DEEPEST, MAGIC, ProtobufError, TypeMeta, decode_kubernetes
 
 HERE = Path(__file__).parent
 VECTORS: dict[str, Any] = json.loads((HERE / "protobuf_vectors.json").read_text())
 TABLE: dict[str, Any] = json.loads(
-    (HERE.parents[2] / "src/butler/local/apiserver/builtin_messages.json").read_text(),
+    (HERE.parents[2] / "src/butler/local/apiserver/wire/builtin_messages.json").read_text(),
 )
 CONFIG_MAP = TypeMeta("v1", "ConfigMap")
 
@@ -110,7 +110,7 @@ def test_delete_options_belong_to_every_api_version() -> None:
 
 
 def test_every_field_that_json_has_is_known_in_protobuf() -> None:
-    schemas = json.loads((HERE.parents[2] / "src/butler/local/apiserver/builtin_schemas.json").read_text())
+    schemas = json.loads((HERE.parents[2] / "src/butler/local/apiserver/schemas/builtin_schemas.json").read_text())
     compared = 0
     for name, message in TABLE["messages"].items():
         schema = schemas.get(f"io.k8s.{name}", {})

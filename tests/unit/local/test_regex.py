@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.local.apiserver.regex import PatternError, compile_go
+from butler.local.apiserver.schemas.regex import PatternError, compile_go
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from butler.local.apiserver.correlation import Correlated
-from butler.local.apiserver.defaulting import apply_defaults
-from butler.local.apiserver.fits import compiled
-from butler.local.apiserver.pruning import prune
 from butler.local.apiserver.resources import Scale
-from butler.local.apiserver.schema import parse
-from butler.local.apiserver.validation import validate
+from butler.local.apiserver.schemas.correlation import Correlated
+from butler.local.apiserver.schemas.defaulting import apply_defaults
+from butler.local.apiserver.schemas.fits import compiled
+from butler.local.apiserver.schemas.pruning import prune
+from butler.local.apiserver.schemas.schema import parse
+from butler.local.apiserver.schemas.validation import validate
 
 Json = dict[str, Any]
 

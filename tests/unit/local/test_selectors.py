@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from butler.local.apiserver.resources import Resource, Strategy
-from butler.local.apiserver.schema import Schema
-from butler.local.apiserver.selectors import (
+from butler.local.apiserver.schemas.schema import Schema
+from butler.local.apiserver.wire.selectors import (
     label_selector_from_json,
     parse_field_selector,
     parse_label_selector,
 )
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.wire.status import ApiError
 
 NAME_GRAMMAR = (
     "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from butler.local.apiserver.retention import Mark, horizon, worth_a_mark
-from butler.local.apiserver.store import (
+from butler.local.apiserver.storage.retention import Mark, horizon, worth_a_mark
+from butler.local.apiserver.storage.store import (
     Compacted,
     Entry,
     Exists,

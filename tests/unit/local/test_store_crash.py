@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from butler.local.apiserver.store import Entry, Key, Store, Table
+from butler.local.apiserver.storage.store import Entry, Key, Store, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable

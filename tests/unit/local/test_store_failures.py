@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from butler.local.apiserver.journal import RESERVE, Journal, Row
-from butler.local.apiserver.store import Entry, Key, StorageFailed, Store, Table
+from butler.local.apiserver.storage.journal import RESERVE, Journal, Row
+from butler.local.apiserver.storage.store import Entry, Key, StorageFailed, Store, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

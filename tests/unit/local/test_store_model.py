@@ -28,7 +28,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from butler.local.apiserver.store import Compacted, Entry, Exists, Feed, Key, Missing, Stale, Store, Table, Watch
+from butler.local.apiserver.storage.store import (
+    Compacted,
+    Entry,
+    Exists,
+    Feed,
+    Key,
+    Missing,
+    Stale,
+    Store,
+    Table,
+    Watch,
+)
 
 PODS = Table("main", "", "pods")
 TABLES = st.sampled_from([PODS, Table("main", "", "secrets"), Table("other", "", "pods")])

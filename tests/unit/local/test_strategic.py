@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.local.apiserver.schema import parse_named
-from butler.local.apiserver.status import ApiError
-from butler.local.apiserver.strategic import strategic_merge
+from butler.local.apiserver.patching.strategic import strategic_merge
+from butler.local.apiserver.schemas.schema import parse_named
+from butler.local.apiserver.wire.status import ApiError
 
 Json = dict[str, Any]
 

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from butler.local.apiserver.resources import Column, Resource
-from butler.local.apiserver.schema import Schema
-from butler.local.apiserver.status import ApiError
-from butler.local.apiserver.tables import (
+from butler.local.apiserver.schemas.schema import Schema
+from butler.local.apiserver.views.tables import (
     Representation,
     TableView,
     include_object,
@@ -17,6 +16,7 @@ from butler.local.apiserver.tables import (
     partial_metadata_list,
     table,
 )
+from butler.local.apiserver.wire.status import ApiError
 
 NOW = datetime(2026, 11, 16, 12, 0, 0, tzinfo=UTC)
 KUBECTL = (

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
-from butler.local.apiserver.authentication import User
-from butler.local.apiserver.status import ApiError
-from butler.local.apiserver.webhook_client import RESPONSE_LIMIT
-from butler.local.apiserver.webhook_matching import Admitted, HookTable, Served, call_for, compile_hooks
-from butler.local.apiserver.webhooks import Webhooks
+from butler.local.apiserver.access.authentication import User
+from butler.local.apiserver.webhooks.calls import Webhooks
+from butler.local.apiserver.webhooks.client import RESPONSE_LIMIT
+from butler.local.apiserver.webhooks.matching import Admitted, HookTable, Served, call_for, compile_hooks
+from butler.local.apiserver.wire.status import ApiError
 from tls_files import certificate_for_loopback
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from butler.local.apiserver.defaulting import apply_defaults
-from butler.local.apiserver.messages import decode, encode
-from butler.local.apiserver.pruning import prune
 from butler.local.apiserver.registry import Registry
-from butler.local.apiserver.store import Change, Entry, Key, Store, Table
+from butler.local.apiserver.schemas.defaulting import apply_defaults
+from butler.local.apiserver.schemas.pruning import prune
+from butler.local.apiserver.storage.store import Change, Entry, Key, Store, Table
+from butler.local.apiserver.wire.messages import decode, encode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

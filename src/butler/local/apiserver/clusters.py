@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from butler.local.apiserver.documents import not_a_page
-from butler.local.apiserver.messages import YAML, Response, respond
-from butler.local.apiserver.names import dns_label
-from butler.local.apiserver.paths import ROOT, split_cluster
-from butler.local.apiserver.status import ApiError, FieldError, invalid, not_found
+from butler.local.apiserver.verbs.names import dns_label
+from butler.local.apiserver.views.documents import not_a_page
+from butler.local.apiserver.wire.messages import YAML, Response, respond
+from butler.local.apiserver.wire.paths import ROOT, split_cluster
+from butler.local.apiserver.wire.status import ApiError, FieldError, invalid, not_found
 
 if TYPE_CHECKING:
     from pathlib import Path

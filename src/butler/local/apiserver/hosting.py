@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.admission import Admission
-from butler.local.apiserver.answers import Access
-from butler.local.apiserver.authentication import Authenticator, User, service_account
-from butler.local.apiserver.authorization import Authorizer, RbacObjects
+from butler.local.apiserver.access.authentication import Authenticator, User, service_account
+from butler.local.apiserver.access.authorization import Authorizer, RbacObjects
+from butler.local.apiserver.access.tokens import TokenIssuer
 from butler.local.apiserver.background.actor import Actor
 from butler.local.apiserver.background.definitions import DefinitionKeeper
 from butler.local.apiserver.background.garbage import GarbageCollector
@@ -16,15 +15,16 @@ from butler.local.apiserver.background.namespaces import NamespaceKeeper
 from butler.local.apiserver.builtin.catalog import RBAC
 from butler.local.apiserver.builtin.default_roles import default_cluster_role_bindings, default_cluster_roles
 from butler.local.apiserver.cluster import LogicalCluster
-from butler.local.apiserver.dispatch import Verbs
-from butler.local.apiserver.messages import decode
-from butler.local.apiserver.store import Change, Key, Store, Table
-from butler.local.apiserver.tokens import TokenIssuer
+from butler.local.apiserver.storage.store import Change, Key, Store, Table
+from butler.local.apiserver.verbs.admission import Admission
+from butler.local.apiserver.verbs.answers import Access
+from butler.local.apiserver.verbs.dispatch import Verbs
+from butler.local.apiserver.wire.messages import decode
 
 if TYPE_CHECKING:
     from butler.local.apiserver.background.follower import Follower
     from butler.local.apiserver.resources import Resource
-    from butler.local.apiserver.webhooks import Webhooks
+    from butler.local.apiserver.webhooks.calls import Webhooks
     from butler.local.pki import Pki
 
 Json = dict[str, Any]

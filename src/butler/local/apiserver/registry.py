@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from butler.local.apiserver.resources import Resource
-    from butler.local.apiserver.schema import Schema
+    from butler.local.apiserver.schemas.schema import Schema
 
 
 class Registry:

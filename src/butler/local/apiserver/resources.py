@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from butler.local.apiserver.schema import Schema
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.schemas.schema import Schema
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

@@ -12,16 +12,16 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver import clusters
-from butler.local.apiserver.authentication import User, bearer_token
-from butler.local.apiserver.authorization import Attributes, forbidden
-from butler.local.apiserver.dispatch import unknown_resource
-from butler.local.apiserver.documents import Documents, not_a_page
-from butler.local.apiserver.gojson import TextError, yaml_as_json
-from butler.local.apiserver.impersonation import impersonated, wanted_user
-from butler.local.apiserver.messages import Request, Response, Stream, warning_headers
-from butler.local.apiserver.options import flag
-from butler.local.apiserver.paths import ROOT, RequestInfo, read_path, split_cluster
-from butler.local.apiserver.status import bad_request, unauthorized
+from butler.local.apiserver.access.authentication import User, bearer_token
+from butler.local.apiserver.access.authorization import Attributes, forbidden
+from butler.local.apiserver.access.impersonation import impersonated, wanted_user
+from butler.local.apiserver.verbs.dispatch import unknown_resource
+from butler.local.apiserver.views.documents import Documents, not_a_page
+from butler.local.apiserver.wire.gojson import TextError, yaml_as_json
+from butler.local.apiserver.wire.messages import Request, Response, Stream, warning_headers
+from butler.local.apiserver.wire.options import flag
+from butler.local.apiserver.wire.paths import ROOT, RequestInfo, read_path, split_cluster
+from butler.local.apiserver.wire.status import bad_request, unauthorized
 
 if TYPE_CHECKING:
     from butler.local.apiserver.hosting import HostedCluster

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver import deletes, writes
-from butler.local.apiserver.authentication import MASTERS, User
-from butler.local.apiserver.messages import Request
-from butler.local.apiserver.options import DeleteOptions, WriteOptions
-from butler.local.apiserver.paths import RequestInfo
-from butler.local.apiserver.status import ApiError
-from butler.local.apiserver.writes import Write
+from butler.local.apiserver.access.authentication import MASTERS, User
+from butler.local.apiserver.verbs import deletes, writes
+from butler.local.apiserver.verbs.writes import Write
+from butler.local.apiserver.wire.messages import Request
+from butler.local.apiserver.wire.options import DeleteOptions, WriteOptions
+from butler.local.apiserver.wire.paths import RequestInfo
+from butler.local.apiserver.wire.status import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.local.apiserver.admission import Admission
     from butler.local.apiserver.cluster import LogicalCluster
     from butler.local.apiserver.resources import Resource
-    from butler.local.apiserver.store import Key
+    from butler.local.apiserver.storage.store import Key
+    from butler.local.apiserver.verbs.admission import Admission
 
 Json = dict[str, Any]
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.background.follower import Follower
 from butler.local.apiserver.builtin.catalog import EXTENSIONS
-from butler.local.apiserver.crds import accept_names, resources_of
-from butler.local.apiserver.lifecycle import CLEANUP
-from butler.local.apiserver.messages import decode
-from butler.local.apiserver.store import Change, Entry, Key, Table
+from butler.local.apiserver.definitions.meaning import accept_names, resources_of
+from butler.local.apiserver.storage.store import Change, Entry, Key, Table
+from butler.local.apiserver.verbs.lifecycle import CLEANUP
+from butler.local.apiserver.wire.messages import decode
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,12 +12,12 @@ import logging
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.wire.status import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from butler.local.apiserver.store import Change
+    from butler.local.apiserver.storage.store import Change
 
 Item = TypeVar("Item", bound="Hashable")
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from butler.local.apiserver.background.follower import Follower
-from butler.local.apiserver.glance import Metadata, Owner, glance
-from butler.local.apiserver.lifecycle import FOREGROUND, ORPHAN
-from butler.local.apiserver.store import Change, Key
+from butler.local.apiserver.storage.store import Change, Key
+from butler.local.apiserver.verbs.glance import Metadata, Owner, glance
+from butler.local.apiserver.verbs.lifecycle import FOREGROUND, ORPHAN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -11,9 +11,9 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from butler.local.apiserver.background.follower import Follower
-from butler.local.apiserver.glance import glance
-from butler.local.apiserver.messages import decode
-from butler.local.apiserver.store import Change, Key, Table
+from butler.local.apiserver.storage.store import Change, Key, Table
+from butler.local.apiserver.verbs.glance import glance
+from butler.local.apiserver.wire.messages import decode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -18,9 +18,9 @@ from butler.local.apiserver.builtin.checks import (
     qualified_name,
     required,
 )
-from butler.local.apiserver.names import dns_1035_label, dns_subdomain
 from butler.local.apiserver.resources import Strategy
-from butler.local.apiserver.status import FieldError
+from butler.local.apiserver.verbs.names import dns_1035_label, dns_subdomain
+from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

@@ -20,7 +20,7 @@ from butler.local.apiserver.resources import ALL_VERBS, Resource, Scale
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.local.apiserver.schema import Schema
+    from butler.local.apiserver.schemas.schema import Schema
 
 ADMISSION: Final = "admissionregistration.k8s.io"
 AUTHENTICATION: Final = "authentication.k8s.io"

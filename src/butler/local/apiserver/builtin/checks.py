@@ -9,8 +9,8 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.names import dns_label, dns_subdomain, label_key, label_value
-from butler.local.apiserver.status import FieldError
+from butler.local.apiserver.verbs.names import dns_label, dns_subdomain, label_key, label_value
+from butler.local.apiserver.wire.status import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,7 +11,7 @@ from butler.local.apiserver.builtin.checks import config_key, forbidden, invalid
 from butler.local.apiserver.resources import Strategy
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

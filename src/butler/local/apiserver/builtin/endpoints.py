@@ -19,7 +19,7 @@ from butler.local.apiserver.builtin.checks import (
 )
 from butler.local.apiserver.builtin.services import special_ip
 from butler.local.apiserver.resources import Strategy
-from butler.local.apiserver.status import FieldError
+from butler.local.apiserver.wire.status import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.authentication import MASTERS, User
-from butler.local.apiserver.authorization import Attributes, path_covers
-from butler.local.apiserver.goformat import quote
-from butler.local.apiserver.status import ApiError, forbidden, not_found
+from butler.local.apiserver.access.authentication import MASTERS, User
+from butler.local.apiserver.access.authorization import Attributes, path_covers
+from butler.local.apiserver.wire.goformat import quote
+from butler.local.apiserver.wire.status import ApiError, forbidden, not_found
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.authorization import Authorizer
+    from butler.local.apiserver.access.authorization import Authorizer
 
 Json = dict[str, Any]
 

@@ -14,7 +14,7 @@ from butler.local.apiserver.resources import Strategy
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

@@ -22,7 +22,7 @@ from butler.local.apiserver.builtin.workloads import NOT_MATCHING, selects, temp
 from butler.local.apiserver.resources import Strategy, World
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

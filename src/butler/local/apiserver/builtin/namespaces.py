@@ -8,7 +8,7 @@ from butler.local.apiserver.builtin.checks import invalid, qualified_name
 from butler.local.apiserver.resources import Strategy, World
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

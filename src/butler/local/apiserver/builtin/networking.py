@@ -22,11 +22,11 @@ from butler.local.apiserver.builtin.checks import (
     unchanged,
     unsupported,
 )
-from butler.local.apiserver.names import dns_subdomain
 from butler.local.apiserver.resources import Strategy, World
+from butler.local.apiserver.verbs.names import dns_subdomain
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

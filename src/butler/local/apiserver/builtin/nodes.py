@@ -15,11 +15,11 @@ from butler.local.apiserver.builtin.checks import (
     unsupported,
 )
 from butler.local.apiserver.builtin.quantities import canonical_resources
-from butler.local.apiserver.names import label_value
 from butler.local.apiserver.resources import Strategy
+from butler.local.apiserver.verbs.names import label_value
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

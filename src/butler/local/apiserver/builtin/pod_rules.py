@@ -28,8 +28,8 @@ from butler.local.apiserver.builtin.checks import (
     unsupported,
 )
 from butler.local.apiserver.builtin.quantities import value_of
-from butler.local.apiserver.names import label_value, validate_labels
-from butler.local.apiserver.status import FieldError
+from butler.local.apiserver.verbs.names import label_value, validate_labels
+from butler.local.apiserver.wire.status import FieldError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

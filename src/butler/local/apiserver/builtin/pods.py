@@ -12,15 +12,15 @@ from butler.local.apiserver.builtin.checks import forbidden, invalid, show_times
 from butler.local.apiserver.builtin.pod_defaults import containers, default_pod_spec
 from butler.local.apiserver.builtin.pod_rules import validate_pod_spec
 from butler.local.apiserver.builtin.quantities import value_of
-from butler.local.apiserver.names import random_suffix
 from butler.local.apiserver.resources import Strategy, World
-from butler.local.apiserver.status import forbidden as refusal
-from butler.local.apiserver.status import internal
+from butler.local.apiserver.verbs.names import random_suffix
+from butler.local.apiserver.wire.status import forbidden as refusal
+from butler.local.apiserver.wire.status import internal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

@@ -19,11 +19,11 @@ from butler.local.apiserver.builtin.checks import (
     unchanged,
 )
 from butler.local.apiserver.builtin.quantities import canonical
-from butler.local.apiserver.names import path_segment
 from butler.local.apiserver.resources import Strategy, World
+from butler.local.apiserver.verbs.names import path_segment
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

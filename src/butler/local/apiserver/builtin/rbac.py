@@ -12,12 +12,12 @@ from butler.local.apiserver.builtin.checks import (
     subdomain,
     unsupported,
 )
-from butler.local.apiserver.goformat import Struct
-from butler.local.apiserver.names import path_segment
 from butler.local.apiserver.resources import Strategy
+from butler.local.apiserver.verbs.names import path_segment
+from butler.local.apiserver.wire.goformat import Struct
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

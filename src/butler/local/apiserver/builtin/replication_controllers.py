@@ -14,7 +14,7 @@ from butler.local.apiserver.builtin.workloads import NOT_MATCHING, pods_for_ever
 from butler.local.apiserver.resources import Strategy, World
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

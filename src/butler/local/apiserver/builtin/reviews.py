@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from butler.local.apiserver.authentication import User
-from butler.local.apiserver.authorization import Attributes
-from butler.local.apiserver.status import FieldError, bad_request, invalid
+from butler.local.apiserver.access.authentication import User
+from butler.local.apiserver.access.authorization import Attributes
+from butler.local.apiserver.wire.status import FieldError, bad_request, invalid
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.local.apiserver.authorization import Authorizer
+    from butler.local.apiserver.access.authorization import Authorizer
 
 Json = dict[str, Any]
 

@@ -12,8 +12,8 @@ import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.builtin.checks import duplicate, invalid, ip_address, one_of, required
-from butler.local.apiserver.status import ApiError, FieldError, internal
-from butler.local.apiserver.status import invalid as refusal
+from butler.local.apiserver.wire.status import ApiError, FieldError, internal
+from butler.local.apiserver.wire.status import invalid as refusal
 
 if TYPE_CHECKING:
     from collections.abc import Collection

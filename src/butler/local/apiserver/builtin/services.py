@@ -31,12 +31,12 @@ from butler.local.apiserver.builtin.service_addresses import (
     is_headless,
     needs_health_check,
 )
-from butler.local.apiserver.goformat import Struct
-from butler.local.apiserver.names import validate_labels
 from butler.local.apiserver.resources import Strategy, World
+from butler.local.apiserver.verbs.names import validate_labels
+from butler.local.apiserver.wire.goformat import Struct
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

@@ -20,12 +20,12 @@ from butler.local.apiserver.builtin.checks import (
 )
 from butler.local.apiserver.builtin.quantities import canonical_resources, value_of
 from butler.local.apiserver.resources import Strategy, World
-from butler.local.apiserver.status import forbidden as refusal
+from butler.local.apiserver.wire.status import forbidden as refusal
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

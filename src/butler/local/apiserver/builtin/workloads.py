@@ -24,14 +24,14 @@ from butler.local.apiserver.builtin.checks import (
 from butler.local.apiserver.builtin.pod_defaults import default_template
 from butler.local.apiserver.builtin.pod_rules import validate_pod_spec
 from butler.local.apiserver.builtin.volumes import default_claim, validate_claim_spec
-from butler.local.apiserver.goformat import Struct
-from butler.local.apiserver.names import validate_annotations, validate_labels
 from butler.local.apiserver.resources import Strategy, World
-from butler.local.apiserver.selectors import label_selector_from_json
-from butler.local.apiserver.status import ApiError
+from butler.local.apiserver.verbs.names import validate_annotations, validate_labels
+from butler.local.apiserver.wire.goformat import Struct
+from butler.local.apiserver.wire.selectors import label_selector_from_json
+from butler.local.apiserver.wire.status import ApiError
 
 if TYPE_CHECKING:
-    from butler.local.apiserver.status import FieldError
+    from butler.local.apiserver.wire.status import FieldError
 
 Json = dict[str, Any]
 

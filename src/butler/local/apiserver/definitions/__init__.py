@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: what is wrong with one, and what one means."""

@@ -1,0 +1,1 @@
+"""Changing an object by patch or apply, and who owns which field. Pure functions."""

@@ -1,0 +1,1 @@
+"""The shapes of kinds and what follows from them: validation, pruning, defaults."""

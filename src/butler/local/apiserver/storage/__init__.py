@@ -1,0 +1,1 @@
+"""Objects on disk and in memory: one revision counter, history, watches."""

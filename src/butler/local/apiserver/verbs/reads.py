@@ -1,0 +1,261 @@
+"""The read path: get, list and watch, in whichever representation the client asked for.
+
+The common case sends stored bytes as they are: nothing is decoded to answer a get, a list or a watch event in plain
+JSON without selectors. Only what is committed is ever shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import msgspec
+
+from butler.local.apiserver.storage.store import Compacted, Entry
+from butler.local.apiserver.views.representations import View
+from butler.local.apiserver.wire.messages import Request, Response, Stream, encode
+from butler.local.apiserver.wire.options import ListOptions, list_options, resource_version
+from butler.local.apiserver.wire.selectors import (
+    FieldSelector,
+    LabelSelector,
+    parse_field_selector,
+    parse_label_selector,
+)
+from butler.local.apiserver.wire.status import ApiError, bad_request, expired, not_found
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from butler.local.apiserver.cluster import LogicalCluster
+    from butler.local.apiserver.resources import Resource
+
+Json = dict[str, Any]
+
+_FUTURE_WAIT: Final = 3.0  # seconds a read waits for a resourceVersion that is not there yet
+
+_AT_ONCE: Final = 200  # objects of a list that are put together at a time
+
+_OLD_CONTINUE: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list "
+    "without the continue parameter, or use the continue token in this response to retrieve the remainder of the "
+    "results. Continuing with the provided token results in an inconsistent list - objects that were created, "
+    "modified, or deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+@dataclass(slots=True)
+class Selection:
+    """Which objects of a table a request is about."""
+
+    labels: LabelSelector
+    fields: FieldSelector
+
+    @property
+    def everything(self) -> bool:
+        return self.labels.everything and self.fields.everything
+
+    def matches(self, obj: Json) -> bool:
+        return self.labels.matches(obj["metadata"].get("labels") or {}) and self.fields.matches(obj)
+
+
+def selection(resource: Resource, options: ListOptions, name: str = "") -> Selection:
+    fields = options.field_selector
+    if name:
+        fields = f"metadata.name={name}" + (f",{fields}" if fields else "")
+    return Selection(parse_label_selector(options.label_selector), parse_field_selector(fields, resource))
+
+
+async def get(cluster: LogicalCluster, resource: Resource, request: Request) -> Response:
+    view = View(cluster, resource, request)
+    if version := request.query.get("resourceVersion", ""):
+        await until_revision(cluster, resource_version(version))
+    info = request.info
+    entry = cluster.store.get(cluster.key(resource, info.namespace if resource.namespaced else "", info.name))
+    if entry is None:
+        raise not_found(resource.group, resource.plural, info.name)
+    if view.plain:
+        return view.answer(200, cluster.show(resource, entry.value, entry.revision))
+    return view.answer_one(200, cluster.load(resource, entry))
+
+
+async def until_revision(cluster: LogicalCluster, revision: int) -> None:
+    """Wait a moment for a revision that a client saw elsewhere; Kubernetes gives up with 504, and so do we."""
+    if revision <= cluster.store.revision:
+        return
+    try:
+        async with asyncio.timeout(_FUTURE_WAIT):
+            await cluster.store.reached(revision)
+    except TimeoutError:
+        current = cluster.store.revision
+        raise ApiError(
+            504,
+            "Timeout",
+            f"Timeout: Too large resource version: {revision}, current: {current}",
+            details={
+                "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+                "retryAfterSeconds": 1,
+            },
+            headers={"Retry-After": "1"},
+        ) from None
+
+
+async def list_(cluster: LogicalCluster, resource: Resource, request: Request) -> Response | Stream:
+    """A list, whole or page by page, now or as it was."""
+    view = View(cluster, resource, request)
+    options = list_options(request.query)
+    wanted = selection(resource, options)
+    page = await _page(cluster, resource, request.info.namespace or None, options, wanted)
+    metadata: Json = {"resourceVersion": str(page.revision)}
+    if page.continue_ or resource.custom:  # lists of custom resources always say it, be it empty
+        metadata["continue"] = page.continue_
+    if page.remaining:
+        metadata["remainingItemCount"] = page.remaining
+    if view.plain:
+        pieces = _pieces(cluster, resource, view.many([], metadata), page.entries)
+        if len(page.entries) > _AT_ONCE and not view.wanted.yaml:
+            return Stream(_sent(pieces), content_type=view.wanted.content_type)
+        return view.answer(200, b"".join(pieces))
+    objects = [cluster.load(resource, each) for each in page.entries]
+    return view.answer(200, encode(view.many(objects, metadata)))
+
+
+def _pieces(cluster: LogicalCluster, resource: Resource, empty: Json, entries: list[Entry]) -> Iterator[bytes]:
+    """A list around objects that are encoded already, a few hundred at a time.
+
+    Built-in kinds do not repeat inside a list what the list says of itself.
+    """
+    head = encode(empty)
+    assert head.endswith(b"[]}")
+    said = b'{"apiVersion":"%s","kind":"%s",' % (resource.api_version.encode(), resource.kind.encode())
+    before = head[:-2]
+    for start in range(0, len(entries), _AT_ONCE):
+        values = [cluster.show(resource, each.value, each.revision) for each in entries[start : start + _AT_ONCE]]
+        if not resource.custom:
+            values = [b"{" + each[len(said) :] if each.startswith(said) else each for each in values]
+        yield before + b",".join(values)
+        before = b","
+    yield b"]}\n" if entries else before + b"]}\n"
+
+
+async def _sent(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    """A long list as the client takes it: memory holds one piece of it at a time, not the whole."""
+    for piece in pieces:
+        yield piece
+
+
+class Position(msgspec.Struct, omit_defaults=True):
+    """Where a paged list goes on: the inside of a continue token."""
+
+    version: ClassVar[str] = "meta.k8s.io/v1"
+
+    v: str
+    rv: int = 0
+    start: str = ""  # "<namespace>/<name>" of the last object given
+
+
+@dataclass(slots=True)
+class Page:
+    entries: list[Entry]
+    revision: int
+    continue_: str = ""
+    remaining: int = 0
+
+
+async def _page(
+    cluster: LogicalCluster, resource: Resource, namespace: str | None, options: ListOptions, wanted: Selection
+) -> Page:
+    store, table = cluster.store, cluster.table(resource)
+    revision, after = store.revision, None
+    if options.continue_:
+        position = _position(options)
+        revision, after = position.rv, _split(position.start)
+        if revision < 0:  # the consistent snapshot is gone; the client chose to go on with what is there now
+            revision = store.revision
+    elif options.resource_version not in ("", "0"):
+        asked = _listed_version(options.resource_version)
+        await until_revision(cluster, asked)
+        exact = options.resource_version_match == "Exact" or (options.limit and not options.resource_version_match)
+        revision = asked if exact else store.revision
+    if revision == store.revision and after is None and not options.limit:
+        entries = _matching(cluster, resource, list(store.entries(table, namespace)), wanted)
+        return Page(entries, revision)
+    try:
+        return await _cut(cluster, resource, namespace, options, wanted, revision, after)
+    except Compacted:
+        if not options.continue_:
+            raise expired(f"The resourceVersion for the provided list is too old: {revision}") from None
+        assert after is not None
+        refusal = expired(_OLD_CONTINUE)
+        refusal.metadata = {"continue": _token(-1, after)}
+        raise refusal from None
+
+
+def _listed_version(text: str) -> int:
+    try:
+        return resource_version(text)
+    except ApiError as problem:
+        raise bad_request(f"invalid resource version: {problem.message}") from None
+
+
+async def _cut(
+    cluster: LogicalCluster,
+    resource: Resource,
+    namespace: str | None,
+    options: ListOptions,
+    wanted: Selection,
+    revision: int,
+    after: tuple[str, str] | None,
+) -> Page:
+    store, table = cluster.store, cluster.table(resource)
+    found: list[Entry] = []
+    while True:
+        room = options.limit - len(found) if options.limit else None
+        entries, remaining = await store.page(table, namespace, revision=revision, start_after=after, limit=room)
+        found += _matching(cluster, resource, entries, wanted)
+        if entries:
+            after = entries[-1].key.namespace, entries[-1].key.name
+        if not remaining or (options.limit and len(found) >= options.limit):
+            break
+    page = Page(found, revision)
+    if remaining and after is not None:
+        page.continue_ = _token(revision, after)
+        page.remaining = remaining if wanted.everything else 0
+    return page
+
+
+def _matching(cluster: LogicalCluster, resource: Resource, entries: list[Entry], wanted: Selection) -> list[Entry]:
+    if wanted.everything:
+        return entries
+    return [entry for entry in entries if wanted.matches(cluster.load(resource, entry))]
+
+
+def _token(revision: int, after: tuple[str, str]) -> str:
+    return (
+        base64.urlsafe_b64encode(msgspec.json.encode(Position(Position.version, revision, "/".join(after))))
+        .decode()
+        .rstrip("=")
+    )
+
+
+def _position(options: ListOptions) -> Position:
+    if options.resource_version not in ("", "0"):
+        raise bad_request("specifying resource version is not allowed when using continue")
+    text = options.continue_
+    wrong = re.search(r"[^A-Za-z0-9_-]", text)
+    try:
+        if wrong:
+            raise ValueError(f"illegal base64 data at input byte {wrong.start()}")
+        position = msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=Position)
+        if position.v != Position.version:
+            raise ValueError(f"server does not recognize this encoded version {position.v}")
+    except ValueError as problem:
+        raise bad_request(f"invalid continue token: continue key is not valid: {problem}") from None
+    return position
+
+
+def _split(start: str) -> tuple[str, str]:
+    namespace, _, name = start.partition("/")
+    return namespace, name

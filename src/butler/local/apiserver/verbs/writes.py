@@ -1,0 +1,388 @@
+"""The write path: create, replace and every kind of patch, down to one compare-and-swap.
+
+All of them end in `_insert` or `_change`, which follow the order of kube-apiserver, because clients can see it:
+
+    decode -> default -> ownership of fields -> mutating webhooks -> prepare -> validate -> validating webhooks -> store
+
+A change is always computed from one stored revision and written only on top of that revision. Where the client
+named no resourceVersion (a patch, an unconditional replace), a lost race means reading again and computing again;
+where it did, it means 409. Between the last look at the store and the submission there is no `await`, so what a
+strategy saw of other objects (which node ports are taken) still holds when the write is queued.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from butler.local.apiserver.builtin.catalog import created_by_put, needs_resource_version
+from butler.local.apiserver.patching.apply import apply
+from butler.local.apiserver.patching.comparing import same
+from butler.local.apiserver.patching.managed_fields import Writer, keep_times_if_unchanged, track_scale, track_write
+from butler.local.apiserver.schemas.validation import validate
+from butler.local.apiserver.storage.store import Entry, Exists, Key, Stale
+from butler.local.apiserver.verbs import lifecycle
+from butler.local.apiserver.verbs.glance import glance
+from butler.local.apiserver.verbs.names import generated_name, validate_metadata, validate_updated_metadata
+from butler.local.apiserver.verbs.scale import read
+from butler.local.apiserver.views.representations import View
+from butler.local.apiserver.wire.decode import take
+from butler.local.apiserver.wire.messages import Request, Response, decode, encode, warning_headers
+from butler.local.apiserver.wire.status import (
+    STALE,
+    ApiError,
+    FieldError,
+    already_exists,
+    conflict,
+    forbidden,
+    invalid,
+    not_found,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from butler.local.apiserver.cluster import LogicalCluster
+    from butler.local.apiserver.resources import Resource
+    from butler.local.apiserver.schemas.schema import Schema
+    from butler.local.apiserver.verbs.admission import Admission
+    from butler.local.apiserver.wire.options import WriteOptions
+
+Json = dict[str, Any]
+
+_ATTEMPTS: Final = 8  # of a write that lost a race it may try again, and of a generated name
+
+
+@dataclass(slots=True)
+class Write:
+    """One write on its way: what is written to, by whom, and the warnings gathered so far."""
+
+    cluster: LogicalCluster
+    resource: Resource
+    request: Request
+    options: WriteOptions
+    admission: Admission
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def view(self) -> View:
+        return View(self.cluster, self.resource, self.request)
+
+    @property
+    def writer(self) -> Writer:
+        return Writer(
+            manager=self.request.manager,
+            subresource=self.subresource,
+            api_version=self.resource.api_version,
+            time=self.cluster.now(),
+        )
+
+    @property
+    def key(self) -> Key:
+        return self.cluster.key(self.resource, self.namespace, self.name)
+
+    def missing(self) -> ApiError:
+        return not_found(self.resource.group, self.resource.plural, self.name)
+
+    def stale(self) -> ApiError:
+        return conflict(self.resource.group, self.resource.plural, self.name, STALE)
+
+
+async def create(write: Write, obj: Json) -> Response:
+    """POST: `obj` is decoded and checked against the path already."""
+    return await _insert(write, obj)
+
+
+async def replace(write: Write, obj: Json) -> Response:
+    """PUT: the whole object, on top of the revision it names (or whatever is there, where the kind allows)."""
+    resource = write.resource
+    version = obj["metadata"].get("resourceVersion", "")
+    if write.cluster.store.latest(write.key) is None and created_by_put(resource.group, resource.plural):
+        return await _insert(write, obj)
+
+    def replaced(old: Json) -> Json:
+        new = {**obj, "metadata": {**obj["metadata"]}}
+        if not version and needs_version(resource):
+            path = "metadata.resourceVersion"
+            error = FieldError("FieldValueInvalid", path, "must be specified for an update", 0)
+            raise invalid(resource.group, resource.plural, write.name, [error])
+        new["metadata"]["resourceVersion"] = version or old["metadata"]["resourceVersion"]
+        return new
+
+    return await _change(write, replaced, again=not version)
+
+
+def needs_version(resource: Resource) -> bool:
+    return resource.custom or needs_resource_version(resource.group, resource.plural)
+
+
+async def patch(write: Write, patched: Callable[[Json], Json]) -> Response:
+    """PATCH other than apply: `patched` computes the new object from the stored one."""
+    return await _change(write, patched, again=True)
+
+
+async def server_side_apply(write: Write, config: Json) -> Response:
+    """Apply: what `config` says is what this manager wants; creates what does not exist."""
+    if write.cluster.store.latest(write.key) is None:
+        if write.subresource:
+            raise write.missing()
+        if uid := config["metadata"].get("uid"):
+            why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(write.resource.group, write.resource.plural, write.name, why)
+        obj = _applied(write, None, config)
+        obj["metadata"].setdefault("name", write.name)
+        return await _insert(write, obj, tracked=True)
+
+    return await _change(write, lambda old: _applied(write, old, config), again=True, tracked=True)
+
+
+def _applied(write: Write, old: Json | None, config: Json) -> Json:
+    resource = write.resource
+    obj = apply(
+        resource.schema,
+        old,
+        config,
+        write.writer,
+        force=bool(write.options.force),
+        kind=resource.kind,
+        reset_fields=lifecycle.reset_fields(resource, write.subresource),
+        schemas=_schemas(write),
+    )
+    # A null inside a map of texts is an empty text to a built-in kind, however it came there.
+    return obj if resource.custom else take(obj, resource).obj
+
+
+# Creating.
+
+
+async def _insert(write: Write, obj: Json, *, tracked: bool = False) -> Response:
+    cluster, resource = write.cluster, write.resource
+    if obj["metadata"].get("resourceVersion"):
+        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+    _check_namespace(write, obj)
+    lifecycle.born(resource, obj, write.namespace, cluster.now())
+    lifecycle.default(resource, obj, keep_nulls=tracked)
+    if not tracked:
+        _track(write, None, obj)
+    obj = await write.admission.mutate(write, "CREATE", obj, None)
+    metadata = obj["metadata"]
+    for attempt in range(_ATTEMPTS):
+        write.name = str(metadata.get("name") or "")
+        lifecycle.prepare_create(resource, obj)
+        resource.strategy.prepare_create(cluster, obj)
+        # what was taken away may have a default: a status that says Pending
+        lifecycle.default(resource, obj, keep_nulls=tracked)
+        _validate(write, obj, None)
+        if await write.admission.validate(write, "CREATE", obj, None):
+            resource.strategy.prepare_create(cluster, obj)  # what was free before the wait may be taken now
+        try:
+            return await _store_new(write, obj)
+        except Exists:
+            if attempt + 1 == _ATTEMPTS or not metadata.get("generateName"):
+                raise _taken(write) from None
+            metadata["name"] = generated_name(metadata["generateName"])
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _taken(write: Write) -> ApiError:
+    refusal = already_exists(write.resource.group, write.resource.plural, write.name)
+    entry = write.cluster.store.latest(write.key)
+    if entry is not None and glance(entry.value).deletion_timestamp:
+        refusal.message = f"object is being deleted: {refusal.message}"
+    return refusal
+
+
+async def _store_new(write: Write, obj: Json) -> Response:
+    write.warnings += write.resource.strategy.warnings(obj)
+    if write.options.dry_run:
+        if write.cluster.store.latest(write.key) is not None:
+            raise Exists
+        return _answer(write, 201, encode(obj))
+    kept = write.cluster.kept(write.resource, obj)
+    entry = await write.cluster.store.create(write.key, _encoder(kept))
+    return _stored(write, 201, entry)
+
+
+def _check_namespace(write: Write, obj: Json) -> None:
+    """Nothing is created in a namespace that is not there, or is on its way out."""
+    if not write.resource.namespaced:
+        return
+    entry = write.cluster.store.latest(Key(write.cluster.name, "", "namespaces", "", write.namespace))
+    if entry is None:
+        raise not_found("", "namespaces", write.namespace)
+    if not glance(entry.value).deletion_timestamp:
+        return
+    resource, name = write.resource, str(obj["metadata"].get("name") or "")
+    why = f"unable to create new content in namespace {write.namespace} because it is being terminated"
+    refusal = forbidden(resource.group, resource.plural, name, why)
+    assert refusal.details is not None
+    refusal.details["causes"] = [
+        {
+            "reason": "NamespaceTerminating",
+            "message": f"namespace {write.namespace} is being terminated",
+            "field": "metadata.namespace",
+        }
+    ]
+    raise refusal
+
+
+# Changing.
+
+
+async def _change(write: Write, changed: Callable[[Json], Json], *, again: bool, tracked: bool = False) -> Response:
+    for _ in range(_ATTEMPTS):
+        entry = write.cluster.store.latest(write.key)
+        if entry is None:
+            raise write.missing()
+        old = write.cluster.load(write.resource, entry)
+        new = changed(write.cluster.load(write.resource, entry))
+        if new["metadata"].get("resourceVersion", "") != old["metadata"]["resourceVersion"]:
+            raise write.stale()
+        if write.request.info.verb == "update":
+            _check_same_object(write, new, old)
+        lifecycle.default(write.resource, new, keep_nulls=tracked)
+        new = lifecycle.prepare_update(write.resource, new, old, write.subresource)
+        if not tracked:
+            _track(write, old, new)
+        new = await write.admission.mutate(write, "UPDATE", new, old)
+        _prepare_change(write, new, old)
+        _validate(write, new, old)
+        if await write.admission.validate(write, "UPDATE", new, old):
+            _prepare_change(write, new, old)  # what was free before the wait may be taken now
+        try:
+            return await _store_change(write, entry, new, old)
+        except Stale:
+            if not again:
+                raise write.stale() from None
+    raise write.stale()
+
+
+def _prepare_change(write: Write, new: Json, old: Json) -> None:
+    resource = write.resource
+    if write.subresource not in ("status", "finalize", "binding"):
+        resource.strategy.prepare_update(write.cluster, new, old)
+        lifecycle.count_generation(resource, new, old)
+
+
+def _check_same_object(write: Write, new: Json, old: Json) -> None:
+    """A writer that means an object of the same name which is long gone must not change this one."""
+    meant, is_ = new["metadata"].get("uid"), old["metadata"]["uid"]
+    if meant and meant != is_:
+        why = (
+            f"StorageError: invalid object, Code: 4, Key: {storage_key(write)}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {meant}, UID in object meta: {is_}"
+        )
+        raise conflict(write.resource.group, write.resource.plural, write.name, why)
+
+
+def storage_key(write: Write) -> str:
+    """The path under which Kubernetes would keep the object: some refusals show it."""
+    resource = write.resource
+    parts = (*((resource.group,) if resource.custom else ()), resource.plural, write.namespace, write.name)
+    return "/registry/" + "/".join(part for part in parts if part)
+
+
+async def _store_change(write: Write, entry: Entry, new: Json, old: Json) -> Response:
+    resource, store = write.resource, write.cluster.store
+    write.warnings += resource.strategy.warnings(new)
+    if lifecycle.may_go(resource, new) and not write.options.dry_run:
+        kept = write.cluster.kept(resource, new)
+        gone = await store.delete(write.key, entry.revision, _encoder(kept))
+        return _stored(write, 200, gone)
+    new = keep_times_if_unchanged(old, new)
+    if same(old, new):
+        await store.settled(entry.revision)
+        return _answer(write, 200, encode(old))
+    if write.options.dry_run:
+        return _answer(write, 200, encode(new))
+    kept = write.cluster.kept(resource, new)
+    return _stored(write, 200, await store.update(write.key, entry.revision, _encoder(kept)))
+
+
+# Shared by both.
+
+
+def _track(write: Write, old: Json | None, new: Json) -> None:
+    entries = _tracked_scale(write, old, new) if write.subresource == "scale" else _tracked(write, old, new)
+    if entries:
+        new["metadata"]["managedFields"] = entries
+    else:
+        new["metadata"].pop("managedFields", None)
+
+
+def _tracked(write: Write, old: Json | None, new: Json) -> list[Json]:
+    return track_write(
+        write.resource.schema,
+        old,
+        new,
+        write.writer,
+        reset_fields=lifecycle.reset_fields(write.resource, write.subresource),
+        schemas=_schemas(write),
+    )
+
+
+def _tracked_scale(write: Write, old: Json | None, new: Json) -> list[Json]:
+    assert old is not None
+    assert write.resource.scale is not None
+    path = write.resource.scale.spec_path
+    return track_scale(
+        old["metadata"].get("managedFields") or [],
+        tuple(path.strip(".").split(".")),
+        write.writer,
+        changed=read(old, path) != read(new, path),
+        versions=tuple(_schemas(write) or ()),
+    )
+
+
+def _schemas(write: Write) -> dict[str, Schema] | None:
+    """The schemas of all served versions, where a custom kind has several."""
+    if not write.resource.custom:
+        return None
+    return write.cluster.registry.schemas(write.resource.group, write.resource.plural)
+
+
+def _validate(write: Write, new: Json, old: Json | None) -> None:
+    resource = write.resource
+    if old is None:
+        errors = validate_metadata(resource, new["metadata"])
+    else:
+        errors = validate_updated_metadata(resource, new["metadata"], old["metadata"])
+    if resource.custom and new["kind"] != resource.kind:
+        errors.append(FieldError("FieldValueInvalid", "kind", f"must be {resource.kind}", new["kind"]))
+    elif resource.custom:
+        errors += validate(
+            resource.schema,
+            new,
+            old,
+            subresource=write.subresource,
+            scale=resource.scale,
+            before=errors,
+            warnings=write.warnings,
+        )
+    errors += resource.strategy.validate(new)
+    if old is not None:
+        errors += resource.strategy.validate_update(new, old)
+    if errors:
+        group, kind = resource.table[0] if resource.stored_as else resource.group, str(new.get("kind"))
+        raise invalid(group, kind, write.name, errors)
+
+
+def _encoder(obj: Json) -> Callable[[int], bytes]:
+    def encoded(revision: int) -> bytes:
+        obj["metadata"]["resourceVersion"] = str(revision)
+        return encode(obj)
+
+    return encoded
+
+
+def _stored(write: Write, code: int, entry: Entry) -> Response:
+    return _answer(write, code, write.cluster.show(write.resource, entry.value, entry.revision))
+
+
+def _answer(write: Write, code: int, body: bytes) -> Response:
+    answer = write.view.answer(code, body) if write.view.plain else write.view.answer_one(code, decode(body))
+    answer.headers += warning_headers(write.warnings)
+    return answer

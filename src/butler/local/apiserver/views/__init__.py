@@ -1,0 +1,1 @@
+"""What clients are shown: tables, metadata alone, discovery, OpenAPI, health."""

@@ -1,0 +1,88 @@
+"""An answer in the shape the client asked for: objects as they are, rows of a table, or metadata alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from butler.local.apiserver.views.tables import (
+    Representation,
+    TableView,
+    include_object,
+    negotiate,
+    partial_metadata,
+    partial_metadata_list,
+)
+from butler.local.apiserver.wire.messages import Request, Response, decode, encode
+from butler.local.apiserver.wire.status import ApiError
+
+if TYPE_CHECKING:
+    from butler.local.apiserver.cluster import LogicalCluster
+    from butler.local.apiserver.resources import Resource
+
+Json = dict[str, Any]
+
+
+_OFFERED: Final = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
+_OFFERED_STREAMS: Final = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
+
+
+def _negotiated(resource: Resource, accept: str, *, streaming: bool) -> Representation:
+    """What the client gets; the refusal speaks of all that Kubernetes has, so that clients see no difference."""
+    try:
+        return negotiate(accept, streaming=streaming)
+    except ApiError as refusal:
+        if refusal.code != 406:
+            raise
+        refusal.message = f"only the following media types are accepted: {_OFFERED}"
+        if not resource.custom and ";as=" not in accept:
+            refusal.message = f"406: Not Acceptable\n\nAvailable representations: {_OFFERED}, {_OFFERED_STREAMS}"
+            refusal.details = {}
+        raise
+
+
+class View:
+    """How one request wants to see the objects of one resource."""
+
+    def __init__(
+        self, cluster: LogicalCluster, resource: Resource, request: Request, *, streaming: bool = False
+    ) -> None:
+        self._cluster = cluster
+        self._resource = resource
+        self.wanted: Representation = _negotiated(resource, request.headers.get("accept", ""), streaming=streaming)
+        self._table: TableView | None = None
+        if self.wanted.shape == "Table":
+            include = include_object(request.query.get("includeObject", ""))
+            self._table = TableView(resource, include, self.wanted.version)
+
+    @property
+    def plain(self) -> bool:
+        """Whether objects are shown as they are."""
+        return self.wanted.shape == "Object"
+
+    def one(self, obj: Json, *, headers: bool = True) -> Json:
+        if self._table is not None:
+            metadata = {"resourceVersion": obj["metadata"].get("resourceVersion", "")}
+            return self._table.table([obj], metadata, self._cluster.clock(), headers=headers)
+        return obj if self.plain else partial_metadata(obj, self.wanted.version)
+
+    def many(self, objects: list[Json], metadata: Json) -> Json:
+        if self._table is not None:
+            return self._table.table(objects, metadata, self._cluster.clock())
+        if not self.plain:
+            return partial_metadata_list(objects, metadata, self.wanted.version)
+        kind = self._resource.list_kind or f"{self._resource.kind}List"
+        return {"kind": kind, "apiVersion": self._resource.api_version, "metadata": metadata, "items": objects}
+
+    def bookmark(self, metadata: Json) -> Json:
+        obj = {"kind": self._resource.kind, "apiVersion": self._resource.api_version, "metadata": metadata}
+        return self.one(obj, headers=False)
+
+    def answer(self, code: int, body: bytes) -> Response:
+        if self.wanted.yaml:
+            return Response(code, yaml.safe_dump(decode(body)).encode(), self.wanted.content_type)
+        return Response(code, body, self.wanted.content_type)
+
+    def answer_one(self, code: int, obj: Json) -> Response:
+        return self.answer(code, encode(self.one(obj)))

@@ -1,0 +1,1 @@
+"""Asking admission webhooks: which, how, and what they said."""

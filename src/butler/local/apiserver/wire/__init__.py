@@ -1,0 +1,1 @@
+"""What goes over the wire: HTTP at the edge, bodies in and out, refusals, and the texts of Go that clients know."""
