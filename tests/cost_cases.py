@@ -2,7 +2,8 @@
 
 The tables are data: `tests/kube/test_schema_agreement.py` asks both. An `EXACT` case is a schema and rules for it; each
 is put below a list of just so many items that it is over the limit, where the answer tells its cost to the unit. A
-`SPECS` case is the schema of a spec as it is.
+`SPECS` case is the schema of a spec as it is, and `LIMITS` are rules and values on both sides of where they run out of
+budget.
 """
 
 from __future__ import annotations
@@ -334,5 +335,33 @@ SPECS: dict[str, Json] = {
     "self below self": ruled(
         fields(a=ruled(fields(b=ruled(STRING, "self.contains(self)")), "self.b.contains(self.b)")),
         "self.a.b.contains(self.a.b)",
+    ),
+}
+
+_NUMBERS = list_of(INTEGER, maxItems=600)
+_EACH_WITH_EACH = "self.all(x, self.all(y, x == y))"
+_LONGEST = 407  # for each with each
+
+LIMITS: dict[str, tuple[Json, list[Any]]] = {
+    "nested": (ruled(_NUMBERS, _EACH_WITH_EACH), [[0] * _LONGEST, [0] * (_LONGEST + 1)]),
+    "nested-ends-early": (ruled(_NUMBERS, "self.all(x, self.exists(y, x == y))"), [[0] * 600]),
+    "nested-exists": (ruled(_NUMBERS, "self.all(x, !self.exists(y, y > 1))"), [[0] * 407, [0] * 408]),
+    "looked-up": (ruled(list_of(INTEGER, maxItems=1100), "self.all(x, x in self)"), [[0] * 997, [0] * 998]),
+    "rules-after": (
+        fields(a=ruled(_NUMBERS, _EACH_WITH_EACH, "self.size() == 0")),
+        [{"a": [0] * (_LONGEST + 1)}, {"a": [0] * _LONGEST}],
+    ),
+    "all-together": (
+        list_of(ruled(_NUMBERS, _EACH_WITH_EACH), maxItems=3),
+        [[[0] * _LONGEST] * 3, [[0] * _LONGEST, [0] * 500, [0]]],
+    ),
+    "all-rules-together": (ruled(_NUMBERS, *[f"{_EACH_WITH_EACH} && {n} > 0" for n in range(1, 12)]), [[0] * _LONGEST]),
+    "dear-message": (
+        ruled(_NUMBERS, rule("self.size() == 0", messageExpression=f"{_EACH_WITH_EACH} ? 'alike' : 'unlike'")),
+        [[0] * (_LONGEST - 1), [0] * (_LONGEST + 1)],
+    ),
+    "errors-cost-too": (
+        ruled(_NUMBERS, *[f"{_EACH_WITH_EACH} && {n} / (self.size() - 407) > 0" for n in range(1, 12)]),
+        [[0] * _LONGEST],
     ),
 }

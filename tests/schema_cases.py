@@ -465,6 +465,12 @@ BAD_RULES: list[Json] = [
     rule("self.map.a.b == 1"),
     rule("int(self.list) == 1"),
     rule("string(self) == 'x'"),
+    # How long these texts may get, nobody knows, so the rules may cost too much.
+    rule("string(self.a).contains('x')"),
+    rule("self.?s.orValue('').matches('^x$')"),
+    rule("self.list.map(x, x).join(',') == 'x'"),
+    rule("ip(self.s) != ip('10.0.0.1')"),
+    rule("self.a < 1", messageExpression="'%d'.format([self.a]) + string(self.a)"),
 ]
 RULED_OBJECT: Json = fields(
     a=INTEGER,

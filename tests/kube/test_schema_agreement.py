@@ -284,3 +284,10 @@ def test_costs_are_estimated_to_the_unit(control_plane: ControlPlane) -> None:
 def test_schemas_are_refused_for_their_costs_as_kubernetes_refuses_them(control_plane: ControlPlane) -> None:
     definitions = {name: definition("Dear", spec) for name, spec in cost_cases.SPECS.items()}
     assert definition_disagreements(control_plane, definitions) == []
+
+
+@only_kubernetes
+@pytest.mark.parametrize("case", cost_cases.LIMITS)
+def test_rules_run_out_of_budget_where_kubernetes_does(control_plane: ControlPlane, case: str) -> None:
+    kind = "Limit" + case.title().replace("-", "")
+    assert disagreements(control_plane, kind, {case: cost_cases.LIMITS[case]}) == []

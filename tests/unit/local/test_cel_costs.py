@@ -75,3 +75,46 @@ def test_usual_rules_on_large_objects_are_affordable(rule: str) -> None:
 def test_a_number_is_not_shown_with_a_billion_digits() -> None:
     found = problems("'%.1000000000f'.format([1.0]) != ''", {"s": ""})
     assert "precision 100000000 is too large" in found[0]
+
+
+EACH_WITH_EACH = "self.all(x, self.all(y, x == y))"  # costs nearly a million on 400 items
+
+
+def problems_of_items(*rules: Any) -> list[str]:
+    item = {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": list(rules)}
+    schema = parse({"type": "object", "properties": {"a": {"type": "array", "items": item}}})
+    began = time.perf_counter()
+    found = [error.detail for error in check_rules(schema, {"a": [[0] * 400] * 1000})]
+    assert time.perf_counter() - began < 5
+    return found
+
+
+def test_the_rules_of_an_object_share_one_budget() -> None:
+    (found,) = problems_of_items({"rule": EACH_WITH_EACH})
+    assert found == "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+def test_a_rule_that_fails_with_an_error_has_cost_something_too() -> None:
+    found = problems_of_items({"rule": f"{EACH_WITH_EACH} && 1 / (self.size() - 400) > 0"})
+    assert len(found) < 20
+    assert "running out of cost budget" in found[-1]
+
+
+def test_messages_are_paid_from_the_same_budget() -> None:
+    message = f"{EACH_WITH_EACH} ? 'alike' : 'unlike'"
+    found = problems_of_items({"rule": "self.size() == 0", "messageExpression": message})
+    assert len(found) < 20
+    assert found[0] == "alike"
+    assert found[-1].startswith("messageExpression evaluation failed due to running out of cost budget")
+
+
+def test_a_loop_that_ends_early_does_not_pay_for_the_rest() -> None:
+    assert problems("self.texts.all(x, self.numbers.exists(y, y == 0))", BIG) == []
+
+
+def test_a_loop_in_a_loop_prepares_nothing_for_items_it_never_reaches() -> None:
+    # Going through the whole map once per item, even just to list its keys, would take minutes.
+    keys = {f"k{number}": number for number in range(20_000)}
+    began = time.perf_counter()
+    assert problems("self.map.all(k, self.map.exists(j, v, v == 0))", {"map": keys}) == []
+    assert time.perf_counter() - began < 2

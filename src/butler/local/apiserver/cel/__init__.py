@@ -17,8 +17,9 @@ to import, checks no types before evaluation and does not parse `.?`. The closur
 compile once. cel-python (pure Python) was not measured. Speed alone would not have decided it: the types of a schema,
 Kubernetes' own functions and texts, and sets and maps as lists would have had to be written around any of them.
 
-Not done: Kubernetes estimates the worst cost of a rule when its definition is created, from `maxItems` and `maxLength`,
-and refuses rules that could be too dear. Here a rule is only stopped when it really does too much (`folds.py`).
+Two guards keep rules from running for long. `estimates` finds out what a rule may cost on the largest object its schema
+allows, so that a definition with a rule that could be too dear is refused; `costs` counts what a rule really does and
+stops it. Both have the limits and words of Kubernetes.
 
 Nothing here may raise anything but CelError on behalf of an expression, and nothing here may change a value.
 """

@@ -3,7 +3,7 @@
 Each gets what to go over, the slots of its variables in the frame, and the compiled steps. An error in one round
 does not count if another round decides: `[0, 1].exists(x, 1 / x == 1)` is true.
 
-Loops pay for their rounds before they run them (`costs.py`), a few hundred at a time: a loop that ends early has not
+Loops pay for their rounds before they run them (`costs.py`), some at a time: a loop that ends early has not
 paid for the rest, and one that would take for ever stops soon. Nothing may be done for all items before the first
 round, or a loop in a loop could do that unpaid.
 """
@@ -21,7 +21,8 @@ from butler.local.apiserver.cel.values import NO_OVERLOAD, NONE, CelError, CostE
 Step = Callable[[Frame], Any]
 Items = Callable[[Frame], Iterator[Any]]
 
-_PAID_AT_ONCE: Final = 256
+_FIRST_ROUNDS: Final = 8  # that are paid at once; after them twice as many, and so on
+_MOST_ROUNDS: Final = 256
 
 
 def items_of(target: Callable[[Frame], Any], read: Callable[[Any], Any] | None, cost: int, *, two: bool) -> Items:
@@ -41,11 +42,12 @@ def items_of(target: Callable[[Frame], Any], read: Callable[[Any], Any] | None, 
         else:
             values = found.values() if read is None else map(read, found.values())
             each = zip(found, values, strict=True)
-        left = len(found)
-        while left > _PAID_AT_ONCE:
-            pay(frame, cost * _PAID_AT_ONCE)
-            yield from islice(each, _PAID_AT_ONCE)
-            left -= _PAID_AT_ONCE
+        left, rounds = len(found), _FIRST_ROUNDS
+        while left > rounds:
+            pay(frame, cost * rounds)
+            yield from islice(each, rounds)
+            left -= rounds
+            rounds = min(2 * rounds, _MOST_ROUNDS)
         pay(frame, cost * left)
         yield from each
 
