@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 import aiohttp
 import msgspec
 
-from butler.kube.errors import BadAnswer, Expired, Status, Unauthorized, error_from_status
+from butler.kube.errors import BadAnswer, Expired, Status, error_from_status
 from butler.kube.objects import to_json, version_of
 from butler.kube.resource import Json, Key, Resource
 from butler.kube.transport import Params, Request, Transport, explain
@@ -226,9 +226,6 @@ class Client:
                     event = self._event(resource, line, request, on_undecodable)
                     if event is not None:
                         yield event
-        except Unauthorized:
-            await self.transport.renew()  # so that the next watch shows fresh credentials
-            raise
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise explain(error, request, self.connection) from error
 

@@ -2,11 +2,13 @@
 
 Credentials go stale while a controller runs: the kubelet rotates token files, plugins return certificates that
 expire. So the client asks before every request, answers come from memory while they are fresh, and a 401 makes the
-next answer be fetched anew, once. What a plugin prints on standard output is secret and never leaves this module.
+next answer be fetched anew, once however many requests were refused together. What a plugin prints on standard
+output is secret and never leaves this module.
 """
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import ssl
@@ -59,6 +61,13 @@ class Credentials:
         self._file_read_at = float("-inf")
         self._granted: _ExecStatus | None = None
         self._plugin_running = asyncio.Lock()
+        self.generation = 0  # grows whenever what was remembered is replaced or forgotten
+        # Whether asking again can bring anything else than what was refused.
+        self.renewable = (
+            connection.exec_plugin is not None
+            or connection.token_file is not None
+            or isinstance(connection.client_cert, Path)
+        )
 
     async def headers(self) -> list[tuple[str, str]]:
         """The headers that identify us now."""
@@ -79,27 +88,30 @@ class Credentials:
             self._context = _context(self._connection, self._granted)
         return self._context
 
-    async def refresh(self) -> bool:
-        """After a 401: forget what was remembered. False when that cannot change anything."""
-        connection = self._connection
-        rotates = isinstance(connection.client_cert, Path)
-        if connection.exec_plugin is None and connection.token_file is None and not rotates:
-            return False
-        self._granted = None
-        self._file_read_at = float("-inf")
-        self._context = None
-        return True
+    def forget(self, generation: int) -> None:
+        """After a 401: fetch anew what was refused, unless another request that was refused has seen to it."""
+        if self.renewable and generation == self.generation:
+            self.generation += 1
+            self._granted = None
+            self._file_read_at = float("-inf")
+            self._context = None
+
+    def forget_tls(self) -> None:
+        """After a failed handshake: read certificates in files again, as one may have been replaced."""
+        if isinstance(self._connection.ca, Path) or isinstance(self._connection.client_cert, Path):
+            self._context = None
 
     def _from_file(self, path: Path) -> str | None:
         if self._clock() - self._file_read_at >= TOKEN_FILE_FRESH:
             try:
                 # A few hundred bytes from a memory file system: not worth a thread.
-                self._file_token = path.read_text().strip()
+                found, problem = path.read_text().strip(), "it is empty"
             except OSError as error:
-                if self._file_token is None and self._connection.token is None:
-                    raise ConfigError(
-                        f"{self._connection.source}: token file {path} cannot be read: {error.strerror}"
-                    ) from None
+                found, problem = "", str(error.strerror)
+            # Halfway through a rotation the last good token beats none, which would make us anonymous.
+            self._file_token = found or self._file_token
+            if not self._file_token and self._connection.token is None:
+                raise ConfigError(f"{self._connection.source}: token file {path} cannot be read: {problem}")
             self._file_read_at = self._clock()
         return self._file_token
 
@@ -107,6 +119,7 @@ class Credentials:
         async with self._plugin_running:
             if self._granted is None or self._expired(self._granted):
                 before, self._granted = self._granted, await run_plugin(plugin, self._connection.source)
+                self.generation += 1
                 if before is None or before.client_certificate_data != self._granted.client_certificate_data:
                     self._context = None
             return self._granted
@@ -142,7 +155,8 @@ async def run_plugin(plugin: ExecPlugin, source: str) -> _ExecStatus:
         raise ConfigError(f"{what} did not answer in {EXEC_TIMEOUT:.0f} seconds") from None
     finally:
         if process.returncode is None:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):  # it ended at this very moment
+                process.kill()
             await process.wait()
     if process.returncode != 0:
         said = err.decode("utf-8", "replace").strip()[-500:]
@@ -204,7 +218,12 @@ def _context(connection: Connection, granted: _ExecStatus | None) -> ssl.SSLCont
 
 
 def _ca_text(connection: Connection) -> str:
-    pem = connection.ca if isinstance(connection.ca, bytes) else Path(connection.ca or "").read_bytes()
+    try:
+        pem = connection.ca if isinstance(connection.ca, bytes) else Path(connection.ca or "").read_bytes()
+    except OSError as error:
+        raise ConfigError(
+            f"{connection.source}: certificate authority {connection.ca!s} cannot be read: {error.strerror}"
+        ) from None
     if b"-----BEGIN" not in pem:
         raise ConfigError(f"{connection.source}: the certificate authority is not PEM")
     return pem.decode("ascii", "ignore")

@@ -127,7 +127,7 @@ class Transport:
                 self._budget.earn()
                 return body
             except ApiError as error:
-                if error.code == 401 and not renewed and await self._credentials.refresh():
+                if error.code == 401 and not renewed and self._credentials.renewable:
                     renewed = True
                     continue
                 if not is_worth_repeating(error, repeatable=request.repeatable):
@@ -157,10 +157,12 @@ class Transport:
 
     async def open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Send once; refusals are raised, other answers are returned for the caller to read and release."""
+        identity = await self._credentials.headers()
+        shown = self._credentials.generation
         started = asyncio.get_running_loop().time()
         outcome = "error"
         try:
-            response = await self._exchange(request, limits)
+            response = await self._exchange(request, identity, limits)
             outcome = str(response.status)
             if response.status < 300:
                 return response
@@ -168,16 +170,18 @@ class Transport:
                 body = await response.read()
             finally:
                 response.release()
+            if response.status == 401:
+                self._credentials.forget(shown)
             raise api_error(response.status, body, str(request), response.headers.get("Retry-After"))
+        except (ssl.SSLError, aiohttp.ClientSSLError):
+            self._credentials.forget_tls()
+            raise
         finally:
             self._observe(request.verb, request.resource, outcome, asyncio.get_running_loop().time() - started)
 
-    async def renew(self) -> bool:
-        """After a 401 on a stream: whether other credentials can be had."""
-        return await self._credentials.refresh()
-
-    async def _exchange(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
-        identity = await self._credentials.headers()
+    async def _exchange(
+        self, request: Request, identity: list[tuple[str, str]], limits: aiohttp.ClientTimeout
+    ) -> aiohttp.ClientResponse:
         query = urlencode({k: v for k, v in (request.params or {}).items() if v is not None})
         url = f"{self.connection.server}{request.path}"
         headers: list[tuple[str, str]] = [("Accept", "application/json"), *identity]
@@ -205,6 +209,9 @@ class Transport:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
             )
+            # aiohttp would send a PUT or DELETE again on its own when a kept connection breaks: whether to repeat
+            # a write is for `send` to decide, which knows what repeating it means.
+            self._session._retry_connection = False  # noqa: SLF001  # there is no public switch; a test watches it
         return self._session
 
 

@@ -169,6 +169,24 @@ async def test_a_write_cut_off_after_it_was_sent_is_of_unknown_outcome(api: Fake
     assert (await client.get(CONFIGMAPS, "a", "default"))["metadata"]["name"] == "a"
 
 
+async def test_a_write_on_a_kept_connection_that_breaks_is_sent_once(api: FakeApi, client: Client) -> None:
+    obj = api.put(f"{MAPS}/a")
+
+    async def cut(request: web.Request) -> None:
+        if request.method in ("PUT", "DELETE"):
+            assert request.transport is not None
+            request.transport.abort()
+
+    api.before = cut
+    await client.get(CONFIGMAPS, "a", "default")  # from here on there is a connection to keep
+    with pytest.raises(errors.OutcomeUnknown):
+        await client.replace(CONFIGMAPS, obj)
+    await client.get(CONFIGMAPS, "a", "default")
+    with pytest.raises(errors.OutcomeUnknown):
+        await client.delete(CONFIGMAPS, "a", "default")
+    assert (api.counts["PUT"], api.counts["DELETE"]) == (1, 1)
+
+
 async def test_an_apply_cut_off_is_repeated_because_twice_is_once(api: FakeApi, client: Client) -> None:
     api.put(f"{MAPS}/a")
     cuts = 0

@@ -1,5 +1,7 @@
 """Credentials that rotate: token files, exec plugins as real programs, certificates, 401s."""
 
+import asyncio
+import contextlib
 import json
 import os
 import ssl
@@ -19,7 +21,7 @@ from cryptography.x509.oid import NameOID
 from butler.kube.client import Client
 from butler.kube.config import Connection, ExecPlugin, Impersonation
 from butler.kube.credentials import Credentials
-from butler.kube.errors import ConfigError, Unauthorized, Unreachable
+from butler.kube.errors import ConfigError, OutcomeUnknown, Unauthorized, Unreachable
 from butler.kube.resource import CONFIGMAPS
 from unit.kube.fake_api import FakeApi, refusal
 
@@ -115,6 +117,37 @@ async def test_a_refused_token_is_fetched_anew_once(api: FakeApi, tmp_path: Path
     assert calls(tmp_path / "login") == 3
 
 
+async def test_requests_refused_together_run_the_plugin_once_more_not_once_each(api: FakeApi, tmp_path: Path) -> None:
+    login = program(tmp_path / "login", grant(token="tokenCOUNT"))
+    everyone_is_here, renewed = asyncio.Barrier(20), asyncio.Event()
+
+    async def refuse_the_first_token(request: web.Request) -> web.Response | None:
+        if request.headers["Authorization"] != "Bearer token1":
+            renewed.set()
+            return None
+        if await everyone_is_here.wait() > 0:
+            await renewed.wait()  # one is told at once, the others when it has already seen to it
+        code, body, _ = refusal(401, "Unauthorized")
+        return web.json_response(body, status=code)
+
+    api.put("/api/v1/namespaces/default/configmaps/a")
+    api.before = refuse_the_first_token
+    async with Client(Connection(api.url, exec_plugin=ExecPlugin(login, V1))) as client:
+        await asyncio.gather(*(client.get(CONFIGMAPS, "a", "default") for _ in range(20)))
+    assert calls(tmp_path / "login") == 2
+
+
+async def test_a_watch_that_is_refused_shows_other_credentials_next_time(api: FakeApi, tmp_path: Path) -> None:
+    login = program(tmp_path / "login", grant(token="tokenCOUNT"))
+    api.refuse.append(refusal(401, "Unauthorized"))
+    async with Client(Connection(api.url, exec_plugin=ExecPlugin(login, V1))) as client:
+        for _ in range(2):
+            with contextlib.suppress(Unauthorized, OutcomeUnknown):
+                async for _ in client.watch(CONFIGMAPS, "default", silence=0.1):
+                    pass
+    assert [headers["Authorization"] for headers in api.headers] == ["Bearer token1", "Bearer token2"]
+
+
 async def test_a_token_file_is_read_again_as_it_rotates(tmp_path: Path) -> None:
     token, time = tmp_path / "token", 0.0
     token.write_text("first\n")
@@ -125,10 +158,13 @@ async def test_a_token_file_is_read_again_as_it_rotates(tmp_path: Path) -> None:
     time = 11
     assert authorization(await credentials.headers()) == "Bearer second"
     token.write_text("third")
-    assert await credentials.refresh()
+    credentials.forget(credentials.generation)
     assert authorization(await credentials.headers()) == "Bearer third"
+    token.write_text("")
+    time = 25
+    assert authorization(await credentials.headers()) == "Bearer third", "so does one that is being written"
     token.unlink()
-    time = 30
+    time = 40
     assert authorization(await credentials.headers()) == "Bearer third", "a missing file keeps the last good token"
 
 
@@ -151,7 +187,7 @@ async def test_basic_authentication_and_impersonation_are_headers() -> None:
         ("Impersonate-Extra-example.com%2Freason", "a"),
         ("Impersonate-Extra-example.com%2Freason", "b"),
     ]
-    assert not await Credentials(connection).refresh()
+    assert not Credentials(connection).renewable
 
 
 class Authority:
@@ -205,6 +241,7 @@ async def secure(api: FakeApi, authority: Authority, folder: Path) -> list[str]:
     (folder / "server.key").write_bytes(key)
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=authority.pem.decode())
     context.verify_mode = ssl.CERT_OPTIONAL
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # a CA as plain as many clusters have
     context.load_cert_chain(folder / "server.crt", folder / "server.key")
     names: list[str] = []
 
@@ -236,6 +273,21 @@ async def test_a_client_certificate_is_shown_and_the_server_name_checked(
     async with Client(Connection(api.url, insecure=True)) as client:
         await client.list(CONFIGMAPS)
     assert names == ["jane", "nobody"]
+
+
+async def test_a_certificate_authority_that_is_replaced_is_read_again(
+    api: FakeApi, authority: Authority, tmp_path: Path
+) -> None:
+    await secure(api, authority, tmp_path)
+    ca = tmp_path / "ca.crt"
+    async with Client(Connection(api.url, ca=ca, server_name="kubernetes", source="test")) as client:
+        with pytest.raises(ConfigError, match=r"ca\.crt cannot be read"):
+            await client.list(CONFIGMAPS)
+        ca.write_bytes(Authority().pem)
+        with pytest.raises(Unreachable, match="TLS failed"):
+            await client.list(CONFIGMAPS)
+        ca.write_bytes(authority.pem)
+        await client.list(CONFIGMAPS)
 
 
 async def test_a_plugin_may_grant_a_certificate(api: FakeApi, authority: Authority, tmp_path: Path) -> None:
