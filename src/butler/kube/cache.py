@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from butler.kube.errors import ApiError, Expired, KubeError, OutcomeUnknown
 from butler.kube.metrics import Metrics
-from butler.kube.objects import is_newer, key_of, uid_of, version_of
+from butler.kube.objects import is_newer, is_older, key_of, uid_of, version_of
 from butler.kube.retry import Backoff
 from butler.kube.store import Change, Entry, IndexFunction, Store
 
@@ -229,10 +229,11 @@ class Cache(Generic[T]):
             ahead = {key for key, version in self._listing.items() if is_newer(version, listed.resource_version)}
         finally:
             self._listing = None
-        self._heard()
         entries = {key_of(obj): self._entry(obj) for obj in listed.items}
         self._move(listed.resource_version)
         self._publish(self._store.replace(entries, keep=ahead | undecodable))
+        # Only now: a transform or an index that fails leaves us blind, however well the server answers.
+        self._heard()
         self._must_list = False
         self._synced.set()
         self.last_error = ""
@@ -265,8 +266,8 @@ class Cache(Generic[T]):
             self._quiet_failures += 1
 
     def _take(self, event: WatchEvent[T]) -> None:
-        if self._position is not None and is_newer(self._position, event.resource_version):
-            return  # a repeated line: we are past it
+        if self._is_past(event.resource_version):
+            return
         if event.object is not None:
             key = key_of(event.object)
             if event.type == "DELETED":
@@ -276,7 +277,14 @@ class Cache(Generic[T]):
             self._publish(changes)
         self._move(event.resource_version)
 
+    def _is_past(self, version: str) -> bool:
+        """Whether a line repeats what was seen, or has no version and so no place in time."""
+        return not version or (self._position is not None and is_older(version, self._position))
+
     def _undecodable_event(self, key: Key, version: str, error: Exception, deleted: bool) -> None:
+        self._heard()
+        if self._is_past(version):
+            return
         if deleted:
             self._publish(self._store.remove(key, version))
         else:

@@ -77,6 +77,11 @@ def is_newer(version: str, than: str) -> bool:
     return version != than
 
 
+def is_older(version: str, than: str) -> bool:
+    """Whether a resourceVersion surely lies before another of the same kind of object."""
+    return version != than and not is_newer(version, than)
+
+
 def to_json(obj: object, resource: Resource[Any] | None = None) -> Json:
     """The object as a dict to be sent, with apiVersion and kind filled in where the struct leaves them out."""
     data = cast("Json", dict(obj) if isinstance(obj, Mapping) else msgspec.to_builtins(obj))

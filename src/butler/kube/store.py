@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
-from butler.kube.objects import is_newer
+from butler.kube.objects import is_newer, is_older
 
 if TYPE_CHECKING:
     from butler.kube.resource import Key
@@ -95,7 +95,7 @@ class Store(Generic[T]):
     def remove(self, key: Key, version: str) -> list[Change[T]]:
         """Forget an object, unless what is here was made after that deletion."""
         old = self._entries.get(key)
-        if old is None or is_newer(old.version, version):
+        if old is None or is_older(version, old.version):
             return []
         self._set(key, old, None)
         return [Change(key, old.obj, None)]

@@ -306,6 +306,45 @@ async def test_an_object_that_does_not_fit_is_neither_dropped_nor_a_stop(
     ) == pytest.approx(2)
 
 
+async def test_a_repeated_line_that_does_not_fit_moves_nothing_back(
+    api: FakeApi, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    strict = Resource("", "v1", "configmaps", "ConfigMap", Strict)
+    cache = Cache(client, strict, backoff=Backoff(0.005, cap=0.02))
+    api.put(f"{MAPS}/a", {"data": {"x": "words"}})
+    misfit = dict(api.objects[f"{MAPS}/a"])
+    with caplog.at_level(logging.CRITICAL):
+        task = asyncio.create_task(cache.run())
+        await until(lambda: api.counts["WATCH"] == 1)
+        api.put(f"{MAPS}/b")
+        await until(lambda: B in cache)
+        for line in (misfit, {"metadata": {"name": "c", "namespace": "default"}}):
+            sent = asyncio.get_running_loop().time()
+            api.send_line("MODIFIED", line)
+            await until(lambda: cache.silent_for() < asyncio.get_running_loop().time() - sent)  # noqa: B023
+        assert (cache.position, len(cache)) == ("102", 1)
+        api.close_watches()
+        await until(lambda: api.counts["WATCH"] == 2)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert "resourceVersion=102" in api.requests[-1][1]
+
+
+async def test_a_cache_whose_index_fails_has_heard_nothing(
+    api: FakeApi, client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = Cache(client, CONFIGMAPS, backoff=Backoff(0.005, cap=0.02))
+    cache.index("broken", lambda obj: [obj["data"]["missing"]])
+    api.put(f"{MAPS}/a")
+    with caplog.at_level(logging.CRITICAL):
+        task = asyncio.create_task(cache.run())
+        await until(lambda: api.counts["GET"] >= 3)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+    assert cache.silent_for() == float("inf")
+    assert not cache.has_synced
+
+
 async def test_managed_fields_are_not_kept_and_a_transform_trims_the_rest(api: FakeApi, client: Client) -> None:
     api.put(f"{MAPS}/a", {"metadata": {"managedFields": [{}]}, "data": {"big": "x"}})
 

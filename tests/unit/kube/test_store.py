@@ -28,6 +28,13 @@ def test_a_deletion_older_than_the_object_is_ignored() -> None:
     assert store.remove(Key("", "a"), "10") != [], "an object leaves a selection at the version that changed it"
 
 
+def test_versions_that_are_no_numbers_are_obeyed() -> None:
+    store: Store[str] = Store()
+    store.put(Key("", "a"), Entry("x", "one", "u"))
+    assert store.put(Key("", "a"), Entry("y", "two", "u")) == [Change(Key("", "a"), "x", "y")]
+    assert store.remove(Key("", "a"), "three") == [Change(Key("", "a"), "y", None)]
+
+
 def test_a_recreated_object_is_a_deletion_and_an_addition() -> None:
     store: Store[str] = Store()
     key = Key("", "a")
