@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from butler.kube.errors import Conflict, KubeError
 from butler.kube.metrics import Metrics
@@ -107,7 +107,8 @@ class Controller:
             await cache.wait_synced()
         workers = {asyncio.create_task(self._work(), name=f"{self.name}-{number}") for number in range(self._workers)}
         try:
-            await asyncio.wait(workers)
+            await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)
+            raise RuntimeError(f"{self.name}: a worker ended by itself")
         finally:
             self.queue.close()
             _, late = await asyncio.wait(workers, timeout=drain())
@@ -146,6 +147,12 @@ class Controller:
         except (KubeError, TimeoutError) as error:
             delay = self._later(key)
             log.warning("%s %s: %s; again in %.1f s", self.name, key, error or "timed out", delay)
+        except asyncio.CancelledError:
+            if cast("asyncio.Task[None]", asyncio.current_task()).cancelling():
+                raise
+            # Not we were cancelled but something that the reconcile waited for.
+            delay = self._later(key)
+            log.exception("%s %s was cut off from inside; again in %.1f s", self.name, key, delay)
         except Exception:
             delay = self._later(key)
             log.exception("%s %s failed; again in %.1f s", self.name, key, delay)

@@ -90,6 +90,9 @@ class WorkQueue(Generic[K]):
         self._due[key] = at
         self._serial += 1
         heapq.heappush(self._later, (at, self._serial, key))
+        if len(self._later) > 2 * len(self._due) + 100:  # delays that were cut short would pile up until their time
+            self._later = [entry for entry in self._later if self._due.get(entry[2]) == entry[0]]
+            heapq.heapify(self._later)
         if self._later[0][2] is key:
             self._set_timer()
 

@@ -112,6 +112,28 @@ def test_a_failing_key_backs_off_without_holding_up_others(caplog: pytest.LogCap
         run(main())
 
 
+def test_a_reconcile_cut_off_from_inside_costs_no_worker(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        looks = 0
+
+        async def reconcile(_: Key) -> None:
+            nonlocal looks
+            looks += 1
+            if looks < 4:
+                raise asyncio.CancelledError  # as when a task that it awaits was cancelled by somebody else
+
+        controller = Controller("test", reconcile, workers=1)
+        cache = watching(controller)
+        async with running(controller) as task:
+            cache.set(A, {})
+            await asyncio.sleep(10)
+            assert not task.done()
+        assert looks == 4
+
+    with caplog.at_level(logging.CRITICAL):
+        run(main())
+
+
 def test_a_conflict_is_retried_quietly(caplog: pytest.LogCaptureFixture) -> None:
     async def main() -> None:
         looks = 0

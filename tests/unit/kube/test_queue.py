@@ -55,6 +55,22 @@ def test_a_delayed_key_comes_when_it_is_due_and_the_earliest_wish_counts() -> No
     run(main())
 
 
+def test_delays_that_were_cut_short_do_not_pile_up() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue()
+        for _ in range(5000):
+            queue.add_after("a", 3600)
+            queue.add("a")
+            queue.done(await queue.get())
+        queue.add_after("b", 10)
+        assert len(queue._later) < 200
+        start = now()
+        assert await queue.get() == "b"
+        assert now() - start == pytest.approx(10)
+
+    run(main())
+
+
 def test_adding_a_delayed_key_ends_its_delay() -> None:
     async def main() -> None:
         queue: WorkQueue[str] = WorkQueue()
