@@ -122,7 +122,8 @@ class LeaderLease:
     async def _acquire(self) -> None:
         while True:
             try:
-                if await self._try(self._terms.deadline):
+                # An answer may come so late that what it grants has run out already: then renew before working.
+                if await self._try(self._terms.deadline) and self.is_leader:
                     return
             except KubeError as error:
                 log.info("lease %s: %s", self.name, error)

@@ -65,6 +65,7 @@ class Operator:
         self._stop_within = stop_within
         self._blind_after = blind_after
         self._caches: dict[tuple[Any, ...], Cache[Any]] = {}
+        self._cache_options: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._controllers: list[Controller] = []
         self._side_tasks: list[Callable[[], Awaitable[None]]] = []
         self._stopping = asyncio.Event()
@@ -78,7 +79,7 @@ class Operator:
         field_selector: str | None = None,
         **options: Any,
     ) -> Cache[T]:
-        """The cache of a kind and scope, shared by all who ask for the same."""
+        """The cache of a kind and scope, shared by all who ask for the same; the first to ask sets its options."""
         key = (resource, namespace, label_selector, field_selector)
         if key not in self._caches:
             self._caches[key] = Cache(
@@ -90,6 +91,9 @@ class Operator:
                 metrics=self.metrics,
                 **options,
             )
+            self._cache_options[key] = options
+        elif options and options != self._cache_options[key]:
+            raise ValueError(f"the cache of {resource} is there already, with other options")
         return cast("Cache[T]", self._caches[key])
 
     def add(self, controller: Controller) -> None:

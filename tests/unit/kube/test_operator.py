@@ -41,6 +41,14 @@ async def test_caches_are_shared_by_kind_and_scope(client: Client) -> None:
     assert operator.cache(CONFIGMAPS) is not operator.cache(CONFIGMAPS, namespace="default")
 
 
+async def test_options_that_a_shared_cache_cannot_honour_are_refused(client: Client) -> None:
+    operator = Operator(client)
+    cache = operator.cache(CONFIGMAPS, page_size=7)
+    assert operator.cache(CONFIGMAPS) is operator.cache(CONFIGMAPS, page_size=7) is cache
+    with pytest.raises(ValueError, match="configmaps is there already, with other options"):
+        operator.cache(CONFIGMAPS, page_size=8)
+
+
 async def test_an_operator_works_shows_it_and_stops_on_a_signal(api: FakeApi, client: Client) -> None:
     looks: list[Key] = []
 
