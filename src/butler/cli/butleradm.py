@@ -21,16 +21,18 @@ def local() -> None:
     """Butler on this one machine, without a Kubernetes cluster."""
 
 
-@local.command()
+@local.command(short_help="Start the embedded control plane in the foreground.")
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False),
+    metavar="DIR",
     envvar="BUTLER_DATA_DIR",
-    help="Where everything is kept.  [default: ~/.butler/local]",
+    help="Where everything is kept.  [default: $BUTLER_DATA_DIR, else ~/.butler/local]",
 )
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
+    metavar="N",
     default=0,
     help="Port on 127.0.0.1.  [default: the one used last time if it is free, else any free one]",
 )

@@ -39,7 +39,7 @@ async def _up(directory: Path, port: int, *, quiet: bool) -> None:
     control_plane = await ControlPlane.start(directory, port=port)
     try:
         if not quiet:
-            click.echo(_welcome(control_plane, time.monotonic() - began))
+            click.echo(welcome(control_plane, time.monotonic() - began, kubectl=_kubectl()))
         await stop.wait()
         if not quiet:
             click.echo("\nStopping; the data stays.")
@@ -48,9 +48,14 @@ async def _up(directory: Path, port: int, *, quiet: bool) -> None:
             await control_plane.stop()
 
 
-def _welcome(control_plane: ControlPlane, seconds: float) -> str:
+def _kubectl() -> str:
+    """The machine's own where there is one, else the one that came with Butler."""
+    return "kubectl" if shutil.which("kubectl") else str(Path(sys.executable).with_name("kubectl"))
+
+
+def welcome(control_plane: ControlPlane, seconds: float, *, kubectl: str) -> str:
+    """What to know and what to try once it is up."""
     kubeconfig = control_plane.kubeconfig
-    kubectl = "kubectl" if shutil.which("kubectl") else str(Path(sys.executable).with_name("kubectl"))
     return f"""\
 Butler {__version__} is up on this machine (ready in {seconds:.1f} s).
 

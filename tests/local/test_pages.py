@@ -1,0 +1,81 @@
+"""The commands of the README and of the page about the embedded control plane, typed in their order on a fresh one.
+
+What a page shows is what must come out, but for ages, ports and where lines are folded. The examples are applied whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from butler.cli.local import welcome
+from control_planes import BIN
+from local_server import LocalServer
+from pages import ROOT, steps
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from butler.local.control_plane import ControlPlane
+
+NOT_TYPED = ("make run", "butleradm local up")  # what the fixture stands for
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[LocalServer]:
+    with LocalServer(tmp_path) as running:
+        yield running
+
+
+def type_in(server: LocalServer, folder: Path, command: str) -> subprocess.CompletedProcess[str]:
+    """Run a line in a shell, in a folder that has the examples, with Butler's commands at hand."""
+    if not (folder / "examples").exists():
+        (folder / "examples").symlink_to(ROOT / "examples")
+    path = f"{BIN}{os.pathsep}{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "KUBECONFIG": str(server.plane.kubeconfig)}
+    return subprocess.run(
+        ["/bin/sh", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def comparable(text: str) -> str:
+    """Without what differs from run to run, and without folds."""
+    return " ".join(re.sub(r"\b\d+s$", "AGE", text, flags=re.MULTILINE).split())
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/local.md"])
+def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(
+    page: str, server: LocalServer, tmp_path: Path
+) -> None:
+    typed = [step for step in steps(ROOT / page) if not any(each in step.command for each in NOT_TYPED)]
+    assert typed
+    for step in typed:
+        result = type_in(server, tmp_path, step.command)
+        refused = "is invalid" in step.shown
+        assert (result.returncode != 0) == refused, f"$ {step.command}\n{result.stdout}{result.stderr}"
+        if step.shown:
+            assert comparable(result.stdout + result.stderr) == comparable(step.shown), step.command
+
+
+def test_what_make_run_prints_is_what_the_readme_shows(server: LocalServer, tmp_path: Path) -> None:
+    (shown,) = [step.shown for step in steps(ROOT / "README.md") if step.command == "make run"]
+    plane = SimpleNamespace(kubeconfig=Path("HOME/kubeconfig"), url="https://127.0.0.1:1", directory=Path("HOME"))
+    printed = welcome(cast("ControlPlane", plane), 0.4, kubectl="kubectl")
+    normal = shown.replace("/home/you/.butler/local", "HOME")
+    assert printed == re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:1", normal)
+    for line in re.findall(r"^  (kubectl .*)$", shown, re.MULTILINE):
+        result = type_in(server, tmp_path, line)
+        assert result.returncode == 0, f"{line}: {result.stderr}"
+
+
+def test_every_example_is_accepted_without_a_warning(server: LocalServer, tmp_path: Path) -> None:
+    for example in sorted((ROOT / "examples").iterdir()):
+        if example.suffix != ".md":
+            result = type_in(server, tmp_path, f"kubectl apply -f examples/{example.name}")
+            assert (result.returncode, result.stderr) == (0, ""), example.name

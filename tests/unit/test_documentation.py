@@ -1,0 +1,87 @@
+"""What the pages say is there: links, files, make targets, commands and their options, examples of every kind."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import click
+import msgspec
+import pytest
+import yaml
+
+from butler.api.kinds import KINDS
+from butler.cli.butleradm import main
+from pages import PAGES, ROOT, code, links, steps
+
+MAKEFILE = (ROOT / "Makefile").read_text()
+TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+EXAMPLES = sorted((ROOT / "examples").glob("**/*.yaml"))
+FOLDERS = ("charts/", "docs/", "examples/", "src/", "tests/", "tools/")
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    inside = [link.partition("#")[0] for link in links(page) if "://" not in link]
+    assert [link for link in inside if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_file_that_is_named_is_there(page: Path) -> None:
+    words = [word for piece in code(page) for word in piece.split() if word.startswith(FOLDERS)]
+    assert [word for word in words if not (ROOT / word).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_every_make_target_that_is_named_exists(page: Path) -> None:
+    named = {target for piece in code(page) for target in re.findall(r"^(?:\$ )?make ([a-z-]+)", piece, re.MULTILINE)}
+    assert named <= TARGETS
+
+
+def test_every_make_target_for_people_says_what_it_does() -> None:
+    phony = re.search(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
+    assert phony is not None
+    assert set(phony[1].split()) == TARGETS
+    explained = set(re.findall(r"^([a-z-]+):.*## \S", MAKEFILE, re.MULTILINE))
+    assert TARGETS - explained == {"setup-test"}
+
+
+def test_every_butleradm_command_that_is_shown_is_understood() -> None:
+    shown = [step.command for page in PAGES for step in steps(page) if "butleradm" in step.command]
+    assert shown
+    for line in shown:
+        program, *words = shlex.split(line)
+        assert Path(program).name == "butleradm"
+        command: click.Command = main
+        while isinstance(command, click.Group):
+            command = command.commands[words.pop(0)]
+        command.make_context("up", words).close()  # raises a UsageError for what it does not know
+
+
+def test_the_options_in_the_page_are_those_of_the_command() -> None:
+    written = set(re.findall(r"^\| `(--[a-z-]+)", (ROOT / "docs/local.md").read_text(), re.MULTILINE))
+    up = main.commands["local"].commands["up"]  # type: ignore[attr-defined]
+    assert written == {option for parameter in up.params for option in parameter.opts if option.startswith("--")}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=name)
+def test_an_example_fits_its_type(path: Path) -> None:
+    kinds = {kind.__name__: kind for kind in KINDS}
+    for document in yaml.safe_load_all(path.read_text()):
+        if document["kind"] in kinds:
+            msgspec.convert(document, kinds[document["kind"]])
+        else:
+            assert document["kind"] == "Namespace"
+
+
+def test_there_is_an_example_of_every_kind_and_all_are_listed() -> None:
+    documents = [document for path in EXAMPLES for document in yaml.safe_load_all(path.read_text())]
+    assert {document["kind"] for document in documents} >= {kind.__name__ for kind in KINDS}
+    page = (ROOT / "examples/README.md").read_text()
+    tops = {path.relative_to(ROOT / "examples").parts[0] for path in EXAMPLES}
+    assert {top for top in tops if f"`{top}`" not in page and f"`{top}/`" not in page} == set()
