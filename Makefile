@@ -29,6 +29,8 @@ setup: $(VENV)/.installed ## Install Butler into .venv/
 setup-test: $(VENV)/.installed-test
 
 $(VENV)/.installed: requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Butler needs Python 3.11 or newer. Name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
@@ -62,4 +64,4 @@ lock: setup-test ## Resolve the dependencies anew into the lock files
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml --group test -o requirements-test.lock
 
 clean: ## Remove everything that was installed or built here
-	rm -rf $(VENV) build dist .butler
+	rm -rf $(VENV) build dist
