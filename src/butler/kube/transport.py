@@ -25,8 +25,6 @@ from butler.kube.errors import ApiError, BadAnswer, KubeError, OutcomeUnknown, U
 from butler.kube.retry import Backoff, Budget, is_worth_repeating, pause
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from butler.kube.config import Connection
 
 Params = Mapping[str, str | int | None]
@@ -100,14 +98,6 @@ class Transport:
             await self._session.close()
             self._session = None
 
-    async def __aenter__(self) -> Transport:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
     async def send(self, request: Request, *, timeout: float | None = None) -> bytes:
         """The body of a successful answer, or a typed error."""
         loop = asyncio.get_running_loop()
@@ -122,7 +112,7 @@ class Transport:
             retry_after: float | None = None
             failure: KubeError
             try:
-                async with self._answer(request, limits) as answer:
+                async with _Answer(self, request, limits) as answer:
                     body = await answer.read()
                 self._budget.earn()
                 return body
@@ -150,9 +140,6 @@ class Transport:
         limits = aiohttp.ClientTimeout(
             total=None, connect=self.timeouts.connect, sock_connect=self.timeouts.connect, sock_read=silence
         )
-        return self._answer(request, limits)
-
-    def _answer(self, request: Request, limits: aiohttp.ClientTimeout) -> _Answer:
         return _Answer(self, request, limits)
 
     async def open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:

@@ -11,6 +11,7 @@ from aiohttp import web
 from butler.kube import errors
 from butler.kube.client import Client
 from butler.kube.config import Connection
+from butler.kube.metrics import Metrics
 from butler.kube.resource import CONFIGMAPS, NAMESPACES, Key, Resource
 from butler.kube.retry import Backoff
 from butler.kube.transport import Timeouts
@@ -333,3 +334,14 @@ async def test_every_attempt_is_observed(api: FakeApi) -> None:
     async with Client(Connection(api.url), backoff=Backoff(first=0.001), observe=observe) as client:
         await client.list(CONFIGMAPS)
     assert seen == [("list", "configmaps", "503"), ("list", "configmaps", "200")]
+
+
+async def test_metrics_count_the_requests_of_a_client_they_observe(api: FakeApi) -> None:
+    metrics = Metrics()
+    async with Client(Connection(api.url), observe=metrics.observe_request) as client:
+        await client.list(CONFIGMAPS)
+        with pytest.raises(errors.NotFound):
+            await client.get(CONFIGMAPS, "a", "default")
+    for verb, code in (("list", "200"), ("get", "404")):
+        labels = {"verb": verb, "resource": "configmaps", "code": code}
+        assert metrics.registry.get_sample_value("rest_client_requests_total", labels) == 1
