@@ -254,7 +254,7 @@ def test_all_kinds_are_one_category(butler: Butler) -> None:
     assert f"networkpool.{GROUP}/in-category" in butler.kubectl("get", "butler", "-o", "name")
 
 
-@pytest.mark.parametrize("short_name", ["np", "ipa", "tc"])
+@pytest.mark.parametrize("short_name", ["np", "ipa", "pc", "tc"])
 def test_kubectl_knows_the_short_name(butler: Butler, short_name: str) -> None:
     butler.kubectl("get", short_name)
 

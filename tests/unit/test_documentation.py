@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ import msgspec
 import pytest
 import yaml
 
+from butler import __version__
 from butler.api.kinds import KINDS
 from butler.cli.butleradm import main
 from pages import PAGES, ROOT, code, links, steps
@@ -85,3 +87,7 @@ def test_there_is_an_example_of_every_kind_and_all_are_listed() -> None:
     page = (ROOT / "examples/README.md").read_text()
     tops = {path.relative_to(ROOT / "examples").parts[0] for path in EXAMPLES}
     assert {top for top in tops if f"`{top}`" not in page and f"`{top}/`" not in page} == set()
+
+
+def test_the_program_and_its_package_have_one_version() -> None:
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == __version__
