@@ -1,9 +1,9 @@
 """One HTTP exchange with an API server, repeated where that is safe. The client speaks Kubernetes; this, HTTP.
 
 Every request passes through `Transport.send`: credentials are added, one 401 renews them, refusals become typed
-errors, and the rules of `retry` decide whether to ask again. Connections are kept alive in one pool of HTTP/1.1
-connections (HTTP/2 buys nothing in Python). The clock of a request covers all its attempts, so that callers wait no
-longer than they asked.
+errors, and the rules of `retry` decide whether to ask again. Connections are kept alive in a pool of HTTP/1.1
+connections (HTTP/2 buys nothing in Python), and watches have theirs beside it. The clock of a request covers all
+its attempts, so that callers wait no longer than they asked.
 """
 
 from __future__ import annotations
@@ -91,12 +91,12 @@ class Transport:
         self._user_agent = user_agent
         self._observe = observe
         self._rng = rng or random.Random()  # noqa: S311  # jitter, not secrets
-        self._session: aiohttp.ClientSession | None = None
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}  # one for streams, one for all else
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
 
     async def send(self, request: Request, *, timeout: float | None = None) -> bytes:
         """The body of a successful answer, or a typed error."""
@@ -175,7 +175,7 @@ class Transport:
         if request.body is not None:
             headers.append(("Content-Type", request.content_type))
         context = self._credentials.tls()
-        return await self._live_session().request(
+        return await self._session(streams=limits.total is None).request(
             request.method,
             yarl.URL(f"{url}?{query}" if query else url, encoded=True),
             data=request.body,
@@ -187,10 +187,13 @@ class Transport:
             allow_redirects=False,
         )
 
-    def _live_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=self._pool, keepalive_timeout=60, socket_factory=_kept_alive),
+    def _session(self, *, streams: bool) -> aiohttp.ClientSession:
+        session = self._sessions.get(streams)
+        if session is None:
+            # A watch holds its connection for as long as it lives: in the pool, many would leave none for requests.
+            limit = 0 if streams else self._pool
+            session = self._sessions[streams] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=limit, keepalive_timeout=60, socket_factory=_kept_alive),
                 # Compression would cost the API server more CPU than it saves on a nearby network.
                 headers={"User-Agent": self._user_agent, "Accept-Encoding": "identity"},
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -198,8 +201,8 @@ class Transport:
             )
             # aiohttp would send a PUT or DELETE again on its own when a kept connection breaks: whether to repeat
             # a write is for `send` to decide, which knows what repeating it means.
-            self._session._retry_connection = False  # noqa: SLF001  # there is no public switch; a test watches it
-        return self._session
+            session._retry_connection = False  # noqa: SLF001  # there is no public switch; a test watches it
+        return session
 
 
 class _Answer:

@@ -327,6 +327,17 @@ async def test_many_requests_share_a_pool(api: FakeApi, client: Client) -> None:
     assert api.counts["GET"] == 300
 
 
+async def test_watches_leave_the_pool_to_requests(api: FakeApi) -> None:
+    api.put(f"{MAPS}/a")
+    async with (
+        Client(Connection(api.url), pool=1, timeouts=Timeouts(connect=1, total=2)) as client,
+        aclosing(client.watch(CONFIGMAPS, resource_version="100")) as first,
+        aclosing(client.watch(CONFIGMAPS, resource_version="100")) as second,
+    ):
+        assert (await anext(first)).type == (await anext(second)).type == "ADDED"
+        await client.get(CONFIGMAPS, "a", "default")
+
+
 async def test_every_attempt_is_observed(api: FakeApi) -> None:
     seen: list[tuple[str, str, str]] = []
     observe = lambda verb, resource, code, seconds: seen.append((verb, resource, code))  # noqa: E731
