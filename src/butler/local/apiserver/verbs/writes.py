@@ -12,6 +12,7 @@ strategy saw of other objects (which node ports are taken) still holds when the 
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,7 @@ from butler.local.apiserver.patching.apply import apply
 from butler.local.apiserver.patching.comparing import same
 from butler.local.apiserver.patching.managed_fields import Writer, keep_times_if_unchanged, track_scale, track_write
 from butler.local.apiserver.schemas.validation import validate
-from butler.local.apiserver.storage.store import Entry, Exists, Key, Stale
+from butler.local.apiserver.storage.store import Entry, Exists, Key, Missing, Stale
 from butler.local.apiserver.verbs import lifecycle
 from butler.local.apiserver.verbs.glance import glance
 from butler.local.apiserver.verbs.names import generated_name, validate_metadata, validate_updated_metadata
@@ -33,6 +34,7 @@ from butler.local.apiserver.wire.status import (
     ApiError,
     FieldError,
     already_exists,
+    bad_request,
     conflict,
     forbidden,
     invalid,
@@ -40,7 +42,7 @@ from butler.local.apiserver.wire.status import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from butler.local.apiserver.cluster import LogicalCluster
     from butler.local.apiserver.resources import Resource
@@ -100,8 +102,6 @@ async def replace(write: Write, obj: Json) -> Response:
     """PUT: the whole object, on top of the revision it names (or whatever is there, where the kind allows)."""
     resource = write.resource
     version = obj["metadata"].get("resourceVersion", "")
-    if write.cluster.store.latest(write.key) is None and created_by_put(resource.group, resource.plural):
-        return await _insert(write, obj)
 
     def replaced(old: Json) -> Json:
         new = {**obj, "metadata": {**obj["metadata"]}}
@@ -112,7 +112,13 @@ async def replace(write: Write, obj: Json) -> Response:
         new["metadata"]["resourceVersion"] = version or old["metadata"]["resourceVersion"]
         return new
 
-    return await _change(write, replaced, again=not version)
+    if not created_by_put(resource.group, resource.plural):
+        return await _change(write, replaced, again=not version)
+    return await _create_or_change(
+        write,
+        lambda: _insert(write, copy.deepcopy(obj)),
+        lambda: _change(write, replaced, again=not version),
+    )
 
 
 def needs_version(resource: Resource) -> bool:
@@ -126,17 +132,39 @@ async def patch(write: Write, patched: Callable[[Json], Json]) -> Response:
 
 async def server_side_apply(write: Write, config: Json) -> Response:
     """Apply: what `config` says is what this manager wants; creates what does not exist."""
-    if write.cluster.store.latest(write.key) is None:
+
+    async def created() -> Response:
         if write.subresource:
             raise write.missing()
         if uid := config["metadata"].get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(write.resource.group, write.resource.plural, write.name, why)
-        obj = _applied(write, None, config)
+        obj = _applied(write, None, copy.deepcopy(config))
         obj["metadata"].setdefault("name", write.name)
         return await _insert(write, obj, tracked=True)
 
-    return await _change(write, lambda old: _applied(write, old, config), again=True, tracked=True)
+    return await _create_or_change(
+        write,
+        created,
+        lambda: _change(write, lambda old: _applied(write, old, config), again=True, tracked=True),
+    )
+
+
+async def _create_or_change(
+    write: Write, create: Callable[[], Awaitable[Response]], change: Callable[[], Awaitable[Response]]
+) -> Response:
+    """Create what is not there, change what is, whatever it becomes while webhooks are asked."""
+    key = write.key
+    for _ in range(_ATTEMPTS):
+        existed = write.cluster.store.latest(key) is not None
+        try:
+            return await (change() if existed else create())
+        except ApiError as refusal:
+            exists = write.cluster.store.latest(key) is not None
+            if exists == existed or refusal.reason not in ("AlreadyExists", "NotFound"):
+                raise
+            write.warnings.clear()
+    raise write.stale()
 
 
 def _applied(write: Write, old: Json | None, config: Json) -> Json:
@@ -160,15 +188,19 @@ def _applied(write: Write, old: Json | None, config: Json) -> Json:
 
 async def _insert(write: Write, obj: Json, *, tracked: bool = False) -> Response:
     cluster, resource = write.cluster, write.resource
-    if obj["metadata"].get("resourceVersion"):
-        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
-    _check_namespace(write, obj)
+    _check_new(obj)
+    _check_place(write, obj)
     lifecycle.born(resource, obj, write.namespace, cluster.now())
     lifecycle.default(resource, obj, keep_nulls=tracked)
     if not tracked:
         _track(write, None, obj)
+    given = obj["metadata"]
     obj = await write.admission.mutate(write, "CREATE", obj, None)
     metadata = obj["metadata"]
+    if metadata is not given:  # who an object is and where it lives is not for a webhook to say
+        _check_new(obj)
+        _check_same_namespace(write, obj)
+        metadata |= {field: given[field] for field in ("uid", "creationTimestamp")}
     for attempt in range(_ATTEMPTS):
         write.name = str(metadata.get("name") or "")
         lifecycle.prepare_create(resource, obj)
@@ -178,6 +210,7 @@ async def _insert(write: Write, obj: Json, *, tracked: bool = False) -> Response
         _validate(write, obj, None)
         if await write.admission.validate(write, "CREATE", obj, None):
             resource.strategy.prepare_create(cluster, obj)  # what was free before the wait may be taken now
+        _check_place(write, obj)
         try:
             return await _store_new(write, obj)
         except Exists:
@@ -206,8 +239,22 @@ async def _store_new(write: Write, obj: Json) -> Response:
     return _stored(write, 201, entry)
 
 
-def _check_namespace(write: Write, obj: Json) -> None:
-    """Nothing is created in a namespace that is not there, or is on its way out."""
+def _check_new(obj: Json) -> None:
+    if obj["metadata"].get("resourceVersion"):
+        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+
+
+def _check_same_namespace(write: Write, obj: Json) -> None:
+    if (obj["metadata"].get("namespace") or "") != write.namespace:
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+
+
+def _check_place(write: Write, obj: Json) -> None:
+    """Nothing is created in a namespace that is not there, and nothing that would have to go with its kind."""
+    if not write.cluster.registry.takes_new(write.resource):
+        name = str(obj["metadata"].get("name") or "")
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(write.resource.group, write.resource.plural, name, why)
     if not write.resource.namespaced:
         return
     entry = write.cluster.store.latest(Key(write.cluster.name, "", "namespaces", "", write.namespace))
@@ -233,31 +280,43 @@ def _check_namespace(write: Write, obj: Json) -> None:
 
 
 async def _change(write: Write, changed: Callable[[Json], Json], *, again: bool, tracked: bool = False) -> Response:
+    said = len(write.warnings)
     for _ in range(_ATTEMPTS):
+        del write.warnings[said:]  # what was said about an attempt that came to nothing
         entry = write.cluster.store.latest(write.key)
         if entry is None:
             raise write.missing()
         old = write.cluster.load(write.resource, entry)
         new = changed(write.cluster.load(write.resource, entry))
-        if new["metadata"].get("resourceVersion", "") != old["metadata"]["resourceVersion"]:
-            raise write.stale()
+        _check_same_revision(write, new, old)
         if write.request.info.verb == "update":
             _check_same_object(write, new, old)
         lifecycle.default(write.resource, new, keep_nulls=tracked)
         new = lifecycle.prepare_update(write.resource, new, old, write.subresource)
         if not tracked:
             _track(write, old, new)
-        new = await write.admission.mutate(write, "UPDATE", new, old)
+        admitted = await write.admission.mutate(write, "UPDATE", new, old)
+        if admitted is not new:
+            _check_same_namespace(write, admitted)
+            _check_same_revision(write, admitted, old)
+            new = lifecycle.prepare_update(write.resource, admitted, old, write.subresource)
         _prepare_change(write, new, old)
         _validate(write, new, old)
         if await write.admission.validate(write, "UPDATE", new, old):
             _prepare_change(write, new, old)  # what was free before the wait may be taken now
         try:
             return await _store_change(write, entry, new, old)
+        except Missing:
+            raise write.missing() from None
         except Stale:
             if not again:
                 raise write.stale() from None
     raise write.stale()
+
+
+def _check_same_revision(write: Write, new: Json, old: Json) -> None:
+    if new["metadata"].get("resourceVersion", "") != old["metadata"]["resourceVersion"]:
+        raise write.stale()
 
 
 def _prepare_change(write: Write, new: Json, old: Json) -> None:
@@ -367,7 +426,7 @@ def _validate(write: Write, new: Json, old: Json | None) -> None:
         errors += resource.strategy.validate_update(new, old)
     if errors:
         group, kind = resource.table[0] if resource.stored_as else resource.group, str(new.get("kind"))
-        raise invalid(group, kind, write.name, errors)
+        raise invalid(group, kind, str(new["metadata"].get("name") or ""), errors)
 
 
 def _encoder(obj: Json) -> Callable[[int], bytes]:
