@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from conformance.kinds import INTEGER, STRING, definition
-from conformance.wire import eventually, not_found
+from conformance.wire import JSON_PATCH, eventually, failure, not_found
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -42,6 +42,9 @@ class Definitions:
 
         await eventually(served, f"{plural} are served")
         return f"/apis/{self.group}/{{version}}/namespaces/{{namespace}}/{plural}"
+
+    async def gone(self, name: str) -> bool:
+        return (await self.api.get(f"{PATH}/{name}")).status == 404
 
     async def conditions(self, name: str) -> dict[str, Any]:
         found = (await self.api.get(f"{PATH}/{name}")).made["status"].get("conditions") or []
@@ -186,6 +189,103 @@ async def test_deleting_a_definition_removes_its_objects_and_its_paths(
     await eventually(unserved, "the group is no longer served")
     path = (await definitions.establish(body)).format(version="v1", namespace=namespace)
     assert (await definitions.api.get(path)).made["items"] == []
+
+
+async def test_nothing_is_created_while_a_definition_goes(definitions: Definitions, api: Api, namespace: str) -> None:
+    path = (await definitions.establish(definition("Toy", SPEC, group=definitions.group))).format(
+        version="v1", namespace=namespace
+    )
+    toy = {"apiVersion": f"{definitions.group}/v1", "kind": "Toy"}
+    assert (await api.post(path, {**toy, "metadata": {"name": "one", "finalizers": ["example.com/hold"]}})).made
+    name = f"toys.{definitions.group}"
+    marked = (await api.delete(f"{PATH}/{name}")).made
+    assert marked["metadata"]["finalizers"] == ["customresourcecleanup.apiextensions.k8s.io"]
+    last = {key: value for key, value in marked["status"]["conditions"][-1].items() if key != "lastTransitionTime"}
+    assert last == {
+        "type": "Terminating",
+        "status": "True",
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    }
+
+    async def refused() -> bool:
+        return (await api.post(path, {**toy, "metadata": {"name": "two"}}, dryRun="All")).status == 403
+
+    await eventually(refused, "new objects are refused")
+    resource = f"toys.{definitions.group}"
+    why = f'{resource} "two" is forbidden: create not allowed while custom resource definition is terminating'
+    assert (await api.post(path, {**toy, "metadata": {"name": "two"}})).body == failure(
+        403, "Forbidden", why, name="two", group=definitions.group, kind="toys"
+    )
+
+    async def told() -> bool:
+        found = (await definitions.conditions(name))["Terminating"]
+        return bool(found == ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress"))
+
+    await eventually(told, "the definition says that its objects are being deleted")
+    assert (await api.merge(f"{path}/one", {"metadata": {"finalizers": None}})).made
+    await eventually(lambda: definitions.gone(name), "the definition goes")
+
+
+async def test_a_definition_that_serves_nothing_takes_its_objects_along(
+    definitions: Definitions, api: Api, namespace: str
+) -> None:
+    body = definition("Toy", SPEC, group=definitions.group)
+    path = (await definitions.establish(body)).format(version="v1", namespace=namespace)
+    toy = {"apiVersion": f"{definitions.group}/v1", "kind": "Toy", "metadata": {"name": "one"}}
+    assert (await api.post(path, toy)).made
+    name = f"toys.{definitions.group}"
+    unserved = [{"op": "replace", "path": "/spec/versions/0/served", "value": False}]
+    assert (await api.patch(f"{PATH}/{name}", unserved, JSON_PATCH)).made
+    await api.delete(f"{PATH}/{name}")
+    await eventually(lambda: definitions.gone(name), "the definition goes")
+    await definitions.establish(body)
+    assert (await api.get(path)).made["items"] == []
+
+
+async def test_a_watch_ends_with_its_definition(definitions: Definitions, api: Api, namespace: str) -> None:
+    path = (await definitions.establish(definition("Toy", SPEC, group=definitions.group))).format(
+        version="v1", namespace=namespace
+    )
+    async with api.watch(path) as watch:
+        await api.delete(f"{PATH}/toys.{definitions.group}")
+        await watch.end()
+
+
+async def test_watches_of_two_versions_do_not_disturb_each_other(
+    definitions: Definitions, api: Api, namespace: str
+) -> None:
+    path = await definitions.establish(two_versions(definitions.group), "v2")
+    first, second = (path.format(version=each, namespace=namespace) for each in ("v1", "v2"))
+    chosen = {"labelSelector": "watched=yes"}
+    async with api.watch(second, **chosen) as new, api.watch(first, **chosen) as old:
+        toy = {
+            "apiVersion": f"{definitions.group}/v1",
+            "kind": "Toy",
+            "metadata": {"name": "one", "labels": {"watched": "yes"}},
+            "spec": {"size": 1, "old": "x"},
+        }
+        assert (await api.post(first, toy)).made
+        assert (await new.next_change())["object"]["spec"] == {"size": 1}
+        assert (await old.next_change())["object"]["spec"] == {"size": 1, "old": "x"}
+
+
+async def test_a_watch_never_shows_another_version(definitions: Definitions, api: Api, namespace: str) -> None:
+    """When objects come to be kept in another version, a watch goes on in its own or ends, to be opened again."""
+    path = await definitions.establish(two_versions(definitions.group), "v2")
+    first, second = (path.format(version=each, namespace=namespace) for each in ("v1", "v2"))
+    toy = {"apiVersion": f"{definitions.group}/v1", "kind": "Toy", "metadata": {"name": "one"}, "spec": {"size": 1}}
+    assert (await api.post(first, toy)).made
+    async with api.watch(first, timeoutSeconds=3) as watch:
+        changes = [
+            {"op": "replace", "path": "/spec/versions/0/storage", "value": False},
+            {"op": "replace", "path": "/spec/versions/1/storage", "value": True},
+        ]
+        assert (await api.patch(f"{PATH}/toys.{definitions.group}", changes, JSON_PATCH)).made
+        for size in range(2, 6):
+            assert (await api.merge(f"{second}/one", {"spec": {"size": size}})).made
+        shown = {event["object"]["apiVersion"] for event in await watch.end()}
+    assert shown == {f"{definitions.group}/v1"}
 
 
 def two_versions(group: str, **second: Any) -> Object:

@@ -125,3 +125,22 @@ async def test_grandchildren_go_too(api: Api, namespace: str) -> None:
     await api.delete(f"{maps(namespace)}/top")
     await eventually(lambda: gone(api, namespace, "bottom"), "the grandchild is collected")
     assert await gone(api, namespace, "middle")
+
+
+async def test_objects_that_own_each_other_can_be_deleted_in_the_foreground(api: Api, namespace: str) -> None:
+    one: Object = (await api.post(maps(namespace), configmap("one"))).made
+    two: Object = (await api.post(maps(namespace), configmap("two", ownerReferences=[reference(one, True)]))).made
+    assert (await api.merge(f"{maps(namespace)}/one", {"metadata": {"ownerReferences": [reference(two, True)]}})).made
+    await api.delete(f"{maps(namespace)}/one", {"propagationPolicy": "Foreground"})
+    await eventually(lambda: gone(api, namespace, "one"), "the one that was deleted goes")
+    await eventually(lambda: gone(api, namespace, "two"), "the other goes")
+
+
+async def test_an_object_that_orphans_its_dependents_does_so_when_it_is_collected(api: Api, namespace: str) -> None:
+    top: Object = (await api.post(maps(namespace), configmap("top"))).made
+    owned = {"ownerReferences": [reference(top)], "finalizers": ["orphan"]}
+    middle: Object = (await api.post(maps(namespace), configmap("middle", **owned))).made
+    await api.post(maps(namespace), configmap("bottom", ownerReferences=[reference(middle)]))
+    await api.delete(f"{maps(namespace)}/top")
+    await eventually(lambda: gone(api, namespace, "middle"), "the dependent is collected")
+    assert "ownerReferences" not in (await api.get(f"{maps(namespace)}/bottom")).made["metadata"]

@@ -88,6 +88,13 @@ async def test_one_object_can_be_watched_by_name(api: Api, namespace: str) -> No
         assert await watch.names(1) == [("ADDED", "two")]
 
 
+async def test_the_path_of_one_object_is_not_watched_but_got(api: Api, namespace: str) -> None:
+    await api.post(maps(namespace), configmap("one"))
+    for path in (f"{maps(namespace)}/one", f"/api/v1/namespaces/{namespace}"):
+        answer = await api.get(path, watch="true", timeoutSeconds="1")
+        assert answer.body["metadata"]["name"] in ("one", namespace)
+
+
 async def test_an_object_that_comes_to_match_is_added(api: Api, namespace: str) -> None:
     path = maps(namespace)
     await api.post(path, configmap("one", labels={"color": "red"}))

@@ -160,13 +160,14 @@ class Api:
             headers={**self.headers, "Accept": accept},
             params={"watch": "true", "timeoutSeconds": 60, **query},
         ) as response:
+            transport = response.connection and response.connection.transport
             assert response.status == 200, await response.text()
             try:
                 yield Watch(response)
             finally:
                 # Cut the stream: an orderly end of TLS would outlive the test and its event loop.
-                if response.connection is not None and response.connection.transport is not None:
-                    response.connection.transport.abort()
+                if transport is not None:
+                    transport.abort()
                     await asyncio.sleep(0)
 
 

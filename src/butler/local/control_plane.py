@@ -112,11 +112,11 @@ class ControlPlane:
 
     async def stop(self) -> None:
         """End watches, finish writes under way, stop listening."""
-        for hosted in self._server.clusters.values():
+        for hosted in list(self._server.clusters.values()):
             await hosted.stop()
         if self._http is not None and self._serving is not None:
             self._http.should_exit = True
-            self._store.end_watches()
+            self._store.end_all_watches()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._serving
         await self._webhooks.close()
@@ -177,7 +177,11 @@ class ControlPlane:
         hosted = HostedCluster(
             cluster, self._store, self._builtin, self._pki, self._webhooks, self.url.removeprefix("https://")
         )
-        await hosted.start()
+        try:
+            await hosted.start()
+        except BaseException:
+            await hosted.stop()
+            raise
         self._server.clusters[cluster] = hosted
 
     def _kubeconfig_of(self, cluster: str) -> Path:

@@ -90,7 +90,7 @@ class LogicalCluster:
         obj["apiVersion"] = resource.api_version
         if resource.custom:
             if revision < resource.since:
-                storage = self.registry.find(resource.group, resource.storage_version, resource.plural)
+                storage = self.registry.storage(resource.group, resource.plural)
                 apply_defaults((storage or resource).schema, obj)
             prune(resource.schema, obj)
         return obj
@@ -99,12 +99,13 @@ class LogicalCluster:
         """The object as it is stored."""
         if resource.to_storage is not None:
             return resource.to_storage(obj)
-        if resource.storage_version not in ("", resource.version):
-            storage = self.registry.find(resource.group, resource.storage_version, resource.plural)
-            version = f"{resource.group}/{resource.storage_version}"
-            obj = {**obj, "apiVersion": version}
-            if storage is not None:
-                prune(storage.schema, obj)
+        if not resource.custom:
+            return obj
+        # As of now, and not of when the request came: the definition may have changed while a webhook was asked.
+        storage = self.registry.storage(resource.group, resource.plural)
+        if storage is not None and storage.version != resource.version:
+            obj = {**obj, "apiVersion": storage.api_version}
+            prune(storage.schema, obj)
         return obj
 
     def load(self, resource: Resource, entry: Entry) -> Json:

@@ -21,6 +21,8 @@ class Registry:
         self._by_path = {_path(resource): resource for resource in self._builtin}
         self._schemas: dict[tuple[str, str], dict[str, Schema]] = {}  # of custom kinds; built-ins have one version
         self._custom: dict[str, list[Resource]] = {}
+        self._stored: dict[str, Resource] = {}  # of the same definitions: in whose version objects are kept
+        self._closed: set[tuple[str, str]] = set()  # tables of definitions on their way out
         self._documents: dict[str, bytes] = {}
         self.revision = 0
 
@@ -45,10 +47,12 @@ class Registry:
 
     def storage(self, group: str, plural: str) -> Resource | None:
         """The resource in whose version the objects of a table are kept."""
-        found = [each for each in self._by_path.values() if (each.group, each.plural) == (group, plural)]
-        return next((each for each in found if each.storage_version in ("", each.version)), None) or (
-            found[0] if found else None
-        )
+        if stored := self._stored.get(f"{plural}.{group}"):
+            return stored
+        return next((each for each in self._builtin if (each.group, each.plural) == (group, plural)), None)
+
+    def is_builtin(self, group: str, plural: str) -> bool:
+        return any((each.group, each.plural) == (group, plural) for each in self._builtin)
 
     def schemas(self, group: str, plural: str) -> dict[str, Schema]:
         """The schema of every served version of a kind, by apiVersion."""
@@ -59,21 +63,35 @@ class Registry:
             (each for each in self._by_path.values() if each.api_version == api_version and each.kind == kind), None
         )
 
-    def set_custom(self, definition: str, resources: list[Resource]) -> None:
-        """Serve exactly these resources for a definition; an empty list takes them away."""
-        if not resources and definition not in self._custom:
-            return
+    def serve(self, definition: str, resources: list[Resource], stored: Resource) -> None:
+        """Serve exactly these resources for a definition, whose objects are kept in the form of `stored`."""
         self._custom[definition] = resources
-        if not resources:
-            del self._custom[definition]
-        self._by_path = {_path(each): each for each in self._builtin}
-        for each_list in self._custom.values():
-            self._by_path.update({_path(each): each for each in each_list})
+        self._stored[definition] = stored
+        self._closed.discard(stored.table)
+        self._rebuild()
+
+    def forget(self, definition: str) -> None:
+        """Serve nothing of a definition any more."""
+        if self._custom.pop(definition, None) is not None:
+            del self._stored[definition]
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        self._by_path = {_path(each): each for each_list in self._custom.values() for each in each_list}
+        self._by_path |= {_path(each): each for each in self._builtin}  # nothing takes the place of a built-in kind
         self._schemas = {}
         for each in self._by_path.values():
             self._schemas.setdefault((each.group, each.plural), {})[each.api_version] = each.schema
         self._documents.clear()
         self.revision += 1
+
+    def close(self, group: str, plural: str) -> None:
+        """From now on no object of a definition is created, until it is served anew."""
+        self._closed.add((group, plural))
+
+    def takes_new(self, resource: Resource) -> bool:
+        """Whether objects of a resource may be created."""
+        return resource.table not in self._closed
 
     def definitions(self) -> set[str]:
         """The definitions whose resources are served."""

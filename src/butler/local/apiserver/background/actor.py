@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.access.authentication import MASTERS, User
@@ -13,7 +14,7 @@ from butler.local.apiserver.wire.paths import RequestInfo
 from butler.local.apiserver.wire.status import ApiError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from butler.local.apiserver.cluster import LogicalCluster
     from butler.local.apiserver.resources import Resource
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+_AT_ONCE: Final = 64  # deletions under way together: they share trips to the disk
 _SYSTEM: Final = User("system:kube-controller-manager", groups=(MASTERS,))
 
 
@@ -73,6 +75,21 @@ class Actor:
         except ApiError as error:
             if error.code != 404:
                 raise
+
+    async def delete_all(self, keys: Iterable[Key]) -> list[ApiError]:
+        """Ask many objects to go, some at a time; what stands in the way of one does not keep the others."""
+        turns = asyncio.Semaphore(_AT_ONCE)
+        refusals: list[ApiError] = []
+
+        async def one(key: Key) -> None:
+            async with turns:
+                try:
+                    await self.delete(key)
+                except ApiError as refusal:
+                    refusals.append(refusal)
+
+        await asyncio.gather(*(one(key) for key in keys))
+        return refusals
 
     def _write(self, resource: Resource, namespace: str, name: str, subresource: str, manager: str) -> Write:
         info = RequestInfo(

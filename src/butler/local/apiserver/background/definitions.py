@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.background.follower import Follower
 from butler.local.apiserver.builtin.catalog import EXTENSIONS
-from butler.local.apiserver.definitions.meaning import accept_names, resources_of
+from butler.local.apiserver.definitions.meaning import accept_names, resources_of, say_terminating, stored_resource
 from butler.local.apiserver.storage.store import Change, Entry, Key, Table
+from butler.local.apiserver.verbs.glance import glance
 from butler.local.apiserver.verbs.lifecycle import CLEANUP
 from butler.local.apiserver.wire.messages import decode
 
@@ -27,13 +28,14 @@ class DefinitionKeeper(Follower[str]):
         super().__init__()
         self._actor = actor
         self._leaving: dict[tuple[str, str], str] = {}  # table -> name of the definition that waits for it
+        self._serving: dict[str, tuple[str, int, Json]] = {}  # name -> what it is served by: uid, generation, names
 
     def serve_what_is_established(self) -> None:
         """Before the first request after a start: what was served is served again."""
         for entry in self._definitions():
             definition = decode(entry.value)
             if _is_true(definition, "Established"):
-                self._serve(definition)
+                self._serve(definition, int(definition["metadata"]["resourceVersion"]))
             self.look_at(entry.key.name)
 
     def served(self) -> set[str]:
@@ -44,9 +46,13 @@ class DefinitionKeeper(Follower[str]):
         key = change.key
         if (key.group, key.plural) == (EXTENSIONS, _PLURAL):
             if change.type == "DELETED":
-                self._actor.cluster.registry.set_custom(key.name, [])
+                self._stop_serving(key.name)
                 # its names are free now: another definition may have waited for them
                 return [entry.key.name for entry in self._definitions()]
+            if glance(change.value).deletion_timestamp:
+                # at once: whoever removes the objects must not overlook one that is created meanwhile
+                plural, _, group = key.name.partition(".")
+                self._actor.cluster.registry.close(group, plural)
             return (key.name,)
         if change.type == "DELETED" and (key.group, key.plural) in self._leaving:
             return (self._leaving[key.group, key.plural],)
@@ -68,7 +74,8 @@ class DefinitionKeeper(Follower[str]):
         status = accept_names(definition, others, self._actor.cluster.now())
         established = any(each["type"] == "Established" and each["status"] == "True" for each in status["conditions"])
         if established and _is_true(definition, "Established"):
-            self._serve(definition)
+            # What was decided so far is in the form of before, whenever it gets to the disk.
+            self._serve(definition, self._actor.cluster.store.assigned + 1)
         if status != definition.get("status"):
 
             def changed(current: Json) -> Json:
@@ -79,18 +86,44 @@ class DefinitionKeeper(Follower[str]):
 
     async def _remove(self, definition: Json, key: Key) -> None:
         spec, cluster = definition["spec"], self._actor.cluster
-        table = spec["group"], spec["names"]["plural"]
-        self._leaving[table] = key.name
-        for entry in list(cluster.store.entries_latest(Table(cluster.name, *table))):
-            await self._actor.delete(entry.key)
-        if cluster.store.count(Table(cluster.name, *table)) == 0:
-            cluster.registry.set_custom(key.name, [])
-            self._leaving.pop(table, None)
-            await self._actor.change(key, _let_go, manager=_MANAGER)
+        table = Table(cluster.name, spec["group"], spec["names"]["plural"])
+        self._leaving[table[1:]] = key.name
+        refusals = await self._actor.delete_all(entry.key for entry in self._objects(table))
+        if self._objects(table):
 
-    def _serve(self, definition: Json) -> None:
-        name, revision = definition["metadata"]["name"], int(definition["metadata"]["resourceVersion"])
-        self._actor.cluster.registry.set_custom(name, resources_of(definition, revision))
+            def in_progress(current: Json) -> Json:
+                why = "InstanceDeletionInProgress", "CustomResource deletion is in progress"
+                say_terminating(current, *why, cluster.now())
+                return current
+
+            await self._actor.change(key, in_progress, subresource="status", manager=_MANAGER)
+        else:
+            self._stop_serving(key.name)
+            self._leaving.pop(table[1:], None)
+            await self._actor.change(key, _let_go, manager=_MANAGER)
+        for refusal in refusals:
+            raise refusal
+
+    def _objects(self, table: Table) -> list[Entry]:
+        """What goes with a definition; one that takes the name of a built-in kind has nothing of its own."""
+        cluster = self._actor.cluster
+        return [] if cluster.registry.is_builtin(*table[1:]) else cluster.store.entries_latest(table)
+
+    def _serve(self, definition: Json, since: int) -> None:
+        metadata, names = definition["metadata"], definition["status"]["acceptedNames"]
+        name, now = metadata["name"], (metadata["uid"], metadata.get("generation", 0), names)
+        stored = stored_resource(definition, since)
+        if self._serving.get(name) == now or self._actor.cluster.registry.is_builtin(*stored.table):
+            return
+        self._serving[name] = now
+        self._actor.cluster.registry.serve(name, resources_of(definition, since), stored)
+        self._actor.cluster.store.end_watches(self._actor.cluster.table(stored))
+
+    def _stop_serving(self, name: str) -> None:
+        stored = self._actor.cluster.registry.storage(*reversed(name.split(".", 1)))
+        self._actor.cluster.registry.forget(name)
+        if self._serving.pop(name, None) and stored is not None:
+            self._actor.cluster.store.end_watches(self._actor.cluster.table(stored))
 
     def _definitions(self) -> Iterable[Entry]:
         cluster = self._actor.cluster

@@ -1,4 +1,4 @@
-"""A follower watches every change of a logical cluster and works on what it concerns, one item at a time.
+"""A follower watches every change of a logical cluster and works on what it concerns, one or a few items at a time.
 
 `concerns` is called synchronously with each committed change and names items (a key, a name); `work` is called later
 with each, once per burst of changes. Work that fails is tried again with growing pauses; it must be safe to repeat.
@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import logging
 from abc import ABC, abstractmethod
+from itertools import islice
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from butler.local.apiserver.wire.status import ApiError
@@ -27,6 +28,8 @@ _LONGEST_PAUSE: Final = 5.0
 
 
 class Follower(ABC, Generic[Item]):
+    at_once = 1  # how many items are worked on together; never the same one twice
+
     def __init__(self) -> None:
         self._waiting: dict[Item, None] = {}  # a dict keeps the order of a queue and holds each item once
         self._failures: dict[Item, int] = {}
@@ -63,9 +66,10 @@ class Follower(ABC, Generic[Item]):
             await self._wake.wait()
             self._wake.clear()
             while self._waiting:
-                item = next(iter(self._waiting))
-                del self._waiting[item]
-                await self._attempt(item)
+                items = list(islice(self._waiting, self.at_once))
+                for item in items:
+                    del self._waiting[item]
+                await asyncio.gather(*(self._attempt(item) for item in items))
 
     async def _attempt(self, item: Item) -> None:
         try:

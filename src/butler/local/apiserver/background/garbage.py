@@ -25,12 +25,15 @@ Json = dict[str, Any]
 
 
 class GarbageCollector(Follower[Key]):
+    at_once = 64  # deletions that are under way together share trips to the disk
+
     def __init__(self, actor: Actor) -> None:
         super().__init__()
         self._actor = actor
         self._dependents: dict[str, set[Key]] = {}  # owner's UID -> who names it
         self._owners: dict[Key, tuple[str, ...]] = {}  # the same, the other way round
         self._leaving: dict[str, Key] = {}  # UID -> objects in foreground deletion
+        self._gone: set[str] = set()  # UIDs of deleted owners that still have dependents
 
     def concerns(self, change: Change) -> Iterable[Key]:
         metadata = glance(change.value)
@@ -58,6 +61,8 @@ class GarbageCollector(Follower[Key]):
         self._drop(key, owners)
         self._leaving.pop(metadata.uid, None)
         waiting = [self._leaving[uid] for uid in owners if uid in self._leaving]
+        if metadata.uid in self._dependents:
+            self._gone.add(metadata.uid)
         return [*self._dependents.get(metadata.uid, ()), *waiting]
 
     def _drop(self, key: Key, owners: tuple[str, ...]) -> None:
@@ -68,6 +73,7 @@ class GarbageCollector(Follower[Key]):
                 keys.discard(key)
                 if not keys:
                     del self._dependents[uid]
+                    self._gone.discard(uid)
 
     async def work(self, item: Key) -> None:
         entry = self._actor.cluster.store.get(item)
@@ -122,11 +128,22 @@ class GarbageCollector(Follower[Key]):
         if solid:
             await self._actor.change(key, _without_owners(gone | leaving))
             return
-        has_dependents = bool(self._dependents.get(metadata.uid))
-        propagation = "Foreground" if leaving and has_dependents else "Background"
+        dependents = self._dependents.get(metadata.uid, ())
+        if leaving and not self._leaving.keys().isdisjoint(self._uids(dependents)):
+            # Owners in a circle would wait for each other for ever: this one holds nobody up.
+            await self._actor.change(key, _not_blocking)
+            for uid in leaving & self._leaving.keys():
+                self.look_at(self._leaving[uid])
+        propagation = "Foreground" if leaving and dependents else _as_marked(metadata)
         await self._actor.delete(key, uid=metadata.uid, propagation=propagation)
 
+    def _uids(self, keys: Iterable[Key]) -> set[str]:
+        entries = (self._actor.cluster.store.get(key) for key in keys)
+        return {glance(entry.value).uid for entry in entries if entry is not None}
+
     def _state_of(self, owner: Owner, namespace: str) -> str:
+        if owner.uid in self._gone:  # seen going, be its kind served or not
+            return "gone"
         cluster = self._actor.cluster
         resource = cluster.registry.of_kind(owner.api_version, owner.kind)
         if resource is None or (resource.namespaced and not namespace):
@@ -139,6 +156,19 @@ class GarbageCollector(Follower[Key]):
             return "gone"
         waits = metadata.deletion_timestamp and FOREGROUND in (metadata.finalizers or ())
         return "leaving" if waits else "solid"
+
+
+def _as_marked(metadata: Metadata) -> str:
+    """How an object's own dependents are treated when it is collected, if its finalizers say so."""
+    finalizers = metadata.finalizers or ()
+    return "Orphan" if ORPHAN in finalizers else "Foreground" if FOREGROUND in finalizers else "Background"
+
+
+def _not_blocking(obj: Json) -> Json:
+    for each in obj["metadata"].get("ownerReferences") or ():
+        if each.get("blockOwnerDeletion"):
+            each["blockOwnerDeletion"] = False
+    return obj
 
 
 def _without_finalizer(name: str) -> Callable[[Json], Json]:

@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from butler.local.apiserver.background.follower import Follower
-from butler.local.apiserver.storage.store import Change, Key, Table
+from butler.local.apiserver.storage.store import Change, Entry, Key, Table
 from butler.local.apiserver.verbs.glance import glance
 from butler.local.apiserver.wire.messages import decode
 
@@ -26,6 +26,8 @@ _MANAGER = "kube-controller-manager"
 
 
 class NamespaceKeeper(Follower[str]):
+    at_once = 16  # a namespace that a slow webhook holds up does not hold up all others
+
     def __init__(self, actor: Actor) -> None:
         super().__init__()
         self._actor = actor
@@ -64,32 +66,33 @@ class NamespaceKeeper(Follower[str]):
             await self._actor.create(accounts, namespace, account, _MANAGER)
 
     async def _empty(self, namespace: str, key: Key) -> None:
-        for resource_key in self._content(namespace):
-            await self._actor.delete(resource_key)
+        refusals = await self._actor.delete_all(
+            entry.key for entry in self._content(namespace) if not glance(entry.value).deletion_timestamp
+        )
         remaining = self._content(namespace)
         if remaining:
             conditions = self._explain(remaining)
             await self._actor.change(key, _with_conditions(conditions), subresource="status", manager=_MANAGER)
         else:
             await self._actor.change(key, _finalized, subresource="finalize", manager=_MANAGER)
+        for refusal in refusals:
+            raise refusal
 
-    def _content(self, namespace: str) -> list[Key]:
+    def _content(self, namespace: str) -> list[Entry]:
         cluster = self._actor.cluster
         tables = {resource.table for resource in cluster.registry.resources() if resource.namespaced}
         return [
-            entry.key
+            entry
             for table in sorted(tables)
             for entry in cluster.store.entries_latest(Table(cluster.name, *table), namespace)
         ]
 
-    def _explain(self, remaining: list[Key]) -> list[Json]:
+    def _explain(self, remaining: list[Entry]) -> list[Json]:
         """Who holds a namespace back, as conditions."""
-        store, now = self._actor.cluster.store, self._actor.cluster.now()
-        kinds = Counter(f"{key.plural}.{key.group}" if key.group else f"{key.plural}." for key in remaining)
-        entries = [entry for key in remaining if (entry := store.latest(key))]
-        holders = Counter(
-            finalizer for entry in entries for finalizer in decode(entry.value)["metadata"].get("finalizers") or ()
-        )
+        now = self._actor.cluster.now()
+        keys = [entry.key for entry in remaining]
+        kinds = Counter(f"{key.plural}.{key.group}" if key.group else f"{key.plural}." for key in keys)
+        holders = Counter(finalizer for entry in remaining for finalizer in glance(entry.value).finalizers or ())
         content = ", ".join(f"{kind} has {count} resource instances" for kind, count in sorted(kinds.items()))
         finalizers = ", ".join(f"{name} in {count} resource instances" for name, count in sorted(holders.items()))
         states = [

@@ -153,20 +153,36 @@ def _set(conditions: list[Json], kind: str, status: str, reason: str, message: s
     conditions.append({"lastTransitionTime": now, "message": message, "reason": reason, "status": status, "type": kind})
 
 
+def say_terminating(crd: Json, reason: str, message: str, now: str) -> None:
+    """Tell in the status how far the removal of a definition's objects is."""
+    status = crd.setdefault("status", {})
+    status["conditions"] = [dict(each) for each in status.get("conditions") or ()]
+    _set(status["conditions"], "Terminating", "True", reason, message, now)
+
+
 # Resources
 
 
 def resources_of(crd: Json, revision: int) -> list[Resource]:
     """One resource per served version; `revision` is that of the definition."""
+    return [_resource(crd, version, revision) for version in crd["spec"]["versions"] if version.get("served")]
+
+
+def stored_resource(crd: Json, revision: int) -> Resource:
+    """The resource in whose version objects are kept, be it served or not."""
+    return _resource(crd, _storage(crd), revision)
+
+
+def _storage(crd: Json) -> Json:
+    found: Json = next(version for version in crd["spec"]["versions"] if version.get("storage"))
+    return found
+
+
+def _resource(crd: Json, version: Json, revision: int) -> Resource:
     spec = crd["spec"]
     names = (crd.get("status") or {}).get("acceptedNames") or {}
     if not names.get("plural"):
         names = spec["names"]
-    storage = next(version["name"] for version in spec["versions"] if version.get("storage"))
-    return [_resource(spec, names, version, storage, revision) for version in spec["versions"] if version.get("served")]
-
-
-def _resource(spec: Json, names: Json, version: Json, storage: str, revision: int) -> Resource:
     schema = _schema(version, preserve=bool(spec.get("preserveUnknownFields")))
     subresources = version.get("subresources") or {}
     scale = subresources.get("scale")
@@ -190,7 +206,7 @@ def _resource(spec: Json, names: Json, version: Json, storage: str, revision: in
         else Scale(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or ""),
         columns=tuple(_column(each) for each in version.get("additionalPrinterColumns") or ()),
         strategy=Strategy(selectable=_selectable(version)),
-        storage_version=storage,
+        storage_version=_storage(crd)["name"],
         custom=True,
         since=revision,
         deprecated=deprecated,

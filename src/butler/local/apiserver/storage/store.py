@@ -99,7 +99,7 @@ class Store:
         self._clock = clock
         self._feed = feed
         self._shelves: dict[tuple[str, ...], Shelf] = {}
-        self._assigned = journal.start
+        self._assigned: int = journal.start
         self._reserved = journal.reserved
         self._epoch = 0
         self._under_way: deque[Write] = deque()  # decided, in order of revision
@@ -146,11 +146,24 @@ class Store:
         self._marks.append(self._now())
         self._housekeeping = self._loop.create_task(self._keep_house(), name="butler-store-housekeeping")
 
-    def end_watches(self) -> None:
+    def end_all_watches(self) -> None:
         """End all watches, and those that are still to come; their readers see the end of the stream."""
         for shelf in self._shelves.values():
             shelf.feed.close()
         self._feed = Feed.ended
+
+    def end_watches(self, table: Table) -> None:
+        """End the watches of a table once they have shown what happened so far; new ones may begin."""
+        shelf = self._shelves.get(table)
+        if shelf is not None and not shelf.feed.closed:
+            shelf.feed.finish()
+            shelf.feed = self._feed()
+            shelf.feed.floor = self.revision
+
+    @property
+    def assigned(self) -> int:
+        """The newest revision that was given out, be it on disk yet or not."""
+        return self._assigned
 
     async def close(self) -> None:
         """Finish what is under way, end all watches, and release the directory."""
@@ -158,7 +171,7 @@ class Store:
             return
         self._hand_over()
         self._closed = True
-        self.end_watches()
+        self.end_all_watches()
         self._housekeeping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._housekeeping
@@ -438,7 +451,8 @@ class Store:
         now = self._now()
         if (upto := horizon(self._marks, now, self._retention)) > self.compacted:
             self._writer.submit(Compaction(upto))
-            self._marks = deque(mark for mark in self._marks if mark.revision > upto)
+        # A mark of what is gone says nothing any more; while nobody writes, there is one mark and not one per moment.
+        self._marks = deque(mark for mark in self._marks if mark.revision > max(upto, self.compacted))
         self._marks.append(now)
 
     async def _keep_house(self) -> None:

@@ -46,13 +46,14 @@ class Feed:
     changes after revision `floor` are here.
     """
 
-    __slots__ = ("_bytes", "_limits", "changes", "closed", "first", "floor", "recently_used", "sleepers")
+    __slots__ = ("_bytes", "_limits", "changes", "closed", "finished", "first", "floor", "recently_used", "sleepers")
 
     def __init__(self, max_changes: int = FEED_CHANGES, max_bytes: int = FEED_BYTES) -> None:
         self.changes: list[Change] = []
         self.first = 0
         self.floor = 0
         self.closed = False
+        self.finished = False  # nothing will be added; what is here may still be read
         self.recently_used: deque[Change] = deque(maxlen=REMEMBERED)
         # who waits for a change, by the namespace they watch (None: all)
         self.sleepers: dict[str | None, set[Watch]] = {}
@@ -86,9 +87,17 @@ class Feed:
     def after(self, revision: int) -> list[Change]:
         return self.changes[self.number_after(revision) - self.first :]
 
+    def finish(self) -> None:
+        """End all watches when they have read what is here."""
+        self.finished = True
+        self._wake_all()
+
     def close(self) -> None:
         """End all watches: the store is closing."""
         self.closed = True
+        self._wake_all()
+
+    def _wake_all(self) -> None:
         for watches in self.sleepers.values():
             for watch in watches:
                 watch.wake()
@@ -131,7 +140,7 @@ class Watch:
         """The revision up to which everything was delivered: what a bookmark may say."""
         if self._backlog:
             return self._backlog[0].revision - 1
-        if self._reaches_feed() and not self._pending_in_feed():
+        if self._reaches_feed() and not self._pending_in_feed() and not self._feed.finished:
             self._position = max(self._position, self._history.revision)
         return self._position
 
@@ -160,6 +169,8 @@ class Watch:
                 continue
             if found := self._from_feed(limit):
                 return found
+            if self._feed.finished:
+                return None
             if deadline is not None and loop.time() >= deadline:
                 return []
             await self._sleep(loop, deadline)

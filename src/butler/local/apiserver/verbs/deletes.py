@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.storage.store import Entry, Stale
+from butler.local.apiserver.definitions.meaning import say_terminating
+from butler.local.apiserver.storage.store import Entry, Missing, Stale
 from butler.local.apiserver.verbs import lifecycle
 from butler.local.apiserver.wire.messages import Response, encode, respond
 from butler.local.apiserver.wire.status import ApiError, conflict, forbidden
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _ATTEMPTS: Final = 8
+_SOON: Final = "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon"
 
 _KEPT_NAMESPACES: Final = frozenset({"default", "kube-public", "kube-system"})
 
@@ -68,6 +70,8 @@ async def ask_to_go(write: Write, options: DeleteOptions) -> tuple[Json, bool]:
         await write.admission.validate(write, "DELETE", None, old)
         try:
             return await _go(write, options, entry)
+        except Missing:
+            raise write.missing() from None
         except Stale:
             if options.resource_version is not None:
                 raise write.stale() from None
@@ -82,6 +86,7 @@ async def _go(write: Write, options: DeleteOptions, entry: Entry) -> tuple[Json,
     if resource.plural == "customresourcedefinitions" and not obj["metadata"].get("deletionTimestamp"):
         # its objects go first; whoever removes them takes this away when they are gone
         finalizers.append(lifecycle.CLEANUP)
+        say_terminating(obj, "InstanceDeletionPending", _SOON, cluster.now())
     grace = lifecycle.grace_period(resource, obj, options.grace_period)
     lifecycle.ask_to_go(resource, obj, cluster.now(), grace, finalizers)
     gone = lifecycle.may_go(resource, obj)

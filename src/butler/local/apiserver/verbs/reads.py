@@ -61,11 +61,10 @@ class Selection:
         return self.labels.matches(obj["metadata"].get("labels") or {}) and self.fields.matches(obj)
 
 
-def selection(resource: Resource, options: ListOptions, name: str = "") -> Selection:
-    fields = options.field_selector
-    if name:
-        fields = f"metadata.name={name}" + (f",{fields}" if fields else "")
-    return Selection(parse_label_selector(options.label_selector), parse_field_selector(fields, resource))
+def selection(resource: Resource, options: ListOptions) -> Selection:
+    return Selection(
+        parse_label_selector(options.label_selector), parse_field_selector(options.field_selector, resource)
+    )
 
 
 async def get(cluster: LogicalCluster, resource: Resource, request: Request) -> Response:

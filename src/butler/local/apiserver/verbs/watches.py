@@ -8,6 +8,7 @@ keeping its backlog would cost the others: it then starts again from the last ve
 from __future__ import annotations
 
 import asyncio
+import copy
 import random
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,7 +35,7 @@ _SHORTEST: Final = 1800.0  # a watch without a limit of its own lasts half an ho
 
 async def watch(cluster: LogicalCluster, resource: Resource, request: Request) -> Stream:
     options = list_options({**request.query, "watch": "true"})
-    wanted = selection(resource, options, request.info.name)
+    wanted = selection(resource, options)
     view = View(cluster, resource, request, streaming=True)
     version = resource_version(options.resource_version) if options.resource_version else 0
     await until_revision(cluster, version)
@@ -82,24 +83,27 @@ class Lines:
         return self.of_object("DELETED", obj, change.revision)
 
     def _matches(self, obj: Json, revision: int) -> bool:
-        return self.wanted.everything or self.wanted.matches(self.cluster.shown(self.resource, _copy(obj), revision))
+        return self.wanted.everything or self.wanted.matches(self._shown(obj, revision))
 
     def of_object(self, kind: str, obj: Json, revision: int) -> bytes:
-        obj = self.cluster.shown(self.resource, _copy(obj), revision)
+        return self.of_shown(kind, self._shown(obj, revision))
+
+    def of_shown(self, kind: str, obj: Json) -> bytes:
         shown = self._view.one(obj, headers=not self._columns_sent)
         self._columns_sent = True
         return encode({"type": kind, "object": shown}) + b"\n"
+
+    def _shown(self, obj: Json, revision: int) -> Json:
+        """An object in our version. Changes are shared between watchers, so what is converted is a copy."""
+        if self.cluster.stored_form_is_shown(self.resource, revision):
+            return obj
+        return self.cluster.shown(self.resource, copy.deepcopy(obj), revision)
 
     def bookmark(self, revision: int, *, initial_end: bool = False) -> bytes:
         metadata: Json = {"resourceVersion": str(revision)}
         if initial_end:
             metadata["annotations"] = {"k8s.io/initial-events-end": "true"}
         return encode({"type": "BOOKMARK", "object": self._view.bookmark(metadata)}) + b"\n"
-
-
-def _copy(obj: Json) -> Json:
-    """Changes are shared between watchers: showing an object may set its apiVersion, so never on the original."""
-    return dict(obj)
 
 
 async def _stream(lines: Lines, namespace: str | None, options: ListOptions, version: int) -> AsyncIterator[bytes]:
@@ -136,7 +140,7 @@ def _initial(lines: Lines, entries: list[Entry]) -> bytes:
     for entry in entries:
         obj = lines.cluster.load(lines.resource, entry)
         if lines.wanted.everything or lines.wanted.matches(obj):
-            made.append(lines.of_object("ADDED", obj, entry.revision))
+            made.append(lines.of_shown("ADDED", obj))
     return b"".join(made)
 
 

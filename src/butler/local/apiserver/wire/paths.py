@@ -71,7 +71,7 @@ def read_path(method: str, path: str, *, watch: bool = False) -> RequestInfo:
         verb = "list"
     if not name and verb == "delete":
         verb = "deletecollection"
-    if watch and verb in {"list", "get"}:
+    if watch and verb == "list":  # one object is only ever got; who watches it selects it by name
         verb = "watch"
     return RequestInfo(
         verb=verb,
