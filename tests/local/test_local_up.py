@@ -118,6 +118,16 @@ def test_two_servers_cannot_share_a_directory(tmp_path: Path) -> None:
     assert "Traceback" not in err
 
 
+def test_a_directory_that_cannot_be_made_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    refused = Running(tmp_path / "file" / "data")
+    _, err = refused.process.communicate(timeout=SECONDS)
+    assert refused.process.returncode == 1
+    assert err == (
+        f"Error: data directory {tmp_path}/file/data cannot be used (Not a directory); give another with --data-dir\n"
+    )
+
+
 def test_a_taken_port_is_refused_with_what_to_do(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -70,7 +70,12 @@ class ControlPlane:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             store = await Store.open(directory)
             (directory / "kubeconfig").unlink(missing_ok=True)  # until we are ready
-        except (OSError, StoreRefused) as error:
+        except OSError as error:
+            listener.close()
+            raise NotStarted(
+                f"data directory {directory} cannot be used ({error.strerror}); give another with --data-dir"
+            ) from error
+        except StoreRefused as error:
             listener.close()
             raise NotStarted(str(error)) from error
         try:
@@ -235,7 +240,7 @@ def _listen(port: int, preferred: int) -> socket.socket:
             listener.close()
             if port:
                 raise NotStarted(
-                    f"port {port} on {HOST} is taken ({error.strerror}); give another with --port, or leave it out"
+                    f"port {port} on {HOST} cannot be had ({error.strerror}); give another with --port, or leave it out"
                 ) from error
         else:
             return listener
