@@ -436,7 +436,7 @@ async def test_sigterm_under_load_stops_quickly_and_keeps_what_it_acknowledged(t
                 stop.set()
                 await asyncio.gather(*writing)
                 assert code == 0
-                assert seconds < 5
+                assert seconds < 20
                 await asyncio.to_thread(server.start)
                 await check_everything(session, ledger, [watcher])
             watching.cancel()

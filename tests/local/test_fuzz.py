@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 EXAMPLES = int(os.environ.get("FUZZ_EXAMPLES", "600"))
-SLOWEST_SECONDS = 2.0
+SLOWEST_SECONDS = 20.0  # what is caught here hangs for ever; a slow machine must not look like that
 ADMIN = (("organizationName", "system:masters"), ("commonName", "fuzzer"))
 MERGE = "application/merge-patch+json"
 STRATEGIC = "application/strategic-merge-patch+json"
@@ -378,7 +378,7 @@ class Server:
         async def send(message: Json) -> None:
             sent.append(message)
 
-        async with asyncio.timeout(5 * SLOWEST_SECONDS):
+        async with asyncio.timeout(2 * SLOWEST_SECONDS):
             await self._edge(scope, receive, send)
         text = b"".join(message.get("body", b"") for message in sent[1:])
         for _, value in sent[0]["headers"]:
