@@ -205,6 +205,14 @@ def test_a_removed_cluster_is_gone_and_a_new_one_of_its_name_is_empty(server: Lo
     assert again.request("GET", "/api/v1/namespaces/kube-system")[1]["metadata"]["uid"] != uid
 
 
+def test_the_kubeconfig_of_a_removed_cluster_does_not_open_a_new_one_of_its_name(server: LocalServer) -> None:
+    before = make(server, "team-c/reborn")
+    assert before.request("GET", "/api/v1/secrets")[0] == 200
+    server.plane.request("DELETE", "/clusters/team-c/reborn")
+    make(server, "team-c/reborn")
+    assert before.request("GET", "/api/v1/secrets")[0] == 403
+
+
 async def test_a_watch_ends_when_its_cluster_is_removed(server: LocalServer) -> None:
     plane = make(server, "team-c/watched")
     async with server.session() as session:

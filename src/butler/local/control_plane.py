@@ -179,8 +179,9 @@ class ControlPlane:
             self._refresh_kubeconfig(name)
 
     async def _host(self, cluster: str) -> None:
+        address = self.url.removeprefix("https://")
         hosted = HostedCluster(
-            cluster, self._store, self._builtin, self._pki, self._webhooks, self.url.removeprefix("https://")
+            cluster, self._store, self._builtin, self._pki, self._webhooks, address, self._unit(cluster)
         )
         try:
             await hosted.start()
@@ -189,13 +190,21 @@ class ControlPlane:
             raise
         self._server.clusters[cluster] = hosted
 
+    def _unit(self, cluster: str) -> str:
+        """What certificates of a cluster say they are for: it, and not one of the same name before or after it."""
+        if not cluster:
+            return ""
+        record = self._store.get(Key(*_CLUSTERS, *cluster.split("/")))
+        assert record is not None
+        return f"{cluster}#{record.revision}"
+
     def _kubeconfig_of(self, cluster: str) -> Path:
         return self.directory / "clusters" / cluster / "kubeconfig" if cluster else self.kubeconfig
 
     def _write_kubeconfig(self, cluster: str) -> Path:
         path = self._kubeconfig_of(cluster)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        self._pki.write_admin_kubeconfig(path, self.cluster_url(cluster), cluster)
+        self._pki.write_admin_kubeconfig(path, self.cluster_url(cluster), self._unit(cluster))
         return path
 
     def _refresh_kubeconfig(self, cluster: str) -> Path:

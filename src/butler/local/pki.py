@@ -73,11 +73,11 @@ class Pki:
         context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
-    def client(self, user: str, groups: tuple[str, ...] = (), cluster: str = "") -> Issued:
-        """A client certificate for a user of a logical cluster."""
+    def client(self, user: str, groups: tuple[str, ...] = (), unit: str = "") -> Issued:
+        """A client certificate for a user of the logical cluster that accepts `unit`."""
         attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
-        if cluster:
-            attributes.append(x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, cluster))
+        if unit:
+            attributes.append(x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, unit))
         subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, user)])
         key = ec.generate_private_key(ec.SECP256R1())
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
@@ -85,9 +85,9 @@ class Pki:
         certificate = _sign(subject, key, self._ca, self._ca_key, now, [usage])
         return Issued(_pem(certificate), _key_pem(key))
 
-    def write_admin_kubeconfig(self, path: Path, url: str, cluster: str = "") -> None:
+    def write_admin_kubeconfig(self, path: Path, url: str, unit: str = "") -> None:
         """A kubeconfig with every permission in one logical cluster, readable by its owner alone."""
-        issued = self.client("butler-admin", ("system:masters",), cluster)
+        issued = self.client("butler-admin", ("system:masters",), unit)
         write_private(path, yaml.safe_dump(self.kubeconfig(url, issued), sort_keys=False).encode())
 
     def kubeconfig(self, url: str, issued: Issued, name: str = "butler") -> Json:

@@ -1,7 +1,7 @@
 """One logical cluster: a name space of objects of its own inside the one process and the one store.
 
 It knows which resources it serves and how a stored object is shown in a served version. It decides nothing about
-requests (`reads.py`, `writes.py`) and runs nothing in the background (`background/`).
+requests (`verbs/`) and runs nothing in the background (`background/`).
 """
 
 from __future__ import annotations

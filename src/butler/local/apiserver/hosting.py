@@ -47,8 +47,10 @@ class HostedCluster:
         pki: Pki,
         webhooks: Webhooks,
         address: str,
+        unit: str = "",
     ) -> None:
         self.address = address  # host:port, as clients reach it
+        self.unit = unit  # the organisational unit of certificates that are good here
         self.cluster = LogicalCluster(name, store, builtin)
         self.tokens = TokenIssuer(
             pki, issuer=f"https://butler.local/clusters/{name}" if name else "https://butler.local"

@@ -91,7 +91,7 @@ class Registry:
 
     def takes_new(self, resource: Resource) -> bool:
         """Whether objects of a resource may be created."""
-        return resource.table not in self._closed
+        return not resource.custom or resource.table not in self._closed
 
     def definitions(self) -> set[str]:
         """The definitions whose resources are served."""

@@ -1,6 +1,6 @@
 """The API server: who is asking, may they, and who answers.
 
-    Edge (asgi.py) -> ApiServer.answer -> authenticate -> impersonate -> authorize -> documents or verbs
+    Edge (wire/asgi.py) -> ApiServer.answer -> authenticate -> impersonate -> authorize -> documents or verbs
 
 The server hosts one root cluster and any number of logical clusters beside it, each with its own users, roles, objects
 and definitions. A credential of one is nobody in another. Which there are is decided in the root (`clusters.py`).
@@ -95,7 +95,7 @@ async def _as_json(body: bytes) -> bytes:
 
 def _authenticate(hosted: HostedCluster, authorization: str, subject: Subject) -> User:
     """Whoever proves nothing is anonymous; whoever tries to prove something and fails is refused."""
-    certificate = _named_by(subject, hosted.cluster.name)
+    certificate = _named_by(subject, hosted.unit)
     user = hosted.authenticator.user(authorization=authorization, certificate=certificate)
     if user is not None:
         return user
@@ -104,11 +104,11 @@ def _authenticate(hosted: HostedCluster, authorization: str, subject: Subject) -
     return ANONYMOUS
 
 
-def _named_by(subject: Subject, cluster: str) -> tuple[str, tuple[str, ...]] | None:
+def _named_by(subject: Subject, unit: str) -> tuple[str, tuple[str, ...]] | None:
     """The (name, groups) of a certificate, if it was issued for this logical cluster."""
     units = [value for field, value in subject if field == "organizationalUnitName"]
-    issued_for = units[0] if units else ROOT
-    if not subject or issued_for != cluster:
+    issued_for = units[0] if units else ""
+    if not subject or issued_for != unit:
         return None
     names = [value for field, value in subject if field == "commonName"]
     groups = tuple(value for field, value in subject if field == "organizationName")

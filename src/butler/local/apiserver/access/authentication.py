@@ -1,8 +1,8 @@
 """Who is asking.
 
 A request proves who it is with a client certificate, a static token or a service account's token; each is one
-function of what came with the request. Nobody is anonymous here: a request without a proof is a 401, as on a
-kube-apiserver with `--anonymous-auth=false`.
+function of what came with the request. What becomes of a request without a proof, or with a wrong one, is the
+server's to decide (`server.py`).
 
 Tokens are kept as SHA-256 digests and compared as digests: the table cannot be read back, and the time a lookup
 takes says nothing about a token. Nothing here logs or repeats a token.

@@ -22,7 +22,6 @@ PROTOCOLS: Final = ("SCTP", "TCP", "UDP")
 _PERCENT: Final = re.compile("[0-9]+%")
 _PORT_NAME: Final = re.compile("[-a-z0-9]+")
 _CONFIG_KEY: Final = re.compile("[-._a-zA-Z0-9]+")
-_C_IDENTIFIER: Final = "[A-Za-z_][A-Za-z0-9_]*"
 
 
 def required(path: str, detail: str = "") -> FieldError:

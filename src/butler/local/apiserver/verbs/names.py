@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.wire.goformat import marshal, quote
@@ -183,13 +182,6 @@ def validate_metadata(resource: Resource, metadata: Json) -> list[FieldError]:
         *_validate_whole(metadata, resource.namespaced, resource.name_rule),
         *_unqualified_finalizers(resource, metadata),
     ]
-
-
-def validate_embedded_metadata(metadata: Json, path: str) -> list[FieldError]:
-    """All that is wrong with the metadata of an object inside a custom resource; it needs no name there."""
-    named = {**metadata, "name": metadata.get("name") or "fakename"}
-    errors = _validate_whole(named, bool(metadata.get("namespace")), "path-segment")
-    return [replace(error, path=path + error.path.removeprefix("metadata")) for error in errors]
 
 
 def validate_metadata_update(new: Json, old: Json) -> list[FieldError]:

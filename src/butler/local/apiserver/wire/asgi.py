@@ -31,8 +31,6 @@ log = logging.getLogger(__name__)
 
 Scope = dict[str, Any]
 Message = dict[str, Any]
-Receive = "Callable[[], Awaitable[Message]]"
-Send = "Callable[[Message], Awaitable[None]]"
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
 HEAD_LIMIT: Final = 1024 * 1024  # as Go's servers

@@ -198,15 +198,6 @@ def expired(message: str) -> ApiError:
     return ApiError(410, "Expired", message)
 
 
-def method_not_allowed(verb: str, group: str, plural: str) -> ApiError:
-    return ApiError(
-        405,
-        "MethodNotAllowed",
-        f'{verb} is not supported on resources of kind "{group_resource(group, plural)}"',
-        details=_details(group, plural),
-    )
-
-
 def unsupported_media_type(supported: list[str]) -> ApiError:
     listed = ", ".join(supported)
     return ApiError(
