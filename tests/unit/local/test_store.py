@@ -587,3 +587,29 @@ async def test_a_closed_store_takes_no_writes(tmp_path: Path) -> None:
     assert (await pending).revision == 2, "what was submitted before is written"
     with pytest.raises(StorageFailed, match="closed"):
         store.create(pod("b"), value())
+
+
+async def test_an_idle_store_does_not_gather_marks(tmp_path: Path) -> None:
+    clock = [0.0]
+    store = await Store.open(tmp_path, retention=Retention(seconds=16), clock=lambda: clock[0])
+    await store.create(pod("a"), value())
+    for _ in range(100):
+        clock[0] += 1
+        store._mark()
+        await store.compact(store.compacted)
+        await asyncio.sleep(0.001)
+    assert len(store._marks) <= 20
+    await store.close()
+
+
+async def test_watches_of_a_table_end_after_what_happened_and_new_ones_go_on(store: Store) -> None:
+    watch = store.watch(PODS, since=store.revision)
+    first = await store.create(pod("a"), value())
+    store.end_watches(PODS)
+    second = await store.create(pod("b"), value())
+    shown = [change.revision async for change in watch]
+    assert shown == [first.revision]
+    resumed = store.watch(PODS, since=first.revision)
+    assert (await anext(resumed)).revision == second.revision
+    before = store.watch(PODS, since=first.revision - 1)
+    assert [(await anext(before)).revision for _ in range(2)] == [first.revision, second.revision]
