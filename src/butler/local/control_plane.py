@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from butler.api.crd import custom_resource_definition
 from butler.api.kinds import KINDS
 from butler.local import pki
+from butler.local.apiserver.background.events import keep_sweeping
 from butler.local.apiserver.builtin.catalog import EVENTS, EXTENSIONS, builtin_resources
 from butler.local.apiserver.builtin.events import from_core, to_core
 from butler.local.apiserver.definitions.meaning import STRATEGY as DEFINITIONS
@@ -60,6 +61,7 @@ class ControlPlane:
         self._changing = asyncio.Lock()  # one logical cluster comes or goes at a time
         self._http: HttpServer | None = None
         self._serving: asyncio.Task[None] | None = None
+        self._sweeping: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(cls, directory: Path, *, port: int = 0) -> ControlPlane:
@@ -113,10 +115,15 @@ class ControlPlane:
                 await self._serving
                 raise NotStarted("the HTTP server stopped while it was starting")
             await asyncio.sleep(0.005)
+        self._sweeping = asyncio.create_task(
+            keep_sweeping(lambda: (hosted.actor for hosted in self._server.clusters.values())), name="sweep-events"
+        )
         self._write_kubeconfig(ROOT)
 
     async def stop(self) -> None:
         """End watches, finish writes under way, stop listening."""
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         for hosted in list(self._server.clusters.values()):
             await hosted.stop()
         if self._http is not None and self._serving is not None:

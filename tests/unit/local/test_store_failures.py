@@ -151,7 +151,8 @@ async def test_a_failed_group_takes_all_that_was_decided_behind_it_along(tmp_pat
 async def test_a_listener_that_fails_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = await Store.open(tmp_path)
     heard: list[int] = []
-    store.listeners += [lambda change: heard[change.revision], lambda change: heard.append(change.revision)]
+    listeners = [lambda change: heard[change.revision], lambda change: heard.append(change.revision)]
+    store.listeners[pod("any").cluster] = listeners
     entries = await asyncio.gather(*(store.create(pod(f"p{number}"), value()) for number in range(3)))
     assert heard == [entry.revision for entry in entries]
     assert store.count(PODS) == 3

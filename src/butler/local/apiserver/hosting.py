@@ -59,12 +59,12 @@ class HostedCluster:
         self.authenticator = Authenticator(verify_token=self._service_account_of)
         admission = Admission(self.cluster, self.authorizer, webhooks)
         self.verbs = Verbs(self.cluster, admission, Access(self.authenticator, self.authorizer, self.tokens))
-        self._actor = Actor(self.cluster, admission)
-        self._definitions = DefinitionKeeper(self._actor)
+        self.actor = Actor(self.cluster, admission)
+        self._definitions = DefinitionKeeper(self.actor)
         self._followers: list[Follower[Any]] = [
             self._definitions,
-            NamespaceKeeper(self._actor),
-            GarbageCollector(self._actor),
+            NamespaceKeeper(self.actor),
+            GarbageCollector(self.actor),
         ]
 
     async def start(self) -> None:
@@ -74,20 +74,15 @@ class HostedCluster:
         for table in store.tables(self.cluster.name):
             for entry in store.entries(table):
                 self._changed(Change("ADDED", entry.key, entry.revision, entry.value))
-        store.listeners.append(self._listen)
+        store.listeners.setdefault(self.cluster.name, []).append(self._changed)
         for follower in self._followers:
             follower.start()
         await self._bootstrap()
 
     async def stop(self) -> None:
-        if self._listen in self.cluster.store.listeners:
-            self.cluster.store.listeners.remove(self._listen)
+        self.cluster.store.listeners.pop(self.cluster.name, None)
         for follower in self._followers:
             await follower.stop()
-
-    def _listen(self, change: Change) -> None:
-        if change.key.cluster == self.cluster.name:
-            self._changed(change)
 
     def _changed(self, change: Change) -> None:
         self.cluster.note(change)
@@ -107,7 +102,7 @@ class HostedCluster:
         """Bring custom resources and a namespace to a cluster; returns when they are served."""
         await self._ensure("", "namespaces", "", {"metadata": {"name": namespace}})
         for definition in definitions:
-            await self._actor.apply(definition, _INSTALLER)
+            await self.actor.apply(definition, _INSTALLER)
         names = {definition["metadata"]["name"] for definition in definitions}
         async with asyncio.timeout(_INSTALL_SECONDS):
             while not names <= self._definitions.served():  # noqa: ASYNC110 - a few milliseconds, once per start
@@ -119,7 +114,7 @@ class HostedCluster:
         key = Key(self.cluster.name, group, plural, namespace, obj["metadata"]["name"])
         if self.cluster.store.latest(key) is None:
             full = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
-            await self._actor.create(resource, namespace, full, _MANAGER)
+            await self.actor.create(resource, namespace, full, _MANAGER)
 
     # Users and roles.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _SHORTEST: Final = 600
-_LONGEST: Final = 48 * 3600
+_LONGEST: Final = 1 << 32
 _USUAL: Final = 3600
 
 
@@ -33,11 +33,12 @@ class TokenIssuer:
         self._pki = pki
         self.issuer = issuer
 
-    def issue(self, account: Json, seconds: int | None, audiences: list[str] | None) -> tuple[str, float]:
-        """A token for a ServiceAccount object, and when it expires."""
+    def issue(self, account: Json, seconds: int | None, audiences: list[str] | None) -> tuple[str, int, float]:
+        """A token for a ServiceAccount object, for how many seconds, and when it expires."""
         metadata = account["metadata"]
         now = time.time()
-        expires = now + min(max(seconds or _USUAL, _SHORTEST), _LONGEST)
+        lifetime = min(max(seconds or _USUAL, _SHORTEST), _LONGEST)
+        expires = now + lifetime
         claims = {
             "iss": self.issuer,
             "aud": audiences or [self.issuer],
@@ -51,7 +52,7 @@ class TokenIssuer:
                 "serviceaccount": {"name": metadata["name"], "uid": metadata["uid"]},
             },
         }
-        return self._pki.sign_token(claims), expires
+        return self._pki.sign_token(claims), lifetime, expires
 
     def verified(self, token: str) -> Claims | None:
         """Whom a token stands for; None if it is not ours, not for us, or no longer valid."""

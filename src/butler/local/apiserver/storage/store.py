@@ -93,7 +93,8 @@ class Store:
         self.revision: int = journal.start  # newest committed: what lists report
         self.compacted: int = journal.compacted  # history up to here is gone
         self.failure: str | None = None  # why the last write failed; None once one has succeeded again
-        self.listeners: list[Callable[[Change], None]] = []  # told of every committed change, in order
+        # by logical cluster: told of every committed change there, in order
+        self.listeners: dict[str, list[Callable[[Change], None]]] = {}
         self._journal = journal
         self._retention = retention
         self._clock = clock
@@ -410,7 +411,7 @@ class Store:
             change = shelf.apply(write.path, entry, deletes=write.deletes)
             self.revision = entry.revision
             shelf.feed.publish(change)
-            for listener in self.listeners:
+            for listener in self.listeners.get(entry.key.cluster, ()):
                 try:
                     listener(change)
                 except Exception:  # what is on disk has to become visible, whatever a listener makes of it

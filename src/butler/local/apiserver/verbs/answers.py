@@ -60,15 +60,19 @@ def issue_token(access: Access, cluster: LogicalCluster, resource: Resource, req
         detail = "may not specify a duration less than 10 minutes"
         error = FieldError("FieldValueInvalid", "spec.expirationSeconds", detail, seconds)
         raise invalid("authentication.k8s.io", "TokenRequest", "", [error])
-    token, expires = access.tokens.issue(account, seconds, audiences)
+    if part(body, "spec.boundObjectRef", dict, "TokenRequest"):
+        detail = "tokens bound to an object are not issued by this control plane: leave it out"
+        error = FieldError("FieldValueForbidden", "spec.boundObjectRef", detail)
+        raise invalid("authentication.k8s.io", "TokenRequest", "", [error])
+    token, lifetime, expires = access.tokens.issue(account, seconds, audiences)
     answer = {
         "kind": "TokenRequest",
         "apiVersion": "authentication.k8s.io/v1",
         "metadata": {"name": info.name, "namespace": info.namespace, "creationTimestamp": cluster.now()},
         "spec": {
             "audiences": audiences or [access.tokens.issuer],
-            "expirationSeconds": seconds or 3600,
-            "boundObjectRef": part(body, "spec.boundObjectRef", dict, "TokenRequest"),
+            "expirationSeconds": lifetime,
+            "boundObjectRef": None,
         },
         "status": {"token": token, "expirationTimestamp": timestamp(datetime.fromtimestamp(expires, UTC))},
     }
