@@ -7,14 +7,14 @@ these functions are called with a definition that passed it, they do not fail.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.local.apiserver.definitions.validation import changes_refused, validate_crd, warnings_of
 from butler.local.apiserver.resources import Column, Resource, Scale, Strategy
 from butler.local.apiserver.schemas.builtin_types import OBJECT_META, builtin_types
 from butler.local.apiserver.schemas.schema import Schema, parse
-from butler.local.apiserver.wire.goformat import number, quote
+from butler.local.apiserver.views.jsonpath import selectable_text
+from butler.local.apiserver.wire.goformat import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -248,16 +248,5 @@ def _column(column: Json) -> Column:
 
 
 def _selectable(version: Json) -> dict[str, Any]:
-    paths = [each["jsonPath"].removeprefix(".") for each in version.get("selectableFields") or ()]
-    return {path: partial(_text_at, path.split(".")) for path in paths}
-
-
-def _text_at(names: list[str], obj: Json) -> str:
-    value: Any = obj
-    for name in names:
-        if not isinstance(value, dict) or value.get(name) is None:
-            return ""
-        value = value[name]
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return number(value) if isinstance(value, (int, float)) else str(value)
+    paths = [each["jsonPath"] for each in version.get("selectableFields") or ()]
+    return {path.removeprefix("."): selectable_text(path) for path in paths}

@@ -61,19 +61,6 @@ def json_patch(document: Json, operations: object) -> Any:
     return found
 
 
-def unknown_members(operations: object) -> list[str]:
-    """What strict field validation has to say about a JSON patch that decodes."""
-    if not isinstance(operations, list):
-        return []
-    return [
-        f'json patch unknown field "[{index}].{name}"'
-        for index, operation in enumerate(operations)
-        if isinstance(operation, dict)
-        for name in operation
-        if name not in _MEMBERS
-    ]
-
-
 def _check_operation(operation: object) -> None:
     if operation is None:
         return

@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 from butler.local.apiserver.builtin.catalog import created_by_put, needs_resource_version
 from butler.local.apiserver.patching.apply import apply
 from butler.local.apiserver.patching.comparing import same
-from butler.local.apiserver.patching.managed_fields import Writer, keep_times_if_unchanged, track_scale, track_write
+from butler.local.apiserver.patching.managed_fields import (
+    Writer,
+    keep_times_if_unchanged,
+    manager_name,
+    track_scale,
+    track_write,
+)
 from butler.local.apiserver.schemas.validation import validate
 from butler.local.apiserver.storage.store import Entry, Exists, Key, Missing, Stale
 from butler.local.apiserver.verbs import lifecycle
@@ -76,7 +82,9 @@ class Write:
     @property
     def writer(self) -> Writer:
         return Writer(
-            manager=self.request.manager,
+            manager=manager_name(
+                self.request.query.get("fieldManager", ""), self.request.headers.get("user-agent", "")
+            ),
             subresource=self.subresource,
             api_version=self.resource.api_version,
             time=self.cluster.now(),

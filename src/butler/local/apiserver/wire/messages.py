@@ -37,11 +37,6 @@ class Request:
     def content_type(self) -> str:
         return self.headers.get("content-type", "").split(";", 1)[0].strip()
 
-    @property
-    def manager(self) -> str:
-        """Who writes, when the client does not say: the program in front of the user agent's slash."""
-        return self.query.get("fieldManager") or self.headers.get("user-agent", "unknown").split("/", 1)[0][:128]
-
 
 @dataclass(slots=True)
 class Response:
