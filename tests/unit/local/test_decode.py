@@ -185,6 +185,13 @@ def test_metadata_of_custom_resources_is_a_struct() -> None:
     )
 
 
+@pytest.mark.parametrize("metadata", [[], "x", 1, {"name": 5}, None])
+def test_another_kind_is_refused_whatever_its_metadata_is(metadata: Any) -> None:
+    body = json.dumps({"apiVersion": CUSTOM.api_version, "kind": "Other", "metadata": metadata})
+    with pytest.raises(ApiError, match=f"must be {CUSTOM.kind}"):
+        read(body.encode(), CUSTOM)
+
+
 def test_yaml_is_read_as_kubernetes_reads_it() -> None:
     value, repeated = read_yaml(b"a: 2020-01-01\nb: yes\nc: 1e3\nd: 0x10\n1: x\ntrue: y\ne: '5'\n")
     assert value == {"a": "2020-01-01", "b": True, "c": 1000.0, "d": 16, "1": "x", "true": "y", "e": "5"}

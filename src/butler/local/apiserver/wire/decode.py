@@ -117,9 +117,10 @@ def _check_custom_kind(value: Json, resource: Resource, body: bytes) -> None:
             f"the API version in the data ({version}) does not match the expected API version ({resource.api_version})"
         )
     if kind != resource.kind:
-        name = (value.get("metadata") or {}).get("name") or ""
+        metadata = value.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else None
         error = FieldError("FieldValueInvalid", "kind", f"must be {resource.kind}", kind)
-        raise invalid(resource.group, kind, name, [error])
+        raise invalid(resource.group, kind, name if isinstance(name, str) else "", [error])
 
 
 def _check_kind(value: Json, resource: Resource) -> None:
