@@ -77,6 +77,8 @@ class AllocationReason(StrEnum):
     ALLOCATED = "Allocated"
     RELEASED = "Released"
     POOL_NOT_FOUND = "PoolNotFound"
+    POOL_NOT_READY = "PoolNotReady"
+    """The pool exists but hands out nothing: it is invalid, overlaps another one or is being deleted."""
     POOL_EXHAUSTED = "PoolExhausted"
     POOL_FRAGMENTED = "PoolFragmented"
     """Enough addresses are free, but no block of them is long enough."""

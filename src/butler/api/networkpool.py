@@ -300,6 +300,13 @@ class NetworkPoolStatus(Part):
     observed_generation: Annotated[
         int | None, about("The generation of the pool that this status speaks of.", format="int64", minimum=0)
     ] = None
+    claimed_cidr: Annotated[
+        str | None,
+        about(
+            "The network that this pool may hand out from: its cidr, once no other pool claims any part of it.",
+            max_length=43,
+        ),
+    ] = None
     intents: Annotated[
         tuple[Intent, ...],
         about(
