@@ -16,11 +16,9 @@ from __future__ import annotations
 
 import base64
 import datetime
-import ipaddress
 import os
 import ssl
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,10 +31,19 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.utils import decode_dss_signature, encode_dss_signature
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from butler.kube.certificates import (
+    Issued,
+    authority,
+    certificate_pem,
+    for_server,
+    general_name,
+    key_pem,
+    new_key,
+    signed,
+)
+
 Json = dict[str, Any]
 
-_CA_DAYS: Final = 3650
-_DAYS: Final = 365
 _RENEW_DAYS: Final = 60
 _COORDINATE: Final = 32  # bytes of each half of a P-256 signature
 _NAMES: Final = ("127.0.0.1", "::1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
@@ -46,14 +53,6 @@ class UnusableKeys(Exception):
     """The key files cannot be used; the text says which, why, and what to do."""
 
 
-@dataclass(slots=True, frozen=True)
-class Issued:
-    """A certificate and its private key, both as PEM."""
-
-    certificate: bytes
-    key: bytes
-
-
 class Pki:
     """The keys of one data directory."""
 
@@ -61,7 +60,7 @@ class Pki:
         self._directory = directory
         self._ca_key = _read_key(directory / "ca.key")
         self._ca = _read_certificate(directory / "ca.crt")
-        self.ca_certificate = _pem(self._ca).decode()
+        self.ca_certificate = certificate_pem(self._ca).decode()
         self._token_key = _read_key(directory / "tokens.key")
 
     def server_context(self) -> ssl.SSLContext:
@@ -79,11 +78,11 @@ class Pki:
         if unit:
             attributes.append(x509.NameAttribute(NameOID.ORGANIZATIONAL_UNIT_NAME, unit))
         subject = x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, user)])
-        key = ec.generate_private_key(ec.SECP256R1())
+        key = new_key()
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH])
         now = datetime.datetime.now(datetime.UTC)
-        certificate = _sign(subject, key, self._ca, self._ca_key, now, [usage])
-        return Issued(_pem(certificate), _key_pem(key))
+        certificate = signed(subject, key, self._ca, self._ca_key, now, [usage])
+        return Issued(certificate_pem(certificate), key_pem(key))
 
     def write_admin_kubeconfig(self, path: Path, url: str, unit: str = "") -> None:
         """A kubeconfig with every permission in one logical cluster, readable by its owner alone."""
@@ -95,11 +94,11 @@ class Pki:
             "client-certificate-data": base64.b64encode(issued.certificate).decode(),
             "client-key-data": base64.b64encode(issued.key).decode(),
         }
-        authority = base64.b64encode(self.ca_certificate.encode()).decode()
+        trusted = base64.b64encode(self.ca_certificate.encode()).decode()
         return {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [{"name": name, "cluster": {"server": url, "certificate-authority-data": authority}}],
+            "clusters": [{"name": name, "cluster": {"server": url, "certificate-authority-data": trusted}}],
             "users": [{"name": name, "user": credentials}],
             "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
             "current-context": name,
@@ -146,7 +145,7 @@ def ensure(directory: Path, extra_names: tuple[str, ...] = (), *, now: datetime.
         _make_key(directory / "tokens.key")
     ca_key = _read_key(directory / "ca.key")
     if not _is_good(directory / "ca.crt", ca_key, now):
-        write_private(directory / "ca.crt", _pem(_authority(ca_key, now)))
+        write_private(directory / "ca.crt", certificate_pem(authority("Butler local CA", ca_key, now)))
     ca = _read_certificate(directory / "ca.crt")
     names = tuple(dict.fromkeys((*_NAMES, *extra_names)))
     if not _server_fits(directory, names, ca_key, now):
@@ -169,24 +168,7 @@ def write_private(path: Path, content: bytes) -> None:
 
 
 def _make_key(path: Path) -> None:
-    write_private(path, _key_pem(ec.generate_private_key(ec.SECP256R1())))
-
-
-def _authority(key: ec.EllipticCurvePrivateKey, now: datetime.datetime) -> x509.Certificate:
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Butler local CA")])
-    return (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(days=_CA_DAYS))
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_key_usage(signs_certificates=True), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
+    write_private(path, key_pem(new_key()))
 
 
 def _make_server(
@@ -196,13 +178,10 @@ def _make_server(
     ca_key: ec.EllipticCurvePrivateKey,
     now: datetime.datetime,
 ) -> None:
-    key = ec.generate_private_key(ec.SECP256R1())
-    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Butler local API server")])
-    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
-    alternatives = x509.SubjectAlternativeName([_general_name(name) for name in names])
-    certificate = _sign(subject, key, ca, ca_key, now, [alternatives, usage])
-    write_private(directory / "server.key", _key_pem(key))
-    write_private(directory / "server.crt", _pem(certificate))
+    key = new_key()
+    certificate = for_server("Butler local API server", names, key, ca, ca_key, now)
+    write_private(directory / "server.key", key_pem(key))
+    write_private(directory / "server.crt", certificate_pem(certificate))
 
 
 def _server_fits(
@@ -221,7 +200,7 @@ def _server_fits(
         named = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except (UnusableKeys, InvalidSignature, x509.ExtensionNotFound):
         return False
-    return {_general_name(name) for name in names} <= set(named)
+    return {general_name(name) for name in names} <= set(named)
 
 
 def _is_good(path: Path, key: ec.EllipticCurvePrivateKey, now: datetime.datetime) -> bool:
@@ -231,52 +210,6 @@ def _is_good(path: Path, key: ec.EllipticCurvePrivateKey, now: datetime.datetime
     certificate = _read_certificate(path)
     lasts = certificate.not_valid_after_utc - now >= datetime.timedelta(days=_RENEW_DAYS)
     return lasts and certificate.public_key() == key.public_key()
-
-
-def _general_name(name: str) -> x509.GeneralName:
-    try:
-        return x509.IPAddress(ipaddress.ip_address(name))
-    except ValueError:
-        return x509.DNSName(name)
-
-
-def _sign(
-    subject: x509.Name,
-    key: ec.EllipticCurvePrivateKey,
-    ca: x509.Certificate,
-    ca_key: ec.EllipticCurvePrivateKey,
-    now: datetime.datetime,
-    extensions: list[x509.ExtensionType],
-) -> x509.Certificate:
-    builder = (
-        x509.CertificateBuilder()
-        .subject_name(subject)
-        .issuer_name(ca.subject)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(minutes=5))
-        .not_valid_after(now + datetime.timedelta(days=_DAYS))
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_key_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
-    )
-    for extension in extensions:
-        builder = builder.add_extension(extension, critical=False)
-    return builder.sign(ca_key, hashes.SHA256())
-
-
-def _key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
-    return x509.KeyUsage(
-        digital_signature=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        key_cert_sign=signs_certificates,
-        crl_sign=signs_certificates,
-        encipher_only=False,
-        decipher_only=False,
-    )
 
 
 def _read_certificate(path: Path) -> x509.Certificate:
@@ -300,16 +233,6 @@ def _advice(path: Path, why: object) -> str:
     return (
         f"{path} cannot be used: {why}. Restore it from a backup, or move the whole directory {path.parent} away:"
         " new keys will be made, and kubeconfigs handed out so far will no longer work."
-    )
-
-
-def _pem(certificate: x509.Certificate) -> bytes:
-    return certificate.public_bytes(serialization.Encoding.PEM)
-
-
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 
