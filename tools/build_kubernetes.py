@@ -2,10 +2,10 @@
 
     python tools/build_kubernetes.py              build what is missing, print the folder with the programs
 
-A *bundle* is a set of programs that are built and versioned together. Each folder under `tools/kubernetes/`
-is a Go module of a few lines whose go.mod pins the versions and names the programs as `tool`s, and whose go.sum
-pins the hashes; no Go code is written or copied here. To build one more program, add a folder with a go.mod
-and a line in `BUNDLES`.
+A *bundle* is a set of programs that are built and versioned together. Each folder under `tools/kubernetes/` (what
+tests run on) and `tools/peers/` (what benchmarks compare with) is a Go module of a few lines whose go.mod pins the
+versions and names the programs as `tool`s, and whose go.sum pins the hashes; no Go code is written or copied here.
+To build one more program, add a folder with a go.mod and a line in `BUNDLES`.
 
 The result is kept under `~/.cache/butler/<bundle>/<versions>-<hash of the recipe>/bin` (`BUTLER_CACHE_DIR`
 replaces `~/.cache/butler`), so a changed recipe never meets old programs. A build happens in a temporary folder
@@ -32,7 +32,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-RECIPES = Path(__file__).resolve().parent / "kubernetes"
+RECIPES = tuple(Path(__file__).resolve().parent / name for name in ("kubernetes", "peers"))
 
 Progress = Callable[[str], None]
 
@@ -48,7 +48,7 @@ class BuildFailedError(Exception):
 @dataclass(frozen=True)
 class Program:
     name: str
-    folder: str  # of the Go module under tools/kubernetes/
+    folder: str  # of the Go module under one of RECIPES
     package: str
 
 
@@ -73,7 +73,13 @@ KUBERNETES = Bundle(
     versions=(("kubernetes", "k8s.io/kubernetes"), ("etcd", "go.etcd.io/etcd/server/v3")),
 )
 
-BUNDLES = {bundle.name: bundle for bundle in (KUBERNETES,)}
+IN_CLUSTER_IPAM = Bundle(
+    name="in-cluster-ipam",
+    programs=(Program("in-cluster-ipam", "in-cluster-ipam", "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"),),
+    versions=(("in-cluster-ipam", "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"),),
+)
+
+BUNDLES = {bundle.name: bundle for bundle in (KUBERNETES, IN_CLUSTER_IPAM)}
 
 
 def cache_dir() -> Path:
@@ -84,11 +90,16 @@ def cache_dir() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "butler"
 
 
+def recipe(folder: str) -> Path:
+    """The Go module of that name."""
+    return next(root / folder for root in RECIPES if (root / folder / "go.mod").is_file())
+
+
 def pinned_version(folder: str, module: str) -> str:
-    text = (RECIPES / folder / "go.mod").read_text()
+    text = (recipe(folder) / "go.mod").read_text()
     found = re.search(rf"^(?:require)?\s*{re.escape(module)} (v\S+)", text, re.MULTILINE)
     if found is None:
-        raise BuildFailedError(f"tools/kubernetes/{folder}/go.mod does not pin {module}")
+        raise BuildFailedError(f"{recipe(folder) / 'go.mod'} does not pin {module}")
     return found.group(1)
 
 
@@ -97,7 +108,7 @@ def recipe_hash(bundle: Bundle) -> str:
     digest = hashlib.sha256(repr((bundle, sys.platform, os.uname().machine)).encode())
     for folder in bundle.folders:
         for file in ("go.mod", "go.sum"):
-            digest.update((RECIPES / folder / file).read_bytes())
+            digest.update((recipe(folder) / file).read_bytes())
         digest.update(repr(build_flags(folder)).encode())
     return digest.hexdigest()[:12]
 
@@ -151,7 +162,7 @@ def _build_into(go: str, bundle: Bundle, target: Path, progress: Progress) -> No
 
 
 def _build_program(go: str, program: Program, output: Path, progress: Progress) -> None:
-    module = RECIPES / program.folder
+    module = recipe(program.folder)
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"}
     progress(f"{program.name}: fetching modules")
     listing = subprocess.run(
@@ -199,7 +210,7 @@ def _lock(path: Path, progress: Progress) -> Iterator[None]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="Build the real Kubernetes control plane for tests.")
+    parser = argparse.ArgumentParser(description="Build what tests run on, or a peer.")
     parser.add_argument("bundle", nargs="?", default=KUBERNETES.name, choices=sorted(BUNDLES))
     chosen = parser.parse_args().bundle
     try:
