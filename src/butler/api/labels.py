@@ -41,6 +41,7 @@ class FieldManager(StrEnum):
     """Under which name Butler's writers own fields."""
 
     IPAM = "butler-controller/ipam"
+    WEBHOOKS = "butler-controller/webhooks"
 
 
 ALLOCATED_BY = "networkpool-controller"
@@ -86,6 +87,15 @@ class AllocationReason(StrEnum):
     PINNED_RANGE_OUT_OF_POOL = "PinnedRangeOutOfPool"
     QUOTA_EXCEEDED = "QuotaExceeded"
     INVALID_REQUEST = "InvalidRequest"
+
+
+class TenantReason(StrEnum):
+    """Reasons of an IPAllocation's TenantFound condition."""
+
+    FOUND = "Found"
+    NOT_FOUND = "NotFound"
+    REPLACED = "Replaced"
+    """A TenantCluster of that name exists, but it is another one than the allocation was made for."""
 
 
 class PoolReason(StrEnum):
