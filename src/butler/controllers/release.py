@@ -1,0 +1,120 @@
+"""Release: the one place that turns an allocation Released.
+
+Whoever lets go of addresses (a person's delete, the orphan sweep, a tenant's end, a pool that shrinks) comes
+through here, so that it always looks the same: one status write, valid only for the version that the decision was
+made on; phase, time and a sentence that says why; and an event on the pool. What was granted stays in the status,
+for whoever asks later who had an address.
+
+Released is final. Nothing here or elsewhere brings an allocation back from it, and the write never touches
+`addresses`: views may have been trimmed of them to save memory.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from butler.api.codec import status_patch
+from butler.api.conditions import with_condition
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
+from butler.api.labels import AllocationReason, ConditionType, TenantReason
+from butler.api.networkpool import NetworkPool
+from butler.controllers.owners import tenant_key
+from butler.kube.objects import key_of
+from butler.kube.resource import resource_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from butler.kube.client import Client
+    from butler.kube.events import EventRecorder
+
+ALLOCATIONS: Final = resource_of(IPAllocation)
+POOLS: Final = resource_of(NetworkPool)
+IPS_RELEASED: Final = "IPsReleased"
+ORPHANED_ALLOCATION_GC: Final = "OrphanedAllocationGC"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """Why an allocation is released, in words that follow a colon, and the event that tells it."""
+
+    because: str
+    event: str = IPS_RELEASED
+    owner_is_gone: bool = False
+
+
+DELETED_BY_REQUEST: Final = Grounds("deleted by request")
+
+
+def owner_gone(allocation: IPAllocation, uid: str) -> Grounds:
+    """The grounds of the orphan sweep."""
+    return Grounds(
+        f"TenantCluster {tenant_key(allocation)} (uid {uid}) no longer exists",
+        ORPHANED_ALLOCATION_GC,
+        owner_is_gone=True,
+    )
+
+
+def what_it_held(status: IPAllocationStatus) -> str | None:
+    """The grant in words, such as "5 IPs (10.40.2.10-10.40.2.14)"; None when there was none."""
+    first, last = status.start_address, status.end_address
+    if first is None or last is None:
+        return None
+    count = status.allocated_count
+    amount = "IPs" if count is None else f"{count} {'IP' if count == 1 else 'IPs'}"
+    return f"{amount} ({first if first == last else f'{first}-{last}'})"
+
+
+def released(allocation: IPAllocation, grounds: Grounds, now: datetime) -> IPAllocationStatus:
+    """The status of an allocation that is released. Pure."""
+    status, held = allocation.status, what_it_held(allocation.status)
+    pool = allocation.spec.pool_ref.name
+    conditions = with_condition(
+        status.conditions,
+        type=ConditionType.READY,
+        status=False,
+        reason=AllocationReason.RELEASED,
+        message=f"{f'{held} released to {pool}' if held else 'released before anything was granted'}"
+        f": {grounds.because}",
+        now=now,
+    )
+    if grounds.owner_is_gone:
+        conditions = with_condition(
+            conditions,
+            type=ConditionType.TENANT_FOUND,
+            status=False,
+            reason=TenantReason.NOT_FOUND,
+            message=grounds.because,
+            now=now,
+        )
+    return msgspec.structs.replace(status, phase=IPAllocationPhase.RELEASED, released_at=now, conditions=conditions)
+
+
+async def release(
+    client: Client,
+    events: EventRecorder,
+    allocation: IPAllocation,
+    pool: NetworkPool | None,
+    grounds: Grounds,
+    now: datetime,
+) -> IPAllocation:
+    """Write it, and tell it on the pool if that gets something back or lost an owner. Raises when it failed.
+
+    Conflict: the allocation is no longer the one that was decided on; look again.
+    """
+    patch = status_patch(allocation.metadata, allocation.status, released(allocation, grounds, now))
+    assert patch is not None, "the time of release is new in any case"
+    key = key_of(allocation)
+    written = await client.patch(ALLOCATIONS, key.name, patch, key.namespace, subresource="status")
+    held = what_it_held(allocation.status)
+    message = f"{f'{held} of ' if held else ''}IPAllocation {key.name} released: {grounds.because}"
+    log.info("%s (namespace %s)", message, key.namespace)
+    if pool is not None and (held or grounds.owner_is_gone):
+        events.record(pool, POOLS, grounds.event, message)
+    return written
