@@ -1,0 +1,110 @@
+"""What an IPAllocation asks for, as numbers: how many addresses, or exactly which.
+
+Reading a request settles everything that depends on the request and the pool's spec alone. What depends on who
+holds what is settled in `decide`. A request that can be seen to be impossible is refused here with a reason; it is
+read anew on every pass, so an edited pool gives it another chance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from butler.api.ipallocation import IPAllocationType
+from butler.api.text import LARGEST_RANGE
+from butler.ipam import refusals
+from butler.ipam.addresses import BadAddress, Range, address_text, parse_address
+from butler.ipam.refusals import Refusal, Refused, Why
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from butler.api.ipallocation import IPAllocation, PinnedIPRange
+    from butler.ipam.layout import PoolLayout
+
+__all__ = ["Refused", "Request", "in_order", "objection", "read_request"]
+
+_AGES_FROM_NOW = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A waiting request."""
+
+    uid: str
+    name: str
+    pool: str
+    created: datetime
+    count: int
+    """How many addresses, also when they are pinned."""
+    pinned: Range | None = None
+    """Exactly these addresses, in place of any."""
+
+
+def read_request(allocation: IPAllocation, layout: PoolLayout) -> Request:
+    """What the allocation asks of its pool. Raises `Refused` where the pool could never grant it."""
+    meta, spec = allocation.metadata, allocation.spec
+    pinned = None
+    if spec.pinned_range is not None:
+        try:
+            pinned = _read_pin(spec.pinned_range, layout)
+        except BadAddress as error:
+            reason, message = refusals.unreadable_pin(str(error))
+            raise Refused(Refusal(meta.uid, meta.name, reason, message)) from None
+        count = pinned.size
+    elif spec.count is not None:
+        count = spec.count
+    elif spec.type is IPAllocationType.NODES:
+        count = layout.nodes_default
+    else:
+        count = layout.load_balancer_default
+    request = Request(
+        uid=meta.uid,
+        name=meta.name,
+        pool=spec.pool_ref.name,
+        created=meta.creation_timestamp or _AGES_FROM_NOW,
+        count=count,
+        pinned=pinned,
+    )
+    why = objection(request, layout)
+    if why is not None:
+        raise Refused(Refusal(request.uid, request.name, *why))
+    return request
+
+
+def objection(request: Request, layout: PoolLayout) -> Why | None:
+    """Why this pool could never grant the request, whoever holds what; None when it might."""
+    pinned = request.pinned
+    if pinned is None:
+        return None if 1 <= request.count <= LARGEST_RANGE else refusals.invalid_count(request.count)
+    if pinned.last < pinned.first:
+        first, last = (address_text(value, layout.family) for value in pinned)
+        return refusals.reversed_pin(first, last)
+    if pinned.size > LARGEST_RANGE:
+        return refusals.invalid_count(pinned.size)
+    if not any(window.contains(pinned) for window in layout.windows):
+        return refusals.out_of_pool(pinned, layout, request.pool)
+    for block in layout.blocks:
+        if block.addresses.overlaps(pinned):
+            return refusals.reserved_conflict(pinned, block, layout)
+    return None
+
+
+def in_order(requests: Iterable[Request]) -> list[Request]:
+    """Who is served first: pinned requests, which can be met by one range only, then the oldest.
+
+    Creation times have a resolution of a second; the UID settles ties, so that everyone who decides decides alike.
+    """
+    return sorted(requests, key=lambda request: (request.pinned is None, request.created, request.uid))
+
+
+def _read_pin(pin: PinnedIPRange, layout: PoolLayout) -> Range:
+    """The pinned range, which may still be reversed."""
+    ends: list[int] = []
+    for text in (pin.start_address, pin.end_address):
+        family, address = parse_address(text)
+        if family is not layout.family:
+            raise BadAddress(f"{text} is an IPv{family} address, but the pool hands out IPv{layout.family}")
+        ends.append(address)
+    return Range(*ends)
