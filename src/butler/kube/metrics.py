@@ -30,6 +30,12 @@ class Metrics:
             "butler_watch_restarts", "Watches that ended, by why.", ["resource", "reason"], registry=registry
         )
         self.cache_objects = Gauge("butler_cache_objects", "Objects in a cache.", ["resource"], registry=registry)
+        self.cache_silence = Gauge(
+            "butler_cache_silent_seconds",
+            "Time since the server was last heard about a kind; infinite before the first time.",
+            ["resource"],
+            registry=registry,
+        )
         self.undecodable = Counter(
             "butler_cache_undecodable_objects",
             "Objects that did not fit their type; the last good version stays in the cache.",

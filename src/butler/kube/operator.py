@@ -203,6 +203,11 @@ class Operator:
         return _verdict(self.why_unhealthy() + self.why_unready())
 
     async def _show_metrics(self, _: web.Request) -> web.Response:
+        silence: dict[str, float] = {}
+        for cache in self._caches.values():
+            silence[str(cache.resource)] = max(cache.silent_for(), silence.get(str(cache.resource), 0.0))
+        for resource, seconds in silence.items():
+            self.metrics.cache_silence.labels(resource).set(seconds)
         text = generate_latest(self.metrics.registry)
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 

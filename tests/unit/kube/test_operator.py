@@ -87,6 +87,7 @@ async def test_it_is_not_ready_before_its_caches_are(api: FakeApi, client: Clien
     code, text = await ask(operator, "/readyz")
     assert (code, "configmaps not read yet" in text) == (503, True)
     assert (await ask(operator, "/healthz"))[0] == 200, "slow is not dead"
+    assert 'butler_cache_silent_seconds{resource="configmaps"} +Inf' in (await ask(operator, "/metrics"))[1]
     hold.set()
     await until(lambda: not operator.why_unready())
     operator.stop()
@@ -107,6 +108,9 @@ async def test_a_blind_operator_is_unhealthy_and_recovers(api: FakeApi, client: 
     await until(operator.why_unhealthy)
     code, text = await ask(operator, "/healthz")
     assert (code, "nothing heard about configmaps" in text) == (503, True)
+    _, text = await ask(operator, "/metrics")
+    silent = next(line for line in text.splitlines() if line.startswith("butler_cache_silent_seconds{"))
+    assert float(silent.split()[-1]) > 0.3
     api.before = None
     await until(lambda: not operator.why_unhealthy())
     operator.stop()
