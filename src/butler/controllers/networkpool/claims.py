@@ -1,0 +1,182 @@
+"""Which pool may hand out from which network: one ConfigMap, so that two pools can never both have an address.
+
+Admission refuses pools that overlap, but admission can be off, and two pools can be created at the same moment. So
+before a pool hands out anything its network is entered here, by compare-and-swap, and never beside one that
+overlaps. An entry covers the pool's `claimedCIDR` at all times: to grow, the entry grows first and the pool's status
+follows; to shrink, the status shrinks first and the entry follows.
+
+Every change reads the ConfigMap first, then the pool, then swaps. An entry also names the pool's UID and generation,
+so that a claim for a newer state of the pool always changes the ConfigMap: whoever is about to write an entry for
+what the pool looked like a moment ago then fails.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, NamedTuple
+
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase
+from butler.api.networkpool import NetworkPool
+from butler.kube.errors import AlreadyExists, KubeError, NotFound
+from butler.kube.objects import key_of
+from butler.kube.resource import CONFIGMAPS, Json, Key, resource_of
+
+if TYPE_CHECKING:
+    from butler.kube.client import Client
+
+CLAIMS = "butler-network-claims"
+_POOLS = resource_of(NetworkPool)
+_ALLOCATIONS = resource_of(IPAllocation)
+_PURPOSE = "Which NetworkPool may hand out from which network; kept by Butler, not for editing."
+
+
+class Claim(NamedTuple):
+    """One pool's entry."""
+
+    cidr: str
+    uid: str
+    generation: int
+
+
+class PoolMoved(KubeError):
+    """The pool is no longer what the claim was for: look again."""
+
+
+class StillHeld(KubeError):
+    """A claim cannot be given up: look again when the addresses are released."""
+
+
+Claims = dict[Key, Claim]
+
+
+def read_claims(config_map: Json | None) -> Claims:
+    """The entries of the ConfigMap; whatever is none is left out."""
+    claims: Claims = {}
+    for key, text in ((config_map or {}).get("data") or {}).items():
+        namespace, _, name = key.partition(".")
+        cidr, _, rest = text.partition(" ")
+        uid, _, generation = rest.partition(" ")
+        if name and generation.isdecimal() and is_network(cidr):
+            claims[Key(namespace, name)] = Claim(cidr, uid, int(generation))
+    return claims
+
+
+def entry(key: Key, claim: Claim) -> tuple[str, str]:
+    # Namespaces have no dots, so the first one ends the namespace.
+    return f"{key.namespace}.{key.name}", f"{claim.cidr} {claim.uid} {claim.generation}"
+
+
+def is_network(cidr: str) -> bool:
+    try:
+        ipaddress.ip_network(cidr)
+    except ValueError:
+        return False
+    return True
+
+
+def contains(outer: str, inner: str) -> bool:
+    """Whether one network lies inside another."""
+    a, b = ipaddress.ip_network(outer), ipaddress.ip_network(inner)
+    return a.version == b.version and a.overlaps(b) and a.prefixlen <= b.prefixlen
+
+
+def overlaps(one: str, other: str) -> bool:
+    a, b = ipaddress.ip_network(one), ipaddress.ip_network(other)
+    return a.version == b.version and a.overlaps(b)
+
+
+def rival(claims: Claims, key: Key, cidr: str) -> Key | None:
+    """The pool whose claim stands in the way of this one."""
+    return next((other for other, claim in claims.items() if other != key and overlaps(claim.cidr, cidr)), None)
+
+
+class ClaimRegister:
+    """Changes the ConfigMap. Every change is a fresh read and a compare-and-swap; Conflict is for the caller."""
+
+    def __init__(self, client: Client, home: str, scope: str = "") -> None:
+        self._client = client
+        self._home = home
+        self._scope = scope
+
+    async def claim(self, pool: NetworkPool) -> Key | None:
+        """Enter the pool's network; the rival's key when that is not possible."""
+        key = key_of(pool)
+        config_map = await self._read()
+        now = await self._client.get(_POOLS, key.name, key.namespace)
+        if (now.metadata.uid, now.metadata.generation) != (pool.metadata.uid, pool.metadata.generation):
+            raise PoolMoved(f"NetworkPool {key} was changed meanwhile")
+        if (claimed := now.status.claimed_cidr) is not None and not contains(now.spec.cidr, claimed):
+            raise PoolMoved(f"NetworkPool {key} has not yet given up {claimed}")
+        if (other := rival(read_claims(config_map), key, now.spec.cidr)) is not None:
+            return other
+        await self._replace(config_map, key, Claim(now.spec.cidr, now.metadata.uid, now.metadata.generation))
+        return None
+
+    async def shrink(self, key: Key) -> None:
+        """Give back what a pool's status no longer claims."""
+        config_map = await self._read()
+        pool = await self._client.get(_POOLS, key.name, key.namespace)
+        claimed = pool.status.claimed_cidr
+        if claimed is None or claimed != pool.spec.cidr:
+            return
+        claim = read_claims(config_map).get(key)
+        if claim is not None and claim.cidr != claimed and contains(claim.cidr, claimed):
+            await self._replace(config_map, key, Claim(claimed, pool.metadata.uid, pool.metadata.generation))
+
+    async def drop(self, key: Key) -> None:
+        """Forget the claim of a pool that is gone, unless somebody still holds addresses from it."""
+        config_map = await self._read()
+        if key not in read_claims(config_map):
+            return
+        try:
+            await self._client.get(_POOLS, key.name, key.namespace)
+            return
+        except NotFound:
+            pass
+        await self._replace(config_map, key, None)
+
+    async def _replace(self, config_map: Json, key: Key, claim: Claim | None) -> None:
+        """Swap an entry, unless somebody still holds addresses from this pool in what would be given up."""
+        before = read_claims(config_map).get(key)
+        if before is not None and not (claim is not None and contains(claim.cidr, before.cidr)):
+            for allocation in (await self._client.list(_ALLOCATIONS, key.namespace)).items:
+                if allocation.spec.pool_ref.name == key.name and _holds_in(allocation, before.cidr, claim):
+                    name = allocation.metadata.name
+                    raise StillHeld(f"NetworkPool {key}: {name} still holds addresses in {before.cidr}")
+        name, text = entry(key, claim or Claim("", "", 0))
+        meta = config_map["metadata"]
+        patch = {
+            "metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]},
+            "data": {name: text if claim is not None else None},
+        }
+        await self._client.patch(CONFIGMAPS, CLAIMS, patch, self._home)
+
+    async def _read(self) -> Json:
+        """The ConfigMap as it is now; made first, with what pools claim already, where there is none."""
+        try:
+            return await self._client.get(CONFIGMAPS, CLAIMS, self._home)
+        except NotFound:
+            pass
+        pools = await self._client.list(_POOLS, self._scope)
+        data = dict(
+            entry(
+                key_of(pool),
+                Claim(pool.status.claimed_cidr, pool.metadata.uid, pool.metadata.generation),
+            )
+            for pool in pools.items
+            if pool.status.claimed_cidr is not None
+        )
+        metadata = {"name": CLAIMS, "namespace": self._home, "annotations": {"kubernetes.io/description": _PURPOSE}}
+        try:
+            return await self._client.create(CONFIGMAPS, {"metadata": metadata, "data": data})
+        except AlreadyExists:
+            return await self._client.get(CONFIGMAPS, CLAIMS, self._home)
+
+
+def _holds_in(allocation: IPAllocation, before: str, after: Claim | None) -> bool:
+    """Whether an allocation is live in one network and outside the other."""
+    status = allocation.status
+    if status.phase is not IPAllocationPhase.ALLOCATED or status.start_address is None or status.end_address is None:
+        return False
+    held = f"{status.start_address}/32", f"{status.end_address}/32"
+    return any(overlaps(before, end) and not (after is not None and overlaps(after.cidr, end)) for end in held)

@@ -1,0 +1,120 @@
+"""What a pool says about itself: whether it hands out addresses, and how full it is. Pure.
+
+The three capacity conditions are always there, also on an empty or broken pool, so that a query for them never
+comes back empty. An event is due at each crossing of a threshold, up or down, but at most one per tier in ten
+minutes; when the last one was sent stands in the status, so that a restart neither repeats nor forgets one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from butler.api.conditions import with_condition
+from butler.api.labels import ConditionType, PoolReason
+from butler.api.networkpool import CapacityNotice, CapacityTier, NetworkPoolStatus
+from butler.ipam.capacity import THRESHOLDS, Capacity, tiers
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from butler.api.meta import Condition
+    from butler.kube.events import EventType
+
+NOTICE_INTERVAL: Final = timedelta(minutes=10)
+RECOVERED: Final = "PoolCapacityRecovered"
+_WHAT_TO_DO: Final = {
+    CapacityTier.WARNING: "plan an expansion of the pool",
+    CapacityTier.CRITICAL: "expand the pool or add another one now: larger requests may fail",
+    CapacityTier.EXHAUSTED: "new requests will likely fail; existing tenants are not affected",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NotHandingOut:
+    """Why a pool grants nothing at present."""
+
+    reason: PoolReason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A capacity event that is due."""
+
+    reason: str
+    message: str
+    type: EventType
+
+
+def with_capacity(
+    status: NetworkPoolStatus, capacity: Capacity | None, now: datetime
+) -> tuple[tuple[Condition, ...], tuple[Notice, ...], tuple[CapacityNotice, ...], float | None]:
+    """The conditions with the tiers set, the events that are due, what to remember of them, and when to look again."""
+    conditions = status.conditions
+    above = tiers(capacity) if capacity is not None else dict.fromkeys(CapacityTier, False)
+    remembered = {notice.tier: notice for notice in status.capacity_notices}
+    notices: list[Notice] = []
+    waits: list[float] = []
+    for tier in CapacityTier:
+        conditions = with_condition(
+            conditions,
+            type=tier,
+            status=above[tier],
+            reason=PoolReason.UTILIZATION_ABOVE_THRESHOLD if above[tier] else PoolReason.UTILIZATION_BELOW_THRESHOLD,
+            message=_utilization(capacity, tier, above=above[tier]),
+            now=now,
+        )
+        last = remembered.get(tier)
+        if capacity is None or above[tier] == (last is not None and last.above):
+            continue
+        wait = (last.time + NOTICE_INTERVAL - now).total_seconds() if last is not None else 0.0
+        # A clock that was set back must not silence a pool: nothing waits for longer than the interval.
+        if 0 < wait <= NOTICE_INTERVAL.total_seconds():
+            waits.append(wait)
+        else:
+            remembered[tier] = CapacityNotice(tier=tier, above=above[tier], time=now)
+            notices.append(_notice(tier, capacity, above=above[tier]))
+    kept = tuple(remembered[tier] for tier in CapacityTier if tier in remembered)
+    return conditions, tuple(notices), kept, min(waits, default=None)
+
+
+def with_readiness(
+    conditions: tuple[Condition, ...],
+    status: NetworkPoolStatus,
+    capacity: Capacity | None,
+    obstacle: NotHandingOut | None,
+    now: datetime,
+) -> tuple[Condition, ...]:
+    """The conditions with Ready set."""
+    if obstacle is not None:
+        reason, message = obstacle.reason, obstacle.message
+    else:
+        assert capacity is not None
+        count = status.allocation_count or 0
+        reason = PoolReason.READY
+        message = (
+            f"{capacity.available} of {capacity.total} addresses available,"
+            f" {count} {'allocation' if count == 1 else 'allocations'}"
+        )
+    return with_condition(
+        conditions, type=ConditionType.READY, status=obstacle is None, reason=reason, message=message, now=now
+    )
+
+
+def _utilization(capacity: Capacity | None, tier: CapacityTier, *, above: bool) -> str:
+    if capacity is None:
+        return "the pool cannot be read, so nothing of it is allocated anew"
+    return (
+        f"{capacity.percent}% of {capacity.total} addresses are allocated,"
+        f" {'at or above' if above else 'below'} {THRESHOLDS[tier]}%"
+    )
+
+
+def _notice(tier: CapacityTier, capacity: Capacity, *, above: bool) -> Notice:
+    figures = f"{capacity.percent}% allocated ({capacity.allocated} of {capacity.total} addresses)"
+    if above:
+        message = f"{figures}, at or above {THRESHOLDS[tier]}%: {_WHAT_TO_DO[tier]}"
+        return Notice(f"Pool{tier}", message, "Warning")
+    return Notice(RECOVERED, f"{figures}, back below {THRESHOLDS[tier]}% ({tier})", "Normal")

@@ -1,0 +1,330 @@
+"""The NetworkPool controller: the only one who hands out addresses.
+
+One pass over a pool:
+
+  observe   the pool, and a view of the allocations that is at least as new as the pool's `allocationsSeen`
+  decide    `plan`: all waiting requests of the pool at once, up to a batch
+  reserve   one write of the pool's status, valid only for the version that was decided on
+  commit    one write per granted allocation, in parallel; and one per refusal that says something new
+
+Nothing is remembered between passes that safety depends on. A conflict or an unknown outcome of the reserve means
+reading the pool again and deciding again; a commit that fails leaves its intent in the pool, and the next pass, of
+this process or another, carries it out. Several processes may do all this at once: at worst they get in each other's
+way. What must never happen here: a commit for which no intent stands in the pool, or an answer put into the
+allocation cache ahead of the watch, which would make the view a mixture of moments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from butler.api.codec import status_patch
+from butler.api.conditions import find_condition
+from butler.api.ipallocation import IPAllocationPhase
+from butler.api.labels import AllocationReason, ConditionType, Finalizer, PoolReason
+from butler.api.networkpool import NetworkPool
+from butler.controllers.networkpool.claiming import Claiming, is_overlapped
+from butler.controllers.networkpool.claims import ClaimRegister, read_claims
+from butler.controllers.networkpool.conditions import NotHandingOut
+from butler.controllers.networkpool.holdings import Holdings, pool_key
+from butler.controllers.networkpool.plan import (
+    Plan,
+    View,
+    is_leaving,
+    is_waiting,
+    only_forgets_intents,
+    open_intents,
+    plan,
+)
+from butler.controllers.networkpool.writes import WRITE_TIMEOUT, AllocationWriter
+from butler.ipam.decide import Refusal
+from butler.ipam.layout import InvalidPool, read_layout
+from butler.kube.controller import After, Controller
+from butler.kube.errors import ApiError, Conflict, KubeError, NotFound, OutcomeUnknown
+from butler.kube.objects import key_of
+from butler.kube.resource import Key, resource_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.tenantcluster import TenantCluster
+    from butler.controllers.metrics import IpamMetrics
+    from butler.controllers.settings import IpamSettings
+    from butler.ipam.layout import PoolLayout
+    from butler.kube.cache import Cache
+    from butler.kube.client import Client
+    from butler.kube.events import EventRecorder
+    from butler.kube.resource import Json
+
+POOLS: Final = resource_of(NetworkPool)
+VIEW_TIMEOUT: Final = 5.0
+"""Seconds to wait for the allocation cache to catch up with what the pool has seen."""
+TIDY_AFTER: Final = 2.0
+"""Seconds that carried out intents may stay in a pool's status when nothing else is to be written."""
+NAMED_HOLDERS: Final = 3
+log = logging.getLogger(__name__)
+
+
+class StaleView(KubeError):
+    """The allocation cache is behind what the pool's status takes into account."""
+
+
+class NetworkPoolController:
+    def __init__(
+        self,
+        client: Client,
+        pools: Cache[NetworkPool],
+        allocations: Cache[IPAllocation],
+        tenants: Cache[TenantCluster],
+        claims: Cache[Json],
+        events: EventRecorder,
+        metrics: IpamMetrics,
+        settings: IpamSettings,
+    ) -> None:
+        self._client = client
+        self._pools = pools
+        self._allocations = allocations
+        self._claims = claims
+        self._events = events
+        self._metrics = metrics
+        self._holdings = Holdings()
+        register = ClaimRegister(client, settings.home_namespace, settings.namespace)
+        self._claiming = Claiming(register, claims, pools, self._holdings)
+        self._tidy_at: dict[Key, float] = {}
+        allocations.index("uid", lambda allocation: [allocation.metadata.uid])
+        allocations.index("waiting", lambda allocation: [pool_key(allocation)] if is_waiting(allocation) else [])
+        allocations.index("leaving", lambda allocation: [pool_key(allocation)] if is_leaving(allocation) else [])
+        allocations.on_change(self._holdings.changed)
+        self._writer = AllocationWriter(
+            client, allocations, tenants, events, metrics, settings.commit_concurrency, _now
+        )
+
+    def controller(self) -> Controller:
+        """With its watches. That a key is never worked on twice at once is all the order that is needed here."""
+        return (
+            Controller("networkpool", self.reconcile, workers=8)
+            .watches(self._pools, self._pool_and_overlapped)
+            .watches(self._allocations, lambda allocation: [pool_key(allocation)])
+            .watches(self._claims, lambda config_map: [*read_claims(config_map), *self._overlapped()])
+        )
+
+    def _pool_and_overlapped(self, pool: NetworkPool) -> Iterable[Key]:
+        return [key_of(pool), *self._overlapped()]
+
+    def _overlapped(self) -> list[Key]:
+        """Pools that wait for another one to go out of their way."""
+        return [key_of(pool) for pool in self._pools.values() if is_overlapped(pool)]
+
+    async def reconcile(self, key: Key) -> After | None:
+        """Bring a pool and its requests in order."""
+        while True:
+            pool = self._pools.get(key)
+            if pool is None:
+                return await self._without_pool(key)
+            if pool.metadata.deletion_timestamp is None and Finalizer.NETWORK_POOL not in pool.metadata.finalizers:
+                await self._set_finalizers(pool, (*pool.metadata.finalizers, Finalizer.NETWORK_POOL))
+                continue
+            await self._catch_up(pool.status.allocations_seen)
+            outcome = await self._pass(key, pool)
+            if outcome is not None:
+                return outcome.after
+
+    async def _pass(self, key: Key, pool: NetworkPool) -> _Done | None:
+        """One observe, decide, reserve, commit. None: there is more to do at once."""
+        layout, obstacle = _read(pool)
+        claim = await self._claiming.step(pool, layout)
+        obstacle = obstacle or claim.obstacle
+        # From here to the reserve nothing is awaited: pool and view belong together.
+        view = self._view(key)
+        if pool.metadata.deletion_timestamp is not None:
+            if Finalizer.NETWORK_POOL not in pool.metadata.finalizers:
+                return _Done()  # others keep it from going
+            if view.live == 0 and not open_intents(pool, view):
+                keep = tuple(name for name in pool.metadata.finalizers if name != Finalizer.NETWORK_POOL)
+                await self._set_finalizers(pool, keep)
+                return _Done()
+            obstacle = self._being_deleted(key, pool, view)
+        book = self._holdings.book(key, layout) if layout is not None else None
+        made = plan(pool, layout, book, view, obstacle=obstacle, claimed_cidr=claim.cidr, now=_now())
+        wait = self._put_off(key, pool, made)
+        if wait is None and made.status != pool.status:
+            reserved = await self._reserve(pool, made)
+            if reserved is None:
+                return None
+            pool = reserved
+        newest = await self._writer.commit(pool, view.find)
+        pairs = [(allocation, refusal) for refusal in made.refusals if (allocation := view.find(refusal.uid))]
+        next_refusal = await self._writer.refuse(pairs)
+        self._report(key, pool)
+        await self._claiming.settle(pool)
+        if made.left_over or claim.again:
+            await self._catch_up(newest)
+            return None if made.granted or claim.again else _Done(After(0.5))
+        waits = [each for each in (wait, made.next_notice, next_refusal) if each is not None]
+        return _Done(After(min(waits)) if waits else None)
+
+    # Observe.
+
+    def _view(self, key: Key) -> View:
+        return View(
+            waiting=self._allocations.by("waiting", key),
+            leaving=self._allocations.by("leaving", key),
+            live=self._holdings.count(key),
+            find=lambda uid: next(iter(self._allocations.by("uid", uid)), None),
+        )
+
+    async def _catch_up(self, version: str | None) -> None:
+        if version is not None and not await self._allocations.reached(version, VIEW_TIMEOUT):
+            raise StaleView(f"the allocation cache has not reached version {version} in {VIEW_TIMEOUT:.0f} seconds")
+
+    def _put_off(self, key: Key, pool: NetworkPool, made: Plan) -> float | None:
+        """Seconds for which a write that only forgets carried out intents may wait for a better occasion."""
+        if not only_forgets_intents(pool.status, made.status):
+            self._tidy_at.pop(key, None)
+            return None
+        clock = asyncio.get_running_loop().time()
+        wait = self._tidy_at.setdefault(key, clock + TIDY_AFTER) - clock
+        if wait > 0:
+            return wait
+        del self._tidy_at[key]
+        return None
+
+    def _being_deleted(self, key: Key, pool: NetworkPool, view: View) -> NotHandingOut:
+        names = [holding.name for holding in self._holdings.of(key)]
+        names += [intent.name for intent in open_intents(pool, view)]
+        shown = ", ".join(sorted(names)[:NAMED_HOLDERS])
+        more = f" and {len(names) - NAMED_HOLDERS} more" if len(names) > NAMED_HOLDERS else ""
+        return NotHandingOut(
+            PoolReason.DELETING,
+            f"it is being deleted and goes once its addresses are released: {shown}{more} hold some",
+        )
+
+    # Act.
+
+    async def _reserve(self, pool: NetworkPool, made: Plan) -> NetworkPool | None:
+        """Write the decision, for this version of the pool and no other. None: it did not count, decide again."""
+        key = key_of(pool)
+        patch = status_patch(pool.metadata, pool.status, made.status)
+        assert patch is not None
+        try:
+            written = await self._client.patch(
+                POOLS, key.name, patch, key.namespace, subresource="status", timeout=WRITE_TIMEOUT
+            )
+        except Conflict:
+            self._metrics.conflict(key, "reserve")
+            await self._read_again(key)
+            return None
+        except NotFound:
+            await self._read_again(key)
+            return None
+        except KubeError as error:
+            if isinstance(error, OutcomeUnknown) or (isinstance(error, ApiError) and error.outcome_unknown):
+                self._metrics.unknown_outcome(key, "reserve")
+                await self._read_again(key)
+            raise
+        self._pools.wrote(written)
+        self._tell(written, made)
+        return written
+
+    async def _read_again(self, key: Key) -> None:
+        """Have the newest state of a pool before deciding again."""
+        try:
+            self._pools.wrote(await self._client.get(POOLS, key.name, key.namespace))
+        except NotFound as gone:
+            # The watch will say so too; until then there is nothing to decide.
+            raise Conflict(409, gone.status, f"NetworkPool {key} is gone") from gone
+
+    async def _set_finalizers(self, pool: NetworkPool, finalizers: tuple[str, ...]) -> None:
+        meta = pool.metadata
+        patch = {
+            "metadata": {
+                "uid": meta.uid,
+                "resourceVersion": meta.resource_version,
+                "finalizers": [str(name) for name in finalizers],
+            }
+        }
+        try:
+            self._pools.wrote(await self._client.patch(POOLS, meta.name, patch, meta.namespace, timeout=WRITE_TIMEOUT))
+        except Conflict:
+            self._metrics.conflict(key_of(pool), "reserve")
+            await self._read_again(key_of(pool))
+
+    async def _without_pool(self, key: Key) -> After | None:
+        """Requests for a pool that does not exist, and what an earlier one of that name left behind."""
+        waiting = self._allocations.by("waiting", key)
+        if waiting or self._claiming.knows(key):
+            try:
+                self._pools.wrote(await self._client.get(POOLS, key.name, key.namespace))
+                return After(0.0)  # the cache was behind
+            except NotFound:
+                pass
+        self._holdings.close(key)
+        self._metrics.pool_gone(key)
+        self._tidy_at.pop(key, None)
+        message = (
+            f"there is no NetworkPool {key.name} in namespace {key.namespace}:"
+            " create it, or delete this request and name another pool"
+        )
+        next_refusal = await self._writer.refuse(
+            [
+                (
+                    allocation,
+                    Refusal(
+                        uid=allocation.metadata.uid,
+                        name=allocation.metadata.name,
+                        reason=AllocationReason.POOL_NOT_FOUND,
+                        message=message,
+                    ),
+                )
+                for allocation in waiting
+            ]
+        )
+        await self._claiming.forget(key)
+        return After(next_refusal) if next_refusal is not None else None
+
+    # Tell.
+
+    def _tell(self, pool: NetworkPool, made: Plan) -> None:
+        for notice in made.notices:
+            self._events.record(pool, POOLS, notice.reason, notice.message, notice.type)
+        if made.granted:
+            self._metrics.batch(key_of(pool), len(made.granted))
+            shown = [f"{each.name} {each.start_address}-{each.end_address}" for each in made.granted[:NAMED_HOLDERS]]
+            more = f" and {len(made.granted) - NAMED_HOLDERS} more" if len(made.granted) > NAMED_HOLDERS else ""
+            self._events.record(pool, POOLS, "IPsAllocated", f"granted {', '.join(shown)}{more}")
+
+    def _report(self, key: Key, pool: NetworkPool) -> None:
+        waiting = self._allocations.by("waiting", key)
+        pending = sum(allocation.status.phase is IPAllocationPhase.PENDING for allocation in waiting)
+        failed = Counter(
+            ready.reason
+            for allocation in waiting
+            if allocation.status.phase is IPAllocationPhase.FAILED
+            and (ready := find_condition(allocation.status.conditions, ConditionType.READY)) is not None
+        )
+        self._metrics.pool_status(key, pool.status)
+        self._metrics.waiting(key, pending, failed)
+
+
+class _Done:
+    """The pass brought the pool in order; look again after a while, or when something changes."""
+
+    def __init__(self, after: After | None = None) -> None:
+        self.after = after
+
+
+def _read(pool: NetworkPool) -> tuple[PoolLayout | None, NotHandingOut | None]:
+    try:
+        return read_layout(pool.spec), None
+    except InvalidPool as invalid:
+        problems = "; ".join(f"{problem.field}: {problem.message}" for problem in invalid.problems)
+        return None, NotHandingOut(PoolReason.VALIDATION_FAILED, problems)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)

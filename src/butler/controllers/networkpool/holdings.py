@@ -1,0 +1,186 @@
+"""Who holds which addresses, kept in step with the allocation cache.
+
+One `Book` per pool answers what the pool's next decision needs: the free space, and who holds a given address. It
+changes only when the cache does, that is, when the server has said so: a decision that was made but not written
+leaves no trace here. Every live allocation is entered into every book whose addresses it touches, whatever pool it
+names: an address that anybody holds is not free for anybody else.
+
+State that people edited by hand can be absurd (two allocations that overlap, an address that is none). A book
+survives that: it counts what it met and falls back to rebuilding its free space, where overlaps do no harm.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase
+from butler.ipam.addresses import BadAddress, Family, Range, parse_address
+from butler.ipam.free_space import FreeSpace, NotFree
+from butler.kube.resource import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from butler.ipam.layout import PoolLayout
+    from butler.kube.store import Change
+
+
+class Holding(NamedTuple):
+    """One live allocation: what it holds, whose it is."""
+
+    family: Family
+    range: Range
+    pool: Key
+    name: str
+
+
+def holding_of(allocation: IPAllocation) -> Holding | None:
+    """What an allocation holds; None when it holds nothing. Raises BadAddress for a status that makes no sense."""
+    status = allocation.status
+    if status.phase is not IPAllocationPhase.ALLOCATED or status.start_address is None or status.end_address is None:
+        return None
+    family, first = parse_address(status.start_address)
+    other, last = parse_address(status.end_address)
+    if family is not other or last < first:
+        raise BadAddress(f"{status.start_address} to {status.end_address} is no range")
+    return Holding(family, Range(first, last), pool_key(allocation), allocation.metadata.name)
+
+
+def pool_key(allocation: IPAllocation) -> Key:
+    """The pool that an allocation asks: by name, in its own namespace."""
+    return Key(allocation.metadata.namespace, allocation.spec.pool_ref.name)
+
+
+class Book:
+    """The holdings inside one pool's usable addresses."""
+
+    def __init__(self, layout: PoolLayout, holdings: Iterable[tuple[str, Holding]]) -> None:
+        self.layout = layout
+        self._starts = [piece.first for piece in layout.usable]
+        self._held = {uid: holding for uid, holding in holdings if self._touches(holding)}
+        self._in_order: list[tuple[int, str]] | None = None
+        self._exact = False
+        self._free = FreeSpace(())
+
+    @property
+    def free(self) -> FreeSpace:
+        """What nobody holds. Borrow it for a decision and leave it as it was."""
+        if not self._exact:
+            self._rebuild()
+        return self._free
+
+    def inside(self, wanted: Range) -> Iterator[Range]:
+        """The parts of a range that lie inside the usable addresses."""
+        index = max(0, bisect_right(self._starts, wanted.first) - 1)
+        for piece in self.layout.usable[index:]:
+            if piece.first > wanted.last:
+                return
+            first, last = max(piece.first, wanted.first), min(piece.last, wanted.last)
+            if first <= last:
+                yield Range(first, last)
+
+    def holders(self, wanted: Range) -> list[str]:
+        """Names of the allocations that hold any of these addresses, lowest address first."""
+        if self._in_order is None:
+            self._in_order = sorted((holding.range.last, uid) for uid, holding in self._held.items())
+        found = []
+        for _, uid in self._in_order[bisect_right(self._in_order, (wanted.first - 1, "~")) :]:
+            if self._held[uid].range.first > wanted.last:
+                break
+            found.append(self._held[uid].name)
+        return found
+
+    def enter(self, uid: str, holding: Holding) -> None:
+        if uid in self._held:
+            self.strike(uid)
+        if not self._touches(holding):
+            return
+        self._held[uid] = holding
+        self._in_order = None
+        if self._exact:
+            try:
+                for part in self.inside(holding.range):
+                    self._free.take(part)
+            except NotFree:
+                self._exact = False
+
+    def strike(self, uid: str) -> None:
+        holding = self._held.pop(uid, None)
+        if holding is None:
+            return
+        self._in_order = None
+        if self._exact:
+            for part in self.inside(holding.range):
+                self._free.give(part)
+
+    def _touches(self, holding: Holding) -> bool:
+        return holding.family is self.layout.family and next(self.inside(holding.range), None) is not None
+
+    def _rebuild(self) -> None:
+        ranges = [holding.range for holding in self._held.values()]
+        self._free = FreeSpace.without(self.layout.usable, ranges)
+        # With overlaps, giving back one holding would free what another still has: then rebuild every time.
+        taken = sum(part.size for held in ranges for part in self.inside(held))
+        self._exact = taken == self.layout.total - self._free.free
+
+
+class Holdings:
+    """All live allocations, and a book for each pool that was asked about."""
+
+    def __init__(self) -> None:
+        self._live: dict[str, Holding] = {}
+        self._books: dict[Key, Book] = {}
+        self._counts: dict[Key, int] = {}
+        self.unreadable: dict[str, str] = {}
+        """UID of each allocation whose status makes no sense, with what is wrong."""
+
+    def book(self, pool: Key, layout: PoolLayout) -> Book:
+        """The book of a pool, made anew when the pool's addresses changed."""
+        known = self._books.get(pool)
+        if known is None or known.layout != layout:
+            known = self._books[pool] = Book(layout, self._live.items())
+        return known
+
+    def close(self, pool: Key) -> None:
+        """The pool is gone."""
+        self._books.pop(pool, None)
+
+    def count(self, pool: Key) -> int:
+        """How many live allocations name the pool."""
+        return self._counts.get(pool, 0)
+
+    def of(self, pool: Key) -> Iterator[Holding]:
+        return (holding for holding in self._live.values() if holding.pool == pool)
+
+    def holds(self, uid: str) -> bool:
+        return uid in self._live
+
+    def changed(self, change: Change[IPAllocation]) -> None:
+        """Take in what the cache reports."""
+        if change.old is not None and (change.new is None or change.new.metadata.uid != change.old.metadata.uid):
+            self._set(change.old.metadata.uid, None)
+            self.unreadable.pop(change.old.metadata.uid, None)
+        if change.new is not None:
+            uid = change.new.metadata.uid
+            try:
+                self._set(uid, holding_of(change.new))
+                self.unreadable.pop(uid, None)
+            except BadAddress as error:
+                self._set(uid, None)
+                self.unreadable[uid] = f"{change.key}: {error}"
+
+    def _set(self, uid: str, holding: Holding | None) -> None:
+        before = self._live.get(uid)
+        if before == holding:
+            return
+        if before is not None:
+            del self._live[uid]
+            self._counts[before.pool] -= 1
+            for book in self._books.values():
+                book.strike(uid)
+        if holding is not None:
+            self._live[uid] = holding
+            self._counts[holding.pool] = self._counts.get(holding.pool, 0) + 1
+            for book in self._books.values():
+                book.enter(uid, holding)

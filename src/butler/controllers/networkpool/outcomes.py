@@ -1,0 +1,74 @@
+"""What a grant or a refusal looks like in an IPAllocation's status. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from butler.api.conditions import find_condition, with_condition
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
+from butler.api.labels import ALLOCATED_BY, AllocationReason, ConditionType
+from butler.controllers.networkpool.plan import intent_range
+from butler.controllers.owners import owner_of
+from butler.ipam.addresses import addresses_of, range_cidr
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from butler.api.networkpool import Intent
+    from butler.api.tenantcluster import TenantCluster
+    from butler.ipam.decide import Refusal
+
+
+def granted(
+    allocation: IPAllocation, intent: Intent, tenant: TenantCluster | None, now: datetime
+) -> IPAllocationStatus:
+    """The status of an allocation that gets what the intent promises."""
+    family, held = intent_range(intent)
+    owner = owner_of(allocation, tenant, now)
+    conditions = with_condition(
+        owner.conditions,
+        type=ConditionType.READY,
+        status=True,
+        reason=AllocationReason.ALLOCATED,
+        message=f"{held.size} {'IP' if held.size == 1 else 'IPs'} allocated from {allocation.spec.pool_ref.name}",
+        now=now,
+    )
+    return msgspec.structs.replace(
+        allocation.status,
+        phase=IPAllocationPhase.ALLOCATED,
+        conditions=conditions,
+        cidr=range_cidr(held, family),
+        start_address=intent.start_address,
+        end_address=intent.end_address,
+        addresses=addresses_of(held, family),
+        allocated_count=held.size,
+        observed_generation=allocation.metadata.generation or None,
+        allocated_at=now,
+        allocated_by=ALLOCATED_BY,
+        tenant_cluster_uid=owner.tenant_cluster_uid,
+    )
+
+
+def refused(allocation: IPAllocation, refusal: Refusal, now: datetime) -> IPAllocationStatus:
+    """The status of an allocation that cannot be met at present."""
+    return msgspec.structs.replace(
+        allocation.status,
+        phase=IPAllocationPhase.FAILED,
+        observed_generation=allocation.metadata.generation or None,
+        conditions=with_condition(
+            allocation.status.conditions,
+            type=ConditionType.READY,
+            status=False,
+            reason=refusal.reason,
+            message=refusal.message,
+            now=now,
+        ),
+    )
+
+
+def says_something_new(before: IPAllocationStatus, after: IPAllocationStatus) -> bool:
+    """Whether a refusal differs in more than its figures, which move with every change of the pool."""
+    then, now = (find_condition(status.conditions, ConditionType.READY) for status in (before, after))
+    return before.phase is not after.phase or then is None or now is None or then.reason != now.reason

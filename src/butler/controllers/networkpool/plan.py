@@ -1,0 +1,261 @@
+"""What to do about one pool: from the pool and a view of the allocations to the pool's next status. Pure.
+
+The caller promises one thing: the view is at least as new as the pool's `allocationsSeen`. From that follows what
+makes the protocol safe: an allocation that an intent names and the view does not show is truly gone, and a grant
+whose intent was dropped is in the view as Allocated.
+
+An intent is a promise. It stays, with its range, until its allocation is seen Allocated, Released or gone; it is
+never changed and never taken back, also when the pool was edited meanwhile. A controller that was frozen may still
+be about to write that very grant, and only the allocation itself can tell whether it did.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase
+from butler.api.labels import AllocationReason, Finalizer
+from butler.api.networkpool import MOST_INTENTS, Intent, NetworkPool, NetworkPoolStatus
+from butler.controllers.networkpool.conditions import NotHandingOut, Notice, with_capacity, with_readiness
+from butler.ipam.addresses import Family, Range, address_text, parse_address
+from butler.ipam.capacity import Capacity, capacity_of
+from butler.ipam.decide import Refusal, decide
+from butler.ipam.requests import Refused, read_request
+from butler.kube.objects import is_newer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
+
+    from butler.controllers.networkpool.holdings import Book
+    from butler.ipam.free_space import FreeSpace
+    from butler.ipam.layout import PoolLayout
+
+WAITING = (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What the allocation cache says about one pool, at one moment."""
+
+    waiting: Sequence[IPAllocation]
+    """Those that may be granted something, see `is_waiting`."""
+    leaving: Sequence[IPAllocation]
+    """Released and being deleted: they go once the pool has taken note."""
+    live: int
+    """How many allocations of this pool hold addresses."""
+    find: Callable[[str], IPAllocation | None]
+    """The allocation with a UID, in whatever phase."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The pool's next status, who is refused and why, and what else should follow."""
+
+    status: NetworkPoolStatus
+    granted: tuple[Intent, ...]
+    refusals: tuple[Refusal, ...]
+    notices: tuple[Notice, ...]
+    left_over: bool
+    """More requests wait than one batch may carry."""
+    next_notice: float | None
+    """Seconds until a capacity event that is held back now may be sent."""
+
+
+def is_waiting(allocation: IPAllocation) -> bool:
+    """Whether a grant may be made: never before the finalizer is there, which is what returns the addresses."""
+    return (
+        allocation.status.phase in WAITING
+        and allocation.metadata.deletion_timestamp is None
+        and Finalizer.IP_ALLOCATION in allocation.metadata.finalizers
+    )
+
+
+def is_leaving(allocation: IPAllocation) -> bool:
+    """Whether only the pool's acknowledgement keeps a released allocation from going."""
+    return (
+        allocation.status.phase is IPAllocationPhase.RELEASED
+        and allocation.metadata.deletion_timestamp is not None
+        and Finalizer.IP_ALLOCATION in allocation.metadata.finalizers
+    )
+
+
+def open_intents(pool: NetworkPool, view: View) -> tuple[Intent, ...]:
+    """The intents that nobody may forget yet."""
+    return tuple(intent for intent in pool.status.intents if not _is_settled(view.find(intent.uid)))
+
+
+def plan(
+    pool: NetworkPool,
+    layout: PoolLayout | None,
+    book: Book | None,
+    view: View,
+    *,
+    obstacle: NotHandingOut | None,
+    claimed_cidr: str | None,
+    now: datetime,
+) -> Plan:
+    """Decide for a pool. `obstacle`: why it may hand out nothing; without a layout there has to be one."""
+    kept = open_intents(pool, view)
+    promised = {intent.uid for intent in kept}
+    asking = [allocation for allocation in view.waiting if allocation.metadata.uid not in promised]
+    status = msgspec.structs.replace(
+        pool.status,
+        claimed_cidr=claimed_cidr,
+        observed_generation=pool.metadata.generation or None,
+        allocation_count=view.live + len(kept),
+    )
+    granted: tuple[Intent, ...] = ()
+    capacity: Capacity | None = None
+    left_over = False
+    if layout is None or book is None:
+        assert obstacle is not None
+        refusals = _refuse_all(asking, obstacle)
+    else:
+        with _Borrowed(book) as borrowed:
+            for intent in kept:
+                borrowed.take(_range_of(intent))
+            if obstacle is not None:
+                refusals = _refuse_all(asking, obstacle)
+            else:
+                granted, refusals, left_over = _grant(
+                    asking, layout, borrowed.free, book.holders, MOST_INTENTS - len(kept)
+                )
+            for intent in granted:
+                borrowed.take(_range_of(intent))
+            capacity = capacity_of(borrowed.free, layout.total)
+        status = msgspec.structs.replace(
+            status,
+            total_ips=capacity.total,
+            allocated_ips=capacity.allocated,
+            available_ips=capacity.available,
+            allocation_count=view.live + len(kept) + len(granted),
+            largest_free_block=capacity.largest_free_block,
+            fragmentation_percent=capacity.fragmentation_percent,
+        )
+    conditions, notices, capacity_notices, next_notice = with_capacity(status, capacity, now)
+    status = msgspec.structs.replace(
+        status,
+        intents=(*kept, *granted),
+        allocations_seen=_seen(pool.status, view, {intent.uid for intent in granted}),
+        conditions=with_readiness(conditions, status, capacity, obstacle, now),
+        capacity_notices=capacity_notices,
+    )
+    return Plan(status, granted, refusals, notices, left_over, next_notice)
+
+
+def only_forgets_intents(before: NetworkPoolStatus, after: NetworkPoolStatus) -> bool:
+    """Whether the one thing to write is that grants were carried out, which may wait for the next occasion."""
+    return before == msgspec.structs.replace(
+        after, intents=before.intents, allocations_seen=before.allocations_seen
+    ) and set(after.intents) < set(before.intents)
+
+
+def _is_settled(allocation: IPAllocation | None) -> bool:
+    return allocation is None or allocation.status.phase not in WAITING
+
+
+def _seen(status: NetworkPoolStatus, view: View, granted: set[str]) -> str | None:
+    """The version that every later view must have reached: that of each allocation this status speaks of."""
+    newest = status.allocations_seen
+    accounted = [view.find(intent.uid) for intent in status.intents]
+    accounted += [allocation for allocation in view.waiting if allocation.metadata.uid in granted]
+    accounted += view.leaving
+    for allocation in accounted:
+        if allocation is not None and (newest is None or is_newer(allocation.metadata.resource_version, newest)):
+            newest = allocation.metadata.resource_version
+    return newest
+
+
+def _grant(
+    asking: Sequence[IPAllocation],
+    layout: PoolLayout,
+    free: FreeSpace,
+    holders: Callable[[Range], Sequence[str]],
+    most: int,
+) -> tuple[tuple[Intent, ...], tuple[Refusal, ...], bool]:
+    requests, refusals = [], []
+    for allocation in asking:
+        try:
+            requests.append(read_request(allocation, layout))
+        except Refused as refused:
+            refusals.append(refused.refusal)
+    decision = decide(requests, free, layout, holders, most)
+    granted = tuple(
+        Intent(
+            uid=grant.uid,
+            name=grant.name,
+            start_address=address_text(grant.range.first, layout.family),
+            end_address=address_text(grant.range.last, layout.family),
+        )
+        for grant in decision.grants
+    )
+    return granted, (*refusals, *decision.refusals), bool(decision.left_over)
+
+
+def _refuse_all(asking: Sequence[IPAllocation], obstacle: NotHandingOut) -> tuple[Refusal, ...]:
+    return tuple(
+        Refusal(
+            uid=allocation.metadata.uid,
+            name=allocation.metadata.name,
+            reason=AllocationReason.POOL_NOT_READY,
+            message=f"NetworkPool {allocation.spec.pool_ref.name} hands out nothing: {obstacle.message}",
+        )
+        for allocation in asking
+    )
+
+
+def intent_range(intent: Intent) -> tuple[Family, Range]:
+    """What an intent grants."""
+    family, first = parse_address(intent.start_address)
+    _, last = parse_address(intent.end_address)
+    return family, Range(first, last)
+
+
+def _range_of(intent: Intent) -> Range:
+    return intent_range(intent)[1]
+
+
+class _Borrowed:
+    """A book's free space with promised ranges taken out of it, for as long as a decision lasts."""
+
+    def __init__(self, book: Book) -> None:
+        self._book = book
+        self._taken: list[Range] = []
+
+    def __enter__(self) -> _Borrowed:
+        # Once: a book that cannot trust its sums makes a new one each time it is asked.
+        self.free = self._book.free
+        return self
+
+    def take(self, promised: Range) -> None:
+        for part in self._parts(promised):
+            self.free.take(part)
+            self._taken.append(part)
+
+    def _parts(self, promised: Range) -> Iterator[Range]:
+        """What of a promise is still free: all of it, unless somebody edited a status by hand."""
+        for part in self._book.inside(promised):
+            if self.free.is_free(part):
+                yield part
+            else:
+                yield from _free_pieces(self.free, part)
+
+    def __exit__(self, *_: object) -> None:
+        for part in self._taken:
+            self.free.give(part)
+
+
+def _free_pieces(free: FreeSpace, part: Range) -> Iterator[Range]:
+    address = part.first
+    while address <= part.last:
+        taken = free.first_taken(Range(address, part.last))
+        if taken is None:
+            yield Range(address, part.last)
+            return
+        if taken > address:
+            yield Range(address, taken - 1)
+        address = taken + 1

@@ -1,0 +1,180 @@
+"""Writing grants and refusals into the allocations, many at a time.
+
+Each write is valid only for the very version of the allocation that the view showed. Failing is ordinary: somebody
+labelled or deleted the allocation meanwhile, or another process was quicker. Then nothing is done about it here: the
+intent stands in the pool, and the change that got in the way brings the pool up for another pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+
+from butler.api.codec import status_patch
+from butler.api.conditions import find_condition
+from butler.api.ipallocation import IPAllocation, IPAllocationStatus
+from butler.api.labels import ConditionType
+from butler.controllers.networkpool import outcomes
+from butler.controllers.networkpool.holdings import pool_key
+from butler.controllers.networkpool.plan import WAITING
+from butler.kube.errors import ApiError, Conflict, KubeError, NotFound, OutcomeUnknown
+from butler.kube.objects import is_newer
+from butler.kube.resource import Key, resource_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Sequence
+    from datetime import datetime
+
+    from butler.api.networkpool import Intent, NetworkPool
+    from butler.api.tenantcluster import TenantCluster
+    from butler.controllers.metrics import IpamMetrics, Step
+    from butler.ipam.decide import Refusal
+    from butler.kube.cache import Cache
+    from butler.kube.client import Client
+    from butler.kube.events import EventRecorder
+    from butler.kube.store import Change
+
+ALLOCATIONS: Final = resource_of(IPAllocation)
+WRITE_TIMEOUT: Final = 10.0
+SAME_REFUSAL_EVERY: Final = 60.0
+"""Seconds between rewrites of a refusal in which only the figures changed."""
+log = logging.getLogger(__name__)
+
+
+class Unfinished(KubeError):
+    """Some writes did not get through; the pool needs another pass."""
+
+
+class AllocationWriter:
+    """The second half of the protocol, for one process."""
+
+    def __init__(
+        self,
+        client: Client,
+        allocations: Cache[IPAllocation],
+        tenants: Cache[TenantCluster],
+        events: EventRecorder,
+        metrics: IpamMetrics,
+        concurrency: int,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._tenants = tenants
+        self._events = events
+        self._metrics = metrics
+        self._free_hands = asyncio.Semaphore(concurrency)
+        self._now = now
+        self._first_seen: dict[str, float] = {}  # by the loop's clock, of those that wait
+        self._refused_at: dict[str, float] = {}
+        allocations.on_change(self._note)
+
+    def _note(self, change: Change[IPAllocation]) -> None:
+        for allocation in (change.old, change.new):
+            if allocation is not None and (change.new is None or allocation.status.phase not in WAITING):
+                self._first_seen.pop(allocation.metadata.uid, None)
+                self._refused_at.pop(allocation.metadata.uid, None)
+        if change.new is not None and change.new.status.phase in WAITING:
+            self._first_seen.setdefault(change.new.metadata.uid, asyncio.get_running_loop().time())
+
+    async def commit(self, pool: NetworkPool, find: Callable[[str], IPAllocation | None]) -> str | None:
+        """Carry out every open intent of the pool; gives the version of the last allocation written.
+
+        Raises Unfinished, after having tried them all, when some could not be written for another reason than that
+        their allocation has changed.
+        """
+        todo = []
+        for intent in pool.status.intents:
+            allocation = find(intent.uid)
+            if (
+                allocation is not None
+                and allocation.status.phase in WAITING
+                and allocation.metadata.deletion_timestamp is None
+            ):
+                todo.append(self._commit_one(allocation, intent))
+        newest: str | None = None
+        for written in await _all(todo):
+            if written is not None and (newest is None or is_newer(written, newest)):
+                newest = written
+        return newest
+
+    async def refuse(self, pairs: Sequence[tuple[IPAllocation, Refusal]]) -> float | None:
+        """Write the refusals that say something new; seconds until one that waits may be written."""
+        clock = asyncio.get_running_loop().time()
+        todo, waits = [], []
+        for allocation, refusal in pairs:
+            status = outcomes.refused(allocation, refusal, self._now())
+            if status == allocation.status:
+                continue
+            since = clock - self._refused_at.get(allocation.metadata.uid, float("-inf"))
+            if outcomes.says_something_new(allocation.status, status) or since >= SAME_REFUSAL_EVERY:
+                todo.append(self._refuse_one(allocation, status, refusal))
+            else:
+                waits.append(SAME_REFUSAL_EVERY - since)
+        await _all(todo)
+        return min(waits, default=None)
+
+    async def _commit_one(self, allocation: IPAllocation, intent: Intent) -> str | None:
+        reference = allocation.spec.tenant_cluster_ref
+        tenant = self._tenants.get(Key(reference.namespace, reference.name))
+        status = outcomes.granted(allocation, intent, tenant, self._now())
+        written = await self._write(allocation, status, "commit")
+        if written is None:
+            return None
+        self._metrics.processed(pool_key(allocation), "success")
+        self._metrics.granted(pool_key(allocation), self._age(allocation))
+        return written.metadata.resource_version
+
+    async def _refuse_one(self, allocation: IPAllocation, status: IPAllocationStatus, refusal: Refusal) -> None:
+        before = find_condition(allocation.status.conditions, ConditionType.READY)
+        if await self._write(allocation, status, "refuse") is None:
+            return
+        self._refused_at[allocation.metadata.uid] = asyncio.get_running_loop().time()
+        if before is None or before.reason != refusal.reason:
+            self._metrics.processed(pool_key(allocation), "failed")
+            self._events.record(allocation, ALLOCATIONS, "AllocationFailed", refusal.message, "Warning")
+
+    async def _write(self, allocation: IPAllocation, status: IPAllocationStatus, step: Step) -> IPAllocation | None:
+        patch = status_patch(allocation.metadata, allocation.status, status)
+        if patch is None:
+            return None
+        meta = allocation.metadata
+        try:
+            async with self._free_hands:
+                return await self._client.patch(
+                    ALLOCATIONS, meta.name, patch, meta.namespace, subresource="status", timeout=WRITE_TIMEOUT
+                )
+        except (Conflict, NotFound) as error:
+            self._metrics.conflict(pool_key(allocation), step)
+            log.debug("%s %s/%s: %s", step, meta.namespace, meta.name, error)
+        except KubeError as error:
+            if isinstance(error, OutcomeUnknown) or (isinstance(error, ApiError) and error.outcome_unknown):
+                self._metrics.unknown_outcome(pool_key(allocation), step)
+            raise
+        return None
+
+    def _age(self, allocation: IPAllocation) -> float:
+        """Seconds since the allocation was created.
+
+        The server's timestamp knows whole seconds only; where we saw the creation happen, our own clock is better.
+        """
+        seen = self._first_seen.get(allocation.metadata.uid)
+        created = allocation.metadata.creation_timestamp
+        since_seen = asyncio.get_running_loop().time() - seen if seen is not None else 0.0
+        since_created = (self._now() - created).total_seconds() if created is not None else since_seen
+        return since_seen if since_created - since_seen < 2.0 else since_created
+
+
+T = TypeVar("T")
+
+
+async def _all(writes: list[Coroutine[Any, Any, T]]) -> list[T]:
+    """Do all of them, whatever becomes of each; then say what went wrong, once."""
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    failures = [result for result in results if isinstance(result, BaseException)]
+    if failures:
+        unexpected = [failure for failure in failures if not isinstance(failure, KubeError)]
+        if unexpected:
+            raise unexpected[0]
+        raise Unfinished(f"{len(failures)} of {len(results)} writes did not get through, first: {failures[0]}")
+    return cast("list[T]", results)
