@@ -22,13 +22,17 @@ from butler.api.conditions import with_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
 from butler.api.labels import AllocationReason, ConditionType, TenantReason
 from butler.api.networkpool import NetworkPool
-from butler.controllers.owners import tenant_key
+from butler.controllers.owners import pool_key, tenant_key
+from butler.kube.errors import Conflict, OutcomeUnknown
 from butler.kube.objects import key_of
 from butler.kube.resource import resource_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
+    from butler.controllers.metrics import IpamMetrics, Why
+    from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
 
@@ -42,23 +46,20 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Why an allocation is released, in words that follow a colon, and the event that tells it."""
+    """Why an allocation is released: in words that follow a colon, as a metric's label, and the event that tells it."""
 
     because: str
+    why: Why
     event: str = IPS_RELEASED
-    owner_is_gone: bool = False
 
 
-DELETED_BY_REQUEST: Final = Grounds("deleted by request")
+DELETED_BY_REQUEST: Final = Grounds("deleted by request", "deleted")
 
 
 def owner_gone(allocation: IPAllocation, uid: str) -> Grounds:
     """The grounds of the orphan sweep."""
-    return Grounds(
-        f"TenantCluster {tenant_key(allocation)} (uid {uid}) no longer exists",
-        ORPHANED_ALLOCATION_GC,
-        owner_is_gone=True,
-    )
+    gone = f"TenantCluster {tenant_key(allocation)} (uid {uid}) no longer exists"
+    return Grounds(gone, "orphan", ORPHANED_ALLOCATION_GC)
 
 
 def what_it_held(status: IPAllocationStatus) -> str | None:
@@ -84,7 +85,7 @@ def released(allocation: IPAllocation, grounds: Grounds, now: datetime) -> IPAll
         f": {grounds.because}",
         now=now,
     )
-    if grounds.owner_is_gone:
+    if grounds.why == "orphan":
         conditions = with_condition(
             conditions,
             type=ConditionType.TENANT_FOUND,
@@ -96,25 +97,44 @@ def released(allocation: IPAllocation, grounds: Grounds, now: datetime) -> IPAll
     return msgspec.structs.replace(status, phase=IPAllocationPhase.RELEASED, released_at=now, conditions=conditions)
 
 
-async def release(
-    client: Client,
-    events: EventRecorder,
-    allocation: IPAllocation,
-    pool: NetworkPool | None,
-    grounds: Grounds,
-    now: datetime,
-) -> IPAllocation:
-    """Write it, and tell it on the pool if that gets something back or lost an owner. Raises when it failed.
+class Releases:
+    """Releases allocations, and tells it. `clock` gives the time of day, in UTC."""
 
-    Conflict: the allocation is no longer the one that was decided on; look again.
-    """
-    patch = status_patch(allocation.metadata, allocation.status, released(allocation, grounds, now))
-    assert patch is not None, "the time of release is new in any case"
-    key = key_of(allocation)
-    written = await client.patch(ALLOCATIONS, key.name, patch, key.namespace, subresource="status")
-    held = what_it_held(allocation.status)
-    message = f"{f'{held} of ' if held else ''}IPAllocation {key.name} released: {grounds.because}"
-    log.info("%s (namespace %s)", message, key.namespace)
-    if pool is not None and (held or grounds.owner_is_gone):
-        events.record(pool, POOLS, grounds.event, message)
-    return written
+    def __init__(
+        self,
+        client: Client,
+        pools: Cache[NetworkPool],
+        events: EventRecorder,
+        metrics: IpamMetrics,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._pools = pools
+        self._events = events
+        self._metrics = metrics
+        self._clock = clock
+
+    async def release(self, allocation: IPAllocation, grounds: Grounds) -> IPAllocation:
+        """Write it, and tell it on the pool if that gets something back or lost an owner. Raises when it failed.
+
+        Conflict: the allocation is no longer the one that was decided on; look again.
+        """
+        key, pool = key_of(allocation), pool_key(allocation)
+        patch = status_patch(allocation.metadata, allocation.status, released(allocation, grounds, self._clock()))
+        assert patch is not None, "the time of release is new in any case"
+        try:
+            written = await self._client.patch(ALLOCATIONS, key.name, patch, key.namespace, subresource="status")
+        except Conflict:
+            self._metrics.conflict(pool, "release")
+            raise
+        except OutcomeUnknown:
+            self._metrics.unknown_outcome(pool, "release")
+            raise
+        held = what_it_held(allocation.status)
+        message = f"{f'{held} of ' if held else ''}IPAllocation {key.name} released: {grounds.because}"
+        log.info("%s (namespace %s)", message, key.namespace)
+        self._metrics.reclaimed(pool, allocation.status.allocated_count or 0, grounds.why)
+        subject = self._pools.get(pool)
+        if subject is not None and (held or grounds.why == "orphan"):
+            self._events.record(subject, POOLS, grounds.event, message)
+        return written

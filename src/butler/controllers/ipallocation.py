@@ -1,0 +1,289 @@
+"""IPAllocation: its finalizer, its owner, its release and its end. Granting is the pool's business, not ours.
+
+The life of an allocation, as far as this controller goes:
+
+    created        the finalizer is added where the creator did not; nothing is granted before it is there
+    waiting        nothing is written
+    Allocated      the owner's UID is recorded when its TenantCluster is first seen after the grant
+    deleted        Released (addresses kept for the record), then the pool takes note (`allocationsSeen` reaches this
+                   version), then the finalizer goes
+    Released       by Butler itself: kept for the retention time, then deleted, and on as above
+
+Every step is one write that is valid only for the version it was decided on; who comes too late gets a conflict and
+looks again. Two of these controllers may run at once: they would write the same. The view follows the server and
+nothing else: answers are not put into it, because the allocator next door needs to know of which moment it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from butler.api.codec import status_patch
+from butler.api.conditions import condition_holds
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
+from butler.api.labels import ConditionType, Finalizer, Label
+from butler.controllers.absence import read
+from butler.controllers.owners import owner_of, pool_key, tenant_key
+from butler.controllers.release import ALLOCATIONS, DELETED_BY_REQUEST, POOLS, Releases
+from butler.kube.controller import After, Controller
+from butler.kube.errors import NotFound
+from butler.kube.objects import finalizers_patch, is_newer, key_of, with_finalizer, without_finalizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime, timedelta
+
+    from butler.api.networkpool import NetworkPool
+    from butler.api.tenantcluster import TenantCluster
+    from butler.controllers.metrics import IpamMetrics
+    from butler.kube.cache import Cache
+    from butler.kube.client import Client
+    from butler.kube.events import EventRecorder
+    from butler.kube.metrics import Metrics
+    from butler.kube.resource import Key
+
+LEAVING_BY_POOL: Final = "leaving allocations by pool"
+OWNERLESS_BY_TENANT: Final = "allocations without a found owner by tenant"
+LOOK_AGAIN: Final = After(1.0)
+"""For a view that must be behind the server: the watch brings the news, this is for a watch that broke."""
+
+# What to do, decided by `decide`.
+
+
+@dataclass(frozen=True, slots=True)
+class AddFinalizer:
+    finalizers: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Write what the status does not say yet."""
+
+    status: IPAllocationStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Give the addresses back: the object is being deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class AwaitPool:
+    """The pool has not taken note of the release; its next write wakes us."""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFinalizer:
+    finalizers: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """Released, and kept for audit for so many seconds more."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Released, and kept long enough."""
+
+
+Step = AddFinalizer | Record | Release | AwaitPool | RemoveFinalizer | Keep | Delete
+
+
+def decide(
+    allocation: IPAllocation,
+    tenant: TenantCluster | None,
+    pool: NetworkPool | None,
+    *,
+    retention: timedelta,
+    now: datetime,
+) -> Step | None:
+    """The next step in an allocation's life; None when there is none to take.
+
+    `tenant` is the TenantCluster that it names, as far as known. `pool` matters for an allocation that `is_leaving`:
+    there, None means that the pool surely does not exist.
+    """
+    status = allocation.status
+    released = status.phase is IPAllocationPhase.RELEASED
+    if allocation.metadata.deletion_timestamp is not None:
+        if not released:
+            return Release()
+        if not is_leaving(allocation):
+            return None
+        if pool is not None and not has_taken_note(pool, allocation):
+            return AwaitPool()
+        return RemoveFinalizer(without_finalizer(allocation, Finalizer.IP_ALLOCATION) or [])
+    if released:
+        return _retain(status, retention, now)
+    finalizers = with_finalizer(allocation, Finalizer.IP_ALLOCATION)
+    if finalizers is not None:
+        return AddFinalizer(finalizers)
+    if tenant is not None and wants_owner(allocation):
+        owner = owner_of(allocation, tenant, now)
+        if owner.found:
+            return Record(
+                msgspec.structs.replace(
+                    status, tenant_cluster_uid=owner.tenant_cluster_uid, conditions=owner.conditions
+                )
+            )
+    return None
+
+
+def _retain(status: IPAllocationStatus, retention: timedelta, now: datetime) -> Step:
+    if status.released_at is None:
+        # Set to Released by hand: the time for audit starts when that is noticed.
+        return Record(msgspec.structs.replace(status, released_at=now))
+    left = (status.released_at + retention - now).total_seconds()
+    return Keep(left) if left > 0 else Delete()
+
+
+def is_leaving(allocation: IPAllocation) -> bool:
+    """Whether only the pool's acknowledgement keeps a released allocation from going."""
+    return (
+        allocation.status.phase is IPAllocationPhase.RELEASED
+        and allocation.metadata.deletion_timestamp is not None
+        and Finalizer.IP_ALLOCATION in allocation.metadata.finalizers
+    )
+
+
+def has_taken_note(pool: NetworkPool, allocation: IPAllocation) -> bool:
+    """Whether the pool's books are from after this version of the allocation."""
+    seen = pool.status.allocations_seen
+    return seen is not None and not is_newer(allocation.metadata.resource_version, seen)
+
+
+def wants_owner(allocation: IPAllocation) -> bool:
+    """Whether finding its TenantCluster would be worth a write.
+
+    A request that waits is not written to; the grant or the refusal that comes says whose it is. One that was refused
+    gets its owner recorded, lest it wait for ever after its cluster went; where a label tells the owner there is no
+    need.
+    """
+    if condition_holds(allocation.status.conditions, ConditionType.TENANT_FOUND):
+        return False
+    phase = allocation.status.phase
+    return phase is IPAllocationPhase.ALLOCATED or (
+        phase is IPAllocationPhase.FAILED and not allocation.metadata.labels.get(Label.TENANT_UID)
+    )
+
+
+def is_settled(allocation: IPAllocation) -> bool:
+    """Whether there is surely nothing to decide: the usual case, sorted out before it costs a reconcile."""
+    return (
+        allocation.metadata.deletion_timestamp is None
+        and allocation.status.phase is not IPAllocationPhase.RELEASED
+        and Finalizer.IP_ALLOCATION in allocation.metadata.finalizers
+        and not wants_owner(allocation)
+    )
+
+
+class IPAllocationController:
+    """Takes one step at a time for every allocation that needs one. `clock` tells the time of day, in UTC."""
+
+    def __init__(
+        self,
+        client: Client,
+        allocations: Cache[IPAllocation],
+        pools: Cache[NetworkPool],
+        tenants: Cache[TenantCluster],
+        events: EventRecorder,
+        *,
+        retention: timedelta,
+        clock: Callable[[], datetime],
+        metrics: IpamMetrics,
+    ) -> None:
+        self._client = client
+        self._allocations = allocations
+        self._pools = pools
+        self._tenants = tenants
+        self._releases = Releases(client, pools, events, metrics, clock)
+        self._retention = retention
+        self._clock = clock
+        self._written: dict[Key, str] = {}
+        """The version that our last write replaced, until the view shows what came of it."""
+        allocations.index(LEAVING_BY_POOL, lambda each: [pool_key(each)] if is_leaving(each) else ())
+        allocations.index(OWNERLESS_BY_TENANT, lambda each: [tenant_key(each)] if wants_owner(each) else ())
+
+    def controller(self, *, workers: int = 16, metrics: Metrics | None = None) -> Controller:
+        """The queue and the watches that call `reconcile`."""
+        controller = Controller("ipallocation", self.reconcile, workers=workers, metrics=metrics)
+        controller.watches(self._allocations, when=lambda _, new: new is None or not is_settled(new))
+        # Two watches of pools, so that a pool's every write wakes only those that it lets go.
+        controller.watches(self._pools, self._noted_by, when=_seen_more)
+        controller.watches(self._pools, self._waiting_for, when=lambda _, new: new is None)
+        controller.watches(self._tenants, self._ownerless, when=lambda old, _: old is None)
+        return controller
+
+    def _noted_by(self, pool: NetworkPool) -> Iterable[Key]:
+        waiting = self._allocations.by(LEAVING_BY_POOL, key_of(pool))
+        return [key_of(allocation) for allocation in waiting if has_taken_note(pool, allocation)]
+
+    def _waiting_for(self, pool: NetworkPool) -> Iterable[Key]:
+        return [key_of(allocation) for allocation in self._allocations.by(LEAVING_BY_POOL, key_of(pool))]
+
+    def _ownerless(self, tenant: TenantCluster) -> Iterable[Key]:
+        return [key_of(allocation) for allocation in self._allocations.by(OWNERLESS_BY_TENANT, key_of(tenant))]
+
+    async def reconcile(self, key: Key) -> After | None:
+        """Observe, decide, act."""
+        allocation = self._allocations.get(key)
+        if allocation is None or self._written.get(key) != allocation.metadata.resource_version:
+            self._written.pop(key, None)
+        else:
+            return None  # what we wrote is on its way: from this version there is nothing more to do
+        if allocation is None:
+            return None
+        pool = self._pools.get(pool_key(allocation))
+        if pool is None and is_leaving(allocation):
+            pool = await read(self._client, POOLS, pool_key(allocation))
+        tenant = self._tenants.get(tenant_key(allocation))
+        step = decide(allocation, tenant, pool, retention=self._retention, now=self._clock())
+        match step:
+            case None:
+                return None
+            case AwaitPool():
+                # A pool that the view does not show yet cannot wake us.
+                return None if pool_key(allocation) in self._pools else LOOK_AGAIN
+            case Keep(seconds):
+                return After(seconds)
+        try:
+            await self._act(allocation, step)
+        except NotFound:
+            return LOOK_AGAIN  # gone meanwhile, and the view will say so
+        return None
+
+    async def _act(self, allocation: IPAllocation, step: Step) -> None:
+        version = allocation.metadata.resource_version
+        answer = await self._write(allocation, step)
+        if answer is None or answer.metadata.resource_version != version:
+            self._written[key_of(allocation)] = version
+
+    async def _write(self, allocation: IPAllocation, step: Step) -> IPAllocation | None:
+        """One write; the allocation as it is now, or None when it goes."""
+        key = key_of(allocation)
+        match step:
+            case AddFinalizer(finalizers):
+                patch = finalizers_patch(allocation, finalizers)
+                return await self._client.patch(ALLOCATIONS, key.name, patch, key.namespace)
+            case RemoveFinalizer(finalizers):
+                patch = finalizers_patch(allocation, finalizers)
+                await self._client.patch(ALLOCATIONS, key.name, patch, key.namespace)
+            case Record(status):
+                changes = status_patch(allocation.metadata, allocation.status, status)
+                if changes is None:
+                    return allocation
+                return await self._client.patch(ALLOCATIONS, key.name, changes, key.namespace, subresource="status")
+            case Release():
+                return await self._releases.release(allocation, DELETED_BY_REQUEST)
+            case Delete():
+                await self._client.delete(ALLOCATIONS, key.name, key.namespace, uid=allocation.metadata.uid)
+        return None
+
+
+def _seen_more(old: NetworkPool | None, new: NetworkPool | None) -> bool:
+    return new is not None and (old is None or old.status.allocations_seen != new.status.allocations_seen)
