@@ -1,0 +1,1 @@
+"""Admission: saying no to a mistake while the person who made it is still looking."""

@@ -1,0 +1,312 @@
+"""Admission as a part of the controller process: reads what the rules need, asks them, and answers.
+
+How old may be what we read? An update or deletion of a pool is judged with the stored pool that the API server sends
+along, and its status says how far one must have seen the allocations (`allocationsSeen`): everything granted up to
+then stands in the allocations, everything after it in the pool's intents. So the process's own cache is good as soon
+as it has come that far; where it lags, the allocations are listed afresh. A grant that is made after the question
+was asked changes the pool, and the API server asks again with the newer one. Other pools have no such mark, so they
+are always listed afresh, but only when a network is new or changes.
+
+What cannot be read is refused (fail closed), with the advice to try again. New allocations are the exception: about
+them we only warn, and a warning is not worth a failed write.
+
+Every replica serves, leader or not: `add_admission` makes it a service of the operator.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+
+from butler.api import GROUP, HOME_NAMESPACE
+from butler.api.ipallocation import IPAllocation
+from butler.api.networkpool import NetworkPool
+from butler.kube.errors import KubeError, NotFound
+from butler.kube.resource import Key, resource_of
+from butler.kube.retry import Backoff
+from butler.webhooks import ipallocation, networkpool, registration, review
+from butler.webhooks.certificates import FromFiles, FromSecret, SelfMade, UnusableCertificate
+from butler.webhooks.registration import AtService, AtUrl, Installed
+from butler.webhooks.server import AdmissionServer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from butler.kube.cache import Cache
+    from butler.kube.client import Client
+    from butler.kube.operator import Operator
+    from butler.webhooks.certificates import Source
+    from butler.webhooks.review import Answer, Question
+
+Json = dict[str, Any]
+T = TypeVar("T", NetworkPool, IPAllocation)
+log = logging.getLogger(__name__)
+
+POOLS: Final = resource_of(NetworkPool)
+ALLOCATIONS: Final = resource_of(IPAllocation)
+CACHE_PATIENCE: Final = 1.0
+READ_PATIENCE: Final = 2.5
+_GOODBYE: Final = 3.0
+_AGAIN: Final = Backoff(first=0.2, cap=10.0)
+_SECRET: Final = "butler-webhook-certificate"  # noqa: S105 (a name)
+
+
+class _Metadata(msgspec.Struct, rename="camel"):
+    deletion_timestamp: str | None = None
+
+
+class _Head(msgspec.Struct):
+    """What settles most updates, readable whatever else is in the object."""
+
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: Any = None
+
+
+class Admission:
+    """Decides questions about pools and allocations with what one process sees."""
+
+    def __init__(
+        self,
+        client: Client,
+        pools: Cache[NetworkPool],
+        allocations: Cache[IPAllocation],
+        *,
+        namespace: str = "",
+        cache_patience: float = CACHE_PATIENCE,
+        read_patience: float = READ_PATIENCE,
+    ) -> None:
+        self._client = client
+        self._pools = pools
+        self._allocations = allocations
+        self._namespace = namespace
+        self._cache_patience = cache_patience
+        self._read_patience = read_patience
+
+    async def decide(self, question: Question) -> Answer:
+        """The answer to a question; never raises for what a question can hold."""
+        decide = {POOLS.plural: self._about_pool, ALLOCATIONS.plural: self._about_allocation}.get(
+            question.resource.resource
+        )
+        if decide is None or question.resource.group != GROUP:
+            return review.malformed(
+                question,
+                f"Butler was asked about {question.resource}, which it has no rules for; its webhook"
+                " configuration is wrong, and the next start of Butler puts it right",
+            )
+        if question.sub_resource:
+            return review.allow()
+        try:
+            return await decide(question)
+        except _Unreadable as error:
+            return review.malformed(question, str(error))
+        except KubeError as error:
+            return review.undecided(question, str(error))
+
+    # NetworkPools.
+
+    async def _about_pool(self, question: Question) -> Answer:
+        if question.operation == "DELETE":
+            return await self._about_deletion(question)
+        if question.operation not in ("CREATE", "UPDATE"):
+            return review.allow()
+        new_text = _text(question, "object")
+        old = None
+        if question.operation == "UPDATE":
+            old_text = _text(question, "oldObject")
+            before, after = _head(old_text, "oldObject"), _head(new_text, "object")
+            if after.metadata.deletion_timestamp is not None or before.spec == after.spec:
+                return review.allow()
+            old = _decoded(NetworkPool, old_text, "oldObject")
+        new = _decoded(NetworkPool, new_text, "object")
+        others: list[NetworkPool] = []
+        if old is None or old.spec.cidr != new.spec.cidr:
+            others = (await self._client.list(POOLS, self._namespace, timeout=self._read_patience)).items
+        verdict = networkpool.judge(old, new, others, [] if old is None else await self._allocations_for(old))
+        if verdict.problems:
+            return review.refuse(question, verdict.problems, msgspec.json.decode(new_text), verdict.warnings)
+        return review.allow(verdict.warnings)
+
+    async def _about_deletion(self, question: Question) -> Answer:
+        text = _text(question, "oldObject")
+        if _head(text, "oldObject").metadata.deletion_timestamp is not None:
+            return review.allow()
+        pool = _decoded(NetworkPool, text, "oldObject")
+        why = networkpool.why_not_deleted(pool, await self._allocations_for(pool))
+        return review.forbid(question, why) if why else review.allow()
+
+    async def _allocations_for(self, pool: NetworkPool) -> list[IPAllocation]:
+        """The allocations of a pool's namespace, as new as the pool's status demands."""
+        namespace, cache = pool.metadata.namespace, self._allocations
+        if cache.namespace in ("", namespace) and cache.has_synced:
+            seen = pool.status.allocations_seen
+            if not seen or await cache.reached(seen, self._cache_patience):
+                return cache.values()
+        return (await self._client.list(ALLOCATIONS, namespace, timeout=self._read_patience)).items
+
+    # IPAllocations.
+
+    async def _about_allocation(self, question: Question) -> Answer:
+        if question.operation != "CREATE":
+            return review.allow()
+        text = _text(question, "object")
+        new = _decoded(IPAllocation, text, "object")
+        key = Key(new.metadata.namespace or question.namespace, new.spec.pool_ref.name)
+        pool = self._pools.get(key)
+        if pool is None:
+            try:
+                # Most likely it was created a moment ago; the cache alone would make us cry wolf.
+                pool = await self._client.get(POOLS, key.name, key.namespace, timeout=self._read_patience)
+            except NotFound:
+                pool = None
+            except (KubeError, ValueError):
+                return review.allow()
+        elsewhere = (each.metadata.namespace for each in self._pools.values() if each.metadata.name == key.name)
+        verdict = ipallocation.judge(new, pool, elsewhere, self._allocations.values())
+        if verdict.problems:
+            return review.refuse(question, verdict.problems, msgspec.json.decode(text), verdict.warnings)
+        return review.allow(verdict.warnings)
+
+
+class _Unreadable(Exception):
+    """A question about one of our kinds whose object we cannot read."""
+
+
+def _text(question: Question, part: str) -> bytes:
+    text = review.raw(question.object if part == "object" else question.old_object)
+    if text is None:
+        raise _Unreadable(f"the question about this {question.operation} came without its {part}")
+    return text
+
+
+def _head(text: bytes, part: str) -> _Head:
+    try:
+        return msgspec.json.decode(text, type=_Head)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _Unreadable(f"{part} cannot be read: {error}") from error
+
+
+def _decoded(kind: type[T], text: bytes, part: str) -> T:
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise _Unreadable(f"{part} cannot be read as a {kind.__name__}: {error}") from error
+
+
+# As a part of the process.
+
+
+@dataclass(frozen=True, slots=True)
+class AdmissionSettings:
+    """How one process serves admission. Without a service it is for one machine, and leaves no trace at its end."""
+
+    namespace: str = ""
+    """Only objects of this namespace; all when empty."""
+    host: str = "127.0.0.1"
+    port: int = 0
+    service: AtService | None = None
+    """The Service in front of the replicas; their certificate is then shared through a Secret."""
+    certificate: Path | None = None
+    key: Path | None = None
+    authorities: Path | None = None
+    """Files that somebody else keeps, in place of a certificate of our own."""
+    name: str = registration.NAME
+    """Of the ValidatingWebhookConfiguration."""
+    home_namespace: str = HOME_NAMESPACE
+
+
+class AdmissionService:
+    """Server and registration of one process, from start to stop."""
+
+    def __init__(self, client: Client, admission: Admission, settings: AdmissionSettings) -> None:
+        self._client = client
+        self._settings = settings
+        self._outdated = asyncio.Event()
+        self._rng = random.Random()  # noqa: S311  # jitter, not secrets
+        self.installed: Installed | None = None
+        self.why_unready = "the admission webhooks are starting"
+        self.server = AdmissionServer(
+            admission.decide,
+            _source(client, settings),
+            host=settings.host,
+            port=settings.port,
+            on_authorities=self._outdated.set,
+        )
+
+    async def run(self) -> None:
+        """Serve and stay registered until cancelled; then, on a machine of one's own, take the registration back."""
+        await self._insist(self.server.start, "the admission webhooks cannot be served")
+        try:
+            while True:
+                self._outdated.clear()
+                await self._insist(self._register, "the admission webhooks cannot be registered")
+                self.why_unready = ""
+                await self._outdated.wait()
+        finally:
+            # First the registration, then the server: the other way round, writes in between would be refused.
+            if self._settings.service is None and self.installed is not None:
+                await self._withdraw(self.installed)
+            await self.server.stop()
+
+    async def _register(self) -> None:
+        reach = self._settings.service or AtUrl(self.server.url)
+        wanted = registration.configuration(
+            reach, self.server.ca_bundle, name=self._settings.name, namespace=self._settings.namespace
+        )
+        self.installed = await registration.install(self._client, wanted)
+
+    async def _withdraw(self, installed: Installed) -> None:
+        try:
+            await registration.remove(self._client, installed, timeout=_GOODBYE)
+        except KubeError as error:
+            log.warning(
+                "writes to pools and allocations are refused until Butler runs again, or after:"
+                " kubectl delete validatingwebhookconfiguration %s (%s)",
+                installed.name,
+                error,
+            )
+
+    async def _insist(self, work: Callable[[], Awaitable[None]], trouble: str) -> None:
+        """Try until it works: an API server that is not there yet is no reason to end the process."""
+        attempt = 0
+        while True:
+            try:
+                await work()
+            except (KubeError, UnusableCertificate) as error:
+                if self.why_unready != f"{trouble}: {error}":
+                    log.warning("%s: %s", trouble, error)
+                self.why_unready = f"{trouble}: {error}"
+            else:
+                return
+            await asyncio.sleep(_AGAIN.delay(attempt, self._rng))
+            attempt += 1
+
+
+def _source(client: Client, settings: AdmissionSettings) -> Source:
+    if settings.certificate is not None and settings.key is not None:
+        return FromFiles(settings.certificate, settings.key, settings.authorities)
+    if settings.service is not None:
+        return FromSecret(client, settings.home_namespace, _SECRET, settings.service.hosts)
+    return SelfMade(dict.fromkeys((settings.host, "127.0.0.1", "::1", "localhost")))
+
+
+def add_admission(operator: Operator, settings: AdmissionSettings | None = None) -> AdmissionService:
+    """Let an operator serve admission from its start to its stop.
+
+    Add the controllers first, because the first to ask for a cache sets its options.
+    """
+    settings = settings or AdmissionSettings()
+    admission = Admission(
+        operator.client,
+        operator.cache(POOLS, namespace=settings.namespace),
+        operator.cache(ALLOCATIONS, namespace=settings.namespace),
+        namespace=settings.namespace,
+    )
+    service = AdmissionService(operator.client, admission, settings)
+    operator.add_service(service.run, why_unready=lambda: service.why_unready)
+    return service

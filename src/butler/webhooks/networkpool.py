@@ -1,0 +1,256 @@
+"""The rules for NetworkPools: what may be created, changed and deleted. Pure: plain values in, a verdict out.
+
+The controller is safe without these rules: it grants nothing from a pool that is invalid or overlaps another one.
+They are here so that a person hears of a mistake at once, and so that an address in use never falls outside its
+pool by an edit:
+
+- a spec must make sense as a whole (`butler.ipam.layout`), and overlap no other pool, neither its spec nor the
+  network that it still hands out from;
+- what is in use, or is just being granted (`status.intents` of the stored pool), stays inside what is handed out;
+- a pool that holds addresses in use is not deleted.
+
+An edit is judged by what it makes worse. A pool that overlaps another one already, or whose addresses in use are
+stranded already (both happen where admission was off), can still be edited, or nobody could ever put it right; the
+author is warned. What is unchanged in its spec, or on its way out, is never refused.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING, NamedTuple
+
+from butler.api.ipallocation import IPAllocationPhase
+from butler.ipam.addresses import BadAddress, Family, Range, parse_network, parse_range, range_text
+from butler.ipam.layout import InvalidPool, Problem, read_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.networkpool import NetworkPool, NetworkPoolSpec
+    from butler.ipam.layout import PoolLayout
+
+NAMED = 3
+"""How many holders or pools a message names before it only counts."""
+
+_EVERYTHING = (Range(0, (1 << Family.V6.bits) - 1),)
+
+
+class Verdict(NamedTuple):
+    """What is wrong, and what the author should know although it is allowed."""
+
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Held(NamedTuple):
+    """Addresses that an IPAllocation holds, or is just being granted."""
+
+    name: str
+    text: str
+    addresses: Range | None
+    """None where the record cannot be read: then it counts as in use, but lies nowhere."""
+
+
+def held_in(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> list[Held]:
+    """What is in use of a pool: allocations of its name and namespace that are Allocated, and the pool's intents."""
+    found: dict[str, Held] = {}
+    for intent in pool.status.intents:
+        found[intent.uid] = _held(intent.name, intent.start_address, intent.end_address, ", being granted")
+    for allocation in allocations:
+        status, metadata = allocation.status, allocation.metadata
+        if (metadata.namespace, allocation.spec.pool_ref.name) != (pool.metadata.namespace, pool.metadata.name):
+            continue
+        if status.phase is IPAllocationPhase.ALLOCATED and status.start_address is not None:
+            end = status.end_address or status.start_address
+            found[metadata.uid] = _held(metadata.name, status.start_address, end, "")
+    return sorted(found.values(), key=lambda held: (held.addresses or Range(0, 0), held.name))
+
+
+def judge(
+    old: NetworkPool | None, new: NetworkPool, others: Iterable[NetworkPool], allocations: Iterable[IPAllocation]
+) -> Verdict:
+    """Whether a pool may be created (no old) or changed into `new`. `others` may include the pool itself."""
+    try:
+        layout = read_layout(new.spec)
+    except InvalidPool as error:
+        return Verdict(error.problems)
+    before = () if old is None else _network_of(old.spec.cidr)
+    problems, warnings = _overlaps(new, layout, before, others)
+    if old is not None:
+        lost, left_before = _stranded(old, new.spec, layout, held_in(old, allocations))
+        problems += lost
+        warnings += left_before
+    return Verdict(tuple(problems), (*warnings, *_too_small_for_defaults(layout)))
+
+
+def why_not_deleted(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> str:
+    """Why a pool must stay, as a sentence; empty when it may go."""
+    held = held_in(pool, allocations)
+    if not held:
+        return ""
+    return (
+        f"NetworkPool {pool.metadata.name} ({pool.spec.cidr}) has addresses in use: {listed(held)};"
+        f" have them released first (kubectl get ipallocations -n {pool.metadata.namespace} shows whose they are)"
+    )
+
+
+def listed(held: Sequence[Held]) -> str:
+    """The first few holders with their ranges, and how many more there are."""
+    named = ", ".join(f"{each.name} ({each.text})" for each in held[:NAMED])
+    return _and_more(named, len(held) - NAMED, "")
+
+
+# Overlap with other pools.
+
+
+def _overlaps(
+    new: NetworkPool, layout: PoolLayout, before: Sequence[Range], others: Iterable[NetworkPool]
+) -> tuple[list[Problem], list[str]]:
+    """Overlaps that the edit makes, as problems, and those that were there before, as warnings."""
+    made: list[str] = []
+    known: list[str] = []
+    for other in sorted(others, key=lambda pool: (pool.metadata.namespace, pool.metadata.name)):
+        if (other.metadata.namespace, other.metadata.name) == (new.metadata.namespace, new.metadata.name):
+            continue
+        name = f"NetworkPool {other.metadata.namespace}/{other.metadata.name}"
+        networks = [(other.spec.cidr, f"{other.spec.cidr} of {name}")]
+        claimed = other.status.claimed_cidr
+        if claimed is not None and claimed != other.spec.cidr:
+            networks.append((claimed, f"{claimed}, which {name} still hands out from"))
+        for cidr, shown in networks:
+            shared = [_shared(layout.network, network) for network in _network_of(cidr)]
+            if not any(shared):
+                continue
+            is_new = any(each and not any(network.contains(each) for network in before) for each in shared)
+            (made if is_new else known).append(shown)
+            break
+    problems, warnings = [], []
+    if made:
+        advice = "choose a network that no other pool uses"
+        problems.append(Problem("spec.cidr", f"{new.spec.cidr} overlaps {_listed_pools(made)}: {advice}"))
+    if known:
+        warnings.append(f"spec.cidr: {new.spec.cidr} still overlaps {_listed_pools(known)}")
+    return problems, warnings
+
+
+def _listed_pools(shown: Sequence[str]) -> str:
+    return _and_more("; ".join(shown[:NAMED]), len(shown) - NAMED, " pools")
+
+
+def _shared(one: Range, other: Range) -> Range | None:
+    return Range(max(one.first, other.first), min(one.last, other.last)) if one.overlaps(other) else None
+
+
+def _network_of(cidr: str) -> tuple[Range, ...]:
+    """The network of a text that may be wrong: a pool that cannot be read overlaps nothing."""
+    try:
+        family, network = parse_network(cidr)
+    except BadAddress:
+        return ()
+    return (network,) if family is Family.V4 else ()
+
+
+# Addresses in use.
+
+
+def _stranded(
+    old: NetworkPool, spec: NetworkPoolSpec, layout: PoolLayout, held: Iterable[Held]
+) -> tuple[list[Problem], list[str]]:
+    """Addresses in use that the edit would leave outside, by the field to blame; and those outside before."""
+    usable_before = _usable_of(old)
+    lost: dict[str, list[Held]] = {}
+    already: list[Held] = []
+    for each in held:
+        if each.addresses is None or not (outside := _less(each.addresses, layout.usable)):
+            continue
+        newly = [piece for part in outside for piece in _within(part, usable_before)]
+        if newly:
+            lost.setdefault(_blamed(newly[0], spec, layout), []).append(each)
+        else:
+            already.append(each)
+    problems = [
+        Problem(field, f"{_would(field, spec)}: {listed(who)}; keep these addresses, or have them released first")
+        for field, who in sorted(lost.items())
+    ]
+    warnings = [f"in use, and outside what this pool hands out: {listed(already)}"] if already else []
+    return problems, warnings
+
+
+def _would(field: str, spec: NetworkPoolSpec) -> str:
+    if field == "spec.cidr":
+        return f"{spec.cidr} would leave out addresses in use"
+    if field.startswith("spec.reserved"):
+        block = spec.reserved[int(field.partition("[")[2].partition("]")[0])]
+        return f"{block.cidr} would take addresses in use"
+    return "the windows would leave out addresses in use"
+
+
+def _blamed(addresses: Range, spec: NetworkPoolSpec, layout: PoolLayout) -> str:
+    """The field that keeps addresses from being handed out."""
+    if not layout.network.contains(addresses):
+        return "spec.cidr"
+    for index, block in enumerate(spec.reserved):
+        if any(network.overlaps(addresses) for network in _network_of(block.cidr)):
+            return f"spec.reserved[{index}].cidr"
+    return (
+        "spec.tenantAllocation.ranges"
+        if spec.tenant_allocation and spec.tenant_allocation.ranges
+        else ("spec.tenantAllocation")
+    )
+
+
+def _usable_of(old: NetworkPool) -> Sequence[Range]:
+    """What a stored pool handed out. One that cannot be read still held what it had claimed, or anything."""
+    try:
+        return read_layout(old.spec).usable
+    except InvalidPool:
+        claimed = old.status.claimed_cidr
+        return (_network_of(claimed) if claimed else ()) or _EVERYTHING
+
+
+def _less(addresses: Range, kept: Sequence[Range]) -> list[Range]:
+    """The pieces of a range that lie in none of `kept`, which is in order and does not overlap itself."""
+    pieces: list[Range] = []
+    first = addresses.first
+    for each in kept[max(0, bisect_right(kept, (first,)) - 1) :]:
+        if each.first > addresses.last:
+            break
+        if each.last < first:
+            continue
+        if first < each.first:
+            pieces.append(Range(first, each.first - 1))
+        first = each.last + 1
+    if first <= addresses.last:
+        pieces.append(Range(first, addresses.last))
+    return pieces
+
+
+def _within(addresses: Range, kept: Sequence[Range]) -> list[Range]:
+    """The pieces of a range that lie in one of `kept`."""
+    return [shared for each in kept if (shared := _shared(addresses, each))]
+
+
+def _held(name: str, start: str, end: str, note: str) -> Held:
+    try:
+        family, addresses = parse_range(start, end)
+    except BadAddress:
+        return Held(name, f"{start}-{end}{note}", None)
+    return Held(name, range_text(addresses, family) + note, addresses)
+
+
+def _too_small_for_defaults(layout: PoolLayout) -> list[str]:
+    longest = max(piece.size for piece in layout.usable)
+    return [
+        f"spec.tenantAllocation.defaults.{name}: requests without a count ask for {wanted} addresses in a row,"
+        f" but this pool has at most {longest}: they will fail"
+        for name, wanted in (
+            ("nodesPerTenant", layout.nodes_default),
+            ("lbPoolPerTenant", layout.load_balancer_default),
+        )
+        if wanted > longest
+    ]
+
+
+def _and_more(named: str, more: int, what: str) -> str:
+    return f"{named} and {more} more{what}" if more > 0 else named

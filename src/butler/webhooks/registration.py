@@ -1,0 +1,157 @@
+"""Telling the API server to ask us: the ValidatingWebhookConfiguration, put in place at start.
+
+It is applied with force, so that whatever was edited in between is put right, and so that one left behind by a
+process that died (its port is gone, and every write of our kinds would be refused) is replaced by the next start.
+Every field is written out, because a field that we leave to defaults is a field that we cannot put right.
+
+Only what people decide is asked about: pools when their spec is made, changed or removed, and new allocations.
+Status writes are a subresource, which the rules do not name; finalizers and labels are let pass by a match
+condition, so that a controller can still let go of an object while nobody serves the webhooks.
+
+A configuration outlives its server. In a cluster that is meant: while no replica runs, nobody may shrink a pool
+behind its back. On a machine of one's own it would be a trap, so there it is removed at the end (`remove`), and also
+at the start of a control plane that serves no webhooks.
+"""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from butler.api import GROUP, VERSION
+from butler.api.ipallocation import IPAllocation
+from butler.api.labels import FieldManager
+from butler.api.networkpool import NetworkPool
+from butler.kube.errors import Conflict, NotFound
+from butler.kube.objects import uid_of, version_of
+from butler.kube.resource import untyped
+from butler.webhooks.server import PATH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from butler.api.resource import CustomResource
+    from butler.kube.client import Client
+
+Json = dict[str, Any]
+
+CONFIGURATIONS: Final = untyped(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    namespaced=False,
+)
+NAME: Final = GROUP
+"""The configuration's name, unless several Butlers share one API server."""
+TIMEOUT_SECONDS: Final = 5
+
+_CHANGES_SPEC: Final = {
+    "name": "spec-changes",
+    "expression": "request.operation != 'UPDATE' || "
+    "(object.spec != oldObject.spec && !has(object.metadata.deletionTimestamp))",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AtUrl:
+    """A server that the API server reaches by an address, such as one on the same machine."""
+
+    url: str
+
+    def client_config(self) -> Json:
+        return {"url": self.url}
+
+
+@dataclass(frozen=True, slots=True)
+class AtService:
+    """A server behind a Service of the cluster."""
+
+    namespace: str
+    name: str
+    port: int = 443
+
+    def client_config(self) -> Json:
+        return {"service": {"namespace": self.namespace, "name": self.name, "port": self.port, "path": PATH}}
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The names that its certificate has to be good for; API servers check the first."""
+        return (f"{self.name}.{self.namespace}.svc", f"{self.name}.{self.namespace}.svc.cluster.local")
+
+
+def configuration(reach: AtUrl | AtService, ca_bundle: bytes, *, name: str = NAME, namespace: str = "") -> Json:
+    """The whole configuration; with a namespace, objects elsewhere are none of our business."""
+    client = reach.client_config() | {"caBundle": base64.b64encode(ca_bundle).decode()}
+    selector: Json = {"matchLabels": {"kubernetes.io/metadata.name": namespace}} if namespace else {}
+    return {
+        "apiVersion": CONFIGURATIONS.api_version,
+        "kind": CONFIGURATIONS.kind,
+        "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "butler"}},
+        "webhooks": [
+            _webhook(NetworkPool, ("CREATE", "UPDATE", "DELETE"), client, selector),
+            _webhook(IPAllocation, ("CREATE",), client, selector),
+        ],
+    }
+
+
+def _webhook(kind: type[CustomResource], operations: Sequence[str], client: Json, selector: Json) -> Json:
+    plural = kind.definition.plural
+    rule = {
+        "apiGroups": [GROUP],
+        "apiVersions": [VERSION],
+        "operations": list(operations),
+        "resources": [plural],
+        "scope": "Namespaced",
+    }
+    return {
+        "name": f"{plural}.{GROUP}",
+        "clientConfig": client,
+        "rules": [rule],
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "timeoutSeconds": TIMEOUT_SECONDS,
+        "admissionReviewVersions": ["v1"],
+        "namespaceSelector": selector,
+        "objectSelector": {},
+        "matchConditions": [_CHANGES_SPEC] if "UPDATE" in operations else [],
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """A configuration as we left it."""
+
+    name: str
+    uid: str
+    resource_version: str
+
+
+async def install(client: Client, wanted: Json) -> Installed:
+    """Put a configuration in place, and right again what was changed in it; nothing is written when it is right."""
+    found = await client.apply(CONFIGURATIONS, wanted, force=True, field_manager=FieldManager.WEBHOOKS)
+    return Installed(wanted["metadata"]["name"], uid_of(found), version_of(found))
+
+
+async def remove(client: Client, installed: Installed | str = NAME, *, timeout: float | None = None) -> bool:
+    """Take a configuration away; whether there was one to take.
+
+    Given what `install` returned, only that very state goes: if another process has installed its own since, it stays.
+    Given a name, whatever has that name goes.
+    """
+    try:
+        if isinstance(installed, str):
+            await client.delete(CONFIGURATIONS, installed, timeout=timeout)
+        else:
+            await client.delete(
+                CONFIGURATIONS,
+                installed.name,
+                uid=installed.uid,
+                resource_version=installed.resource_version,
+                timeout=timeout,
+            )
+    except (NotFound, Conflict):
+        return False
+    return True
