@@ -50,5 +50,112 @@ def up(data_dir: str | None, port: int, quiet: bool) -> None:
     run_up(data_dir, port, quiet=quiet)
 
 
+@main.group()
+def controller() -> None:
+    """Butler's controllers, against any Kubernetes API server."""
+
+
+@controller.command(short_help="Run the controllers in the foreground.")
+@click.option("--kubeconfig", type=click.Path(dir_okay=False), metavar="FILE", help="As kubectl has it.")
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: its current one]")
+@click.option("-n", "--namespace", default="", metavar="NS", help="Look after this namespace only.  [default: all]")
+@click.option(
+    "--home-namespace",
+    default="",
+    metavar="NS",
+    help="Where Butler keeps its own records.  [default: butler-system, or the one of --namespace]",
+)
+@click.option("--lease/--no-lease", default=True, help="Of several replicas let one work at a time.", show_default=True)
+@click.option(
+    "--lease-seconds",
+    type=click.FloatRange(1),
+    default=15.0,
+    metavar="S",
+    show_default=True,
+    help="A leader that falls silent is replaced after this long.",
+)
+@click.option(
+    "--metrics-port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="Serve /healthz, /readyz and /metrics on this port; 0: any free one.  [default: none]",
+)
+@click.option(
+    "--host",
+    default="127.0.0.1",
+    metavar="ADDRESS",
+    show_default=True,
+    help="Address that probes, metrics and webhooks listen on.",
+)
+@click.option(
+    "--retention",
+    type=click.FloatRange(0),
+    default=86400.0,
+    metavar="S",
+    show_default=True,
+    help="How long a released allocation is kept for audit.",
+)
+@click.option(
+    "--sweep-every",
+    type=click.FloatRange(0.05),
+    default=60.0,
+    metavar="S",
+    show_default=True,
+    help="Time between looks for allocations whose tenant is gone.",
+)
+@click.option(
+    "--sighting-gap",
+    type=click.FloatRange(0.05),
+    default=60.0,
+    metavar="S",
+    show_default=True,
+    help="Time between the two looks that a missing tenant takes.",
+)
+@click.option("-v", "--verbose", is_flag=True, help="Say more.")
+def run(
+    kubeconfig: str | None,
+    context: str | None,
+    namespace: str,
+    home_namespace: str,
+    lease: bool,
+    lease_seconds: float,
+    metrics_port: int | None,
+    host: str,
+    retention: float,
+    sweep_every: float,
+    sighting_gap: float,
+    verbose: bool,
+) -> None:
+    """Run the controllers in the foreground, against the API server of the kubeconfig.
+
+    \b
+    Examples:
+      butleradm controller run
+      butleradm controller run --kubeconfig admin.conf --metrics-port 8080
+    """
+    from datetime import timedelta
+
+    from butler.cli.controller import run_controller
+    from butler.controllers.settings import IpamSettings
+
+    settings = IpamSettings(
+        namespace=namespace,
+        home_namespace=home_namespace or namespace or IpamSettings().home_namespace,
+        retention=timedelta(seconds=retention),
+        sweep_every=sweep_every,
+        sighting_gap=sighting_gap,
+    )
+    run_controller(
+        kubeconfig,
+        context,
+        settings,
+        None,
+        lease_seconds=lease_seconds if lease else None,
+        host=host,
+        port=metrics_port,
+        verbose=verbose,
+    )
+
+
 if __name__ == "__main__":
     main()

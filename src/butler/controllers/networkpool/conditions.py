@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from butler.api.conditions import with_condition
 from butler.api.labels import ConditionType, PoolReason
 from butler.api.networkpool import CapacityNotice, CapacityTier, NetworkPoolStatus
@@ -19,7 +21,6 @@ from butler.ipam.capacity import THRESHOLDS, Capacity, tiers
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from butler.api.meta import Condition
     from butler.kube.events import EventType
 
 NOTICE_INTERVAL: Final = timedelta(minutes=10)
@@ -50,8 +51,8 @@ class Notice:
 
 def with_capacity(
     status: NetworkPoolStatus, capacity: Capacity | None, now: datetime
-) -> tuple[tuple[Condition, ...], tuple[Notice, ...], tuple[CapacityNotice, ...], float | None]:
-    """The conditions with the tiers set, the events that are due, what to remember of them, and when to look again."""
+) -> tuple[NetworkPoolStatus, tuple[Notice, ...], float | None]:
+    """The status with the tiers set, the events that are due, and in how many seconds one that is held back is."""
     conditions = status.conditions
     above = tiers(capacity) if capacity is not None else dict.fromkeys(CapacityTier, False)
     remembered = {notice.tier: notice for notice in status.capacity_notices}
@@ -77,17 +78,14 @@ def with_capacity(
             remembered[tier] = CapacityNotice(tier=tier, above=above[tier], time=now)
             notices.append(_notice(tier, capacity, above=above[tier]))
     kept = tuple(remembered[tier] for tier in CapacityTier if tier in remembered)
-    return conditions, tuple(notices), kept, min(waits, default=None)
+    status = msgspec.structs.replace(status, conditions=conditions, capacity_notices=kept)
+    return status, tuple(notices), min(waits, default=None)
 
 
 def with_readiness(
-    conditions: tuple[Condition, ...],
-    status: NetworkPoolStatus,
-    capacity: Capacity | None,
-    obstacle: NotHandingOut | None,
-    now: datetime,
-) -> tuple[Condition, ...]:
-    """The conditions with Ready set."""
+    status: NetworkPoolStatus, capacity: Capacity | None, obstacle: NotHandingOut | None, now: datetime
+) -> NetworkPoolStatus:
+    """The status with Ready set."""
     if obstacle is not None:
         reason, message = obstacle.reason, obstacle.message
     else:
@@ -98,9 +96,10 @@ def with_readiness(
             f"{capacity.available} of {capacity.total} addresses available,"
             f" {count} {'allocation' if count == 1 else 'allocations'}"
         )
-    return with_condition(
-        conditions, type=ConditionType.READY, status=obstacle is None, reason=reason, message=message, now=now
+    conditions = with_condition(
+        status.conditions, type=ConditionType.READY, status=obstacle is None, reason=reason, message=message, now=now
     )
+    return msgspec.structs.replace(status, conditions=conditions)
 
 
 def _utilization(capacity: Capacity | None, tier: CapacityTier, *, above: bool) -> str:

@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
+    from butler.kube.metrics import Metrics
     from butler.kube.resource import Json
 
 POOLS: Final = resource_of(NetworkPool)
@@ -104,10 +105,10 @@ class NetworkPoolController:
             client, allocations, tenants, events, metrics, settings.commit_concurrency, _now
         )
 
-    def controller(self) -> Controller:
+    def controller(self, metrics: Metrics | None = None) -> Controller:
         """With its watches. That a key is never worked on twice at once is all the order that is needed here."""
         return (
-            Controller("networkpool", self.reconcile, workers=8)
+            Controller("networkpool", self.reconcile, workers=8, metrics=metrics)
             .watches(self._pools, self._pool_and_overlapped)
             .watches(self._allocations, lambda allocation: [pool_key(allocation)])
             .watches(self._claims, lambda config_map: [*read_claims(config_map), *self._overlapped()])

@@ -38,7 +38,7 @@ def granted(
     return msgspec.structs.replace(
         allocation.status,
         phase=IPAllocationPhase.ALLOCATED,
-        conditions=conditions,
+        conditions=tuple(sorted(conditions, key=lambda each: each.type != ConditionType.READY)),  # what people look for
         cidr=range_cidr(held, family),
         start_address=intent.start_address,
         end_address=intent.end_address,

@@ -136,13 +136,12 @@ def plan(
             largest_free_block=capacity.largest_free_block,
             fragmentation_percent=capacity.fragmentation_percent,
         )
-    conditions, notices, capacity_notices, next_notice = with_capacity(status, capacity, now)
+    status = with_readiness(status, capacity, obstacle, now)
+    status, notices, next_notice = with_capacity(status, capacity, now)
     status = msgspec.structs.replace(
         status,
         intents=(*kept, *granted),
         allocations_seen=_seen(pool.status, view, {intent.uid for intent in granted}),
-        conditions=with_readiness(conditions, status, capacity, obstacle, now),
-        capacity_notices=capacity_notices,
     )
     return Plan(status, granted, refusals, notices, left_over, next_notice)
 

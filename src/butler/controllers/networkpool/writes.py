@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
 from butler.api.codec import status_patch
 from butler.api.conditions import find_condition
-from butler.api.ipallocation import IPAllocation, IPAllocationStatus
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
 from butler.api.labels import ConditionType
 from butler.controllers.networkpool import outcomes
 from butler.controllers.networkpool.holdings import pool_key
@@ -122,7 +122,11 @@ class AllocationWriter:
         if written is None:
             return None
         self._metrics.processed(pool_key(allocation), "success")
-        self._metrics.granted(pool_key(allocation), self._age(allocation))
+        self._metrics.granted(
+            pool_key(allocation),
+            self._age(allocation),
+            refused_before=allocation.status.phase is IPAllocationPhase.FAILED,
+        )
         return written.metadata.resource_version
 
     async def _refuse_one(self, allocation: IPAllocation, status: IPAllocationStatus, refusal: Refusal) -> None:

@@ -1,0 +1,97 @@
+"""The commands under `butleradm controller`: Butler's controllers as one process against any API server."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import platform
+import secrets
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+import uvloop
+
+from butler.controllers.ipam import add_ipam
+from butler.kube import config
+from butler.kube.client import Client
+from butler.kube.errors import ConfigError
+from butler.kube.lease import LeaderLease, Terms
+from butler.kube.metrics import Metrics
+from butler.kube.operator import Operator
+from butler.webhooks.admission import add_admission
+
+if TYPE_CHECKING:
+    from butler.controllers.settings import IpamSettings
+    from butler.kube.config import Connection
+    from butler.webhooks.admission import AdmissionSettings
+
+NAME = "butler-controller"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """How one controller process runs."""
+
+    connection: Connection
+    ipam: IpamSettings
+    admission: AdmissionSettings | None
+    lease_seconds: float | None
+    host: str = "127.0.0.1"
+    port: int | None = None
+
+
+def build(process: Process, client: Client, metrics: Metrics) -> Operator:
+    """All of Butler's controllers, and admission where it is asked for, in one operator."""
+    lease = None
+    if process.lease_seconds is not None:
+        identity = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(3)}"
+        lease = LeaderLease(
+            client, NAME, process.ipam.home_namespace, identity, terms=_terms(process.lease_seconds), metrics=metrics
+        )
+    operator = Operator(client, NAME, metrics=metrics, lease=lease, host=process.host, port=process.port)
+    add_ipam(operator, process.ipam)
+    if process.admission is not None:
+        add_admission(operator, process.admission)
+    return operator
+
+
+def run_controller(
+    kubeconfig: str | None,
+    context: str | None,
+    ipam: IpamSettings,
+    admission: AdmissionSettings | None,
+    *,
+    lease_seconds: float | None,
+    host: str,
+    port: int | None,
+    verbose: bool,
+) -> None:
+    """Run until a signal says to stop; leaves with code 1 and one sentence if it cannot start."""
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    try:
+        connection = config.load(kubeconfig, context)
+    except ConfigError as error:
+        raise click.ClickException(str(error)) from None
+    process = Process(connection, ipam, admission, lease_seconds, host, port)
+    with contextlib.suppress(KeyboardInterrupt):
+        uvloop.run(_run(process))
+
+
+async def _run(process: Process) -> None:
+    metrics = Metrics()
+    async with Client(process.connection, field_manager=NAME, observe=metrics.observe_request) as client:
+        operator = build(process, client, metrics)
+        logging.getLogger(__name__).info("butler-controller works on %s", process.connection.server)
+        await operator.run()
+
+
+def _terms(seconds: float) -> Terms:
+    """A lease of that duration, given up by its holder after two thirds and renewed several times before."""
+    return Terms(duration=seconds, deadline=seconds * 2 / 3, retry=min(2.0, seconds / 7.5))
