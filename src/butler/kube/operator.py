@@ -1,8 +1,9 @@
 """One process full of controllers: what it shares, how it starts, how it is asked for its health, how it stops.
 
 Start: caches follow the server at once, controllers run when the caches have caught up and, if there is a lease,
-only while it is ours. Stop (SIGTERM, SIGINT or `stop`): probes turn unready, controllers finish what they are at,
-the lease is handed on, events are flushed, then the caches go, all within one time limit.
+only while it is ours; services, which every replica offers, run throughout. Stop (SIGTERM, SIGINT or `stop`): probes
+turn unready, controllers finish what they are at, the lease is handed on, events are flushed, then services and
+caches go, all within one time limit.
 
 Health is about seeing: /healthz turns red when a cache has not heard from the server for longer than a silent watch
 may last, because a blind controller that looks alive is the failure nobody notices. Probes and metrics listen on
@@ -68,6 +69,7 @@ class Operator:
         self._cache_options: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._controllers: list[Controller] = []
         self._side_tasks: list[Callable[[], Awaitable[None]]] = []
+        self._services: list[tuple[Callable[[], Awaitable[None]], Callable[[], str]]] = []
         self._stopping = asyncio.Event()
 
     def cache(
@@ -103,6 +105,14 @@ class Operator:
         """Run something else beside the controllers while leading, such as a sweep by the clock."""
         self._side_tasks.append(work)
 
+    def add_service(self, work: Callable[[], Awaitable[None]], *, why_unready: Callable[[], str] = str) -> None:
+        """Run something from start to stop, leading or not, such as a server that every replica offers.
+
+        It starts before the caches have caught up and is cancelled after the controllers have finished. Until
+        `why_unready` says nothing, the process is not ready.
+        """
+        self._services.append((work, why_unready))
+
     def stop(self) -> None:
         """Begin to stop; `run` returns when that is done."""
         self._stopping.set()
@@ -122,7 +132,8 @@ class Operator:
         if self._stopping.is_set():
             return ["stopping"]
         waiting = [cache for cache in self._caches.values() if not cache.has_synced]
-        return [f"{cache.resource} not read yet: {cache.last_error or 'listing'}" for cache in waiting]
+        unread = [f"{cache.resource} not read yet: {cache.last_error or 'listing'}" for cache in waiting]
+        return unread + [why for _, why_unready in self._services if (why := why_unready())]
 
     # Life.
 
@@ -139,11 +150,13 @@ class Operator:
             background = [cache.run() for cache in self._caches.values()] + [self.events.run(), self._measure_lag()]
             tasks = [asyncio.create_task(each) for each in background]
             ends.push_async_callback(_cancel, tasks)
+            services = [asyncio.create_task(_as_coroutine(work)) for work, _ in self._services]
+            ends.push_async_callback(_cancel, services)
             leading = asyncio.create_task(self._lead())
             ends.push_async_callback(_cancel, [leading])
             stopped = asyncio.create_task(self._stopping.wait())
             ends.push_async_callback(_cancel, [stopped])
-            done, _ = await asyncio.wait({leading, stopped, *tasks}, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait({leading, stopped, *tasks, *services}, return_when=asyncio.FIRST_COMPLETED)
             self._stopping.set()
             for task in done - {stopped}:
                 task.result()  # nothing but `stopped` ends by itself unless it is broken: say so

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import signal
+from datetime import UTC, datetime
 from typing import Any
 
 import aiohttp
@@ -196,3 +197,52 @@ async def test_a_side_task_that_breaks_ends_the_process_loudly(client: Client) -
     operator.add_task(broken)
     with pytest.raises(ExceptionGroup):
         await asyncio.wait_for(operator.run(handle_signals=False), 5)
+
+
+async def test_a_service_runs_from_start_to_stop_leading_or_not(api: FakeApi, client: Client) -> None:
+    """Beside controllers that wait for somebody else's lease; it ends after them and before the caches."""
+    story: list[str] = []
+    busy = ["starting"]
+    api.put("/apis/coordination.k8s.io/v1/namespaces/default/leases/test", held_by("another"))
+    lease = LeaderLease(client, "test", "default", "me", terms=Terms(3, 2, 0.5))
+    operator = Operator(client, "test", lease=lease)
+    cache = operator.cache(CONFIGMAPS, backoff=QUICK)
+
+    async def serve() -> None:
+        story.append("serving")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            api.put(f"{MAPS}/last")
+            await until(lambda: Key("default", "last") in cache)
+            story.append("ended while the caches still followed")
+
+    async def lead() -> None:
+        story.append("leading")
+
+    operator.add_service(serve, why_unready=lambda: busy[0])
+    operator.add_task(lead)
+    task = asyncio.create_task(operator.run(handle_signals=False))
+    await until(lambda: story and cache.has_synced)
+    assert operator.why_unready() == ["starting"]
+    busy[0] = ""
+    assert operator.why_unready() == []
+    operator.stop()
+    await asyncio.wait_for(task, 5)
+    assert story == ["serving", "ended while the caches still followed"]
+
+
+async def test_a_service_that_breaks_ends_the_process_loudly(client: Client) -> None:
+    operator = Operator(client, "test")
+
+    async def broken() -> None:
+        raise KeyError("a bug")
+
+    operator.add_service(broken)
+    with pytest.raises(KeyError, match="a bug"):
+        await asyncio.wait_for(operator.run(handle_signals=False), 5)
+
+
+def held_by(name: str) -> dict[str, Any]:
+    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    return {"spec": {"holderIdentity": name, "leaseDurationSeconds": 60, "acquireTime": now, "renewTime": now}}
