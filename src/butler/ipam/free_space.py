@@ -27,7 +27,7 @@ from butler.ipam.addresses import Range
 from butler.ipam.ordered import OrderedIntegers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 _SLACK = 16
 """Entries of vanished holes that a heap may always keep; cleaning very short heaps would cost more than it frees."""
@@ -52,18 +52,7 @@ class NotTaken(Exception):
 class FreeSpace:
     """Which addresses are free, in holes."""
 
-    __slots__ = (
-        "_by_size",
-        "_ends",
-        "_firsts",
-        "_lasts",
-        "_live",
-        "_origin",
-        "_piece_firsts",
-        "_piece_lasts",
-        "_sizes",
-        "free",
-    )
+    __slots__ = ("_by_size", "_ends", "_firsts", "_lasts", "_live", "_piece_firsts", "_piece_lasts", "_sizes", "free")
 
     def __init__(self, extents: Iterable[Range]) -> None:
         """A space with all of these extents free; they must not overlap."""
@@ -78,27 +67,22 @@ class FreeSpace:
         """
         pieces = _in_order(usable)
         space = cls(())
-        space._lay_out(pieces, _gaps(pieces, sorted(taken)))  # noqa: SLF001 - one of its own
+        space._lay_out(pieces, _gaps(pieces, sorted(taken)))
         return space
 
-    def _lay_out(self, pieces: list[Range], holes: list[Range]) -> None:
+    def _lay_out(self, pieces: Sequence[tuple[int, int]], holes: Sequence[tuple[int, int]]) -> None:
         self._piece_firsts = [first for first, _ in pieces]
         self._piece_lasts = [last for _, last in pieces]
-        self._origin = self._piece_firsts[0] if pieces else 0
         self._lasts = dict(holes)
         self._firsts = {last: first for first, last in holes}
         self._by_size: dict[int, list[int]] = {}
         for first, last in holes:
-            size = last - first + 1
-            if size in self._by_size:
-                self._by_size[size].append(first)  # in order of address, and so a heap
-            else:
-                self._by_size[size] = [first]
+            # In order of address, and so a heap.
+            self._by_size.setdefault(last - first + 1, []).append(first)
         self._live = {size: len(starts) for size, starts in self._by_size.items()}
         self._sizes = sorted(self._by_size)
         self.free = sum(size * live for size, live in self._live.items())
-        limit = self._piece_lasts[-1] - self._origin + 1 if pieces else 1
-        self._ends = OrderedIntegers((last - self._origin for _, last in holes), limit)
+        self._ends = OrderedIntegers(self._firsts)
 
     @property
     def holes(self) -> int:
@@ -121,13 +105,14 @@ class FreeSpace:
             starts = self._by_size[size]
             shown: list[int] = []
             while len(found) < most and len(shown) < self._live[size]:
-                shown.append(self._lowest(size))
-                found.append(Range(shown[-1], shown[-1] + size - 1))
-                while starts and starts[0] == shown[-1]:
+                first = self._lowest(size)
+                shown.append(first)
+                found.append(Range(first, first + size - 1))
+                while starts and starts[0] == first:
                     heappop(starts)
-            for start in shown:
-                heappush(starts, start)
-            if len(found) == most:
+            for first in shown:
+                heappush(starts, first)
+            if len(found) >= most:
                 break
         return found
 
@@ -159,40 +144,38 @@ class FreeSpace:
     def take(self, addresses: Range) -> None:
         """Make these addresses taken. Raises `NotFree` unless all of them are free."""
         first, last = addresses
-        hole_first = first
-        hole_last = self._lasts.get(first, -1)
-        if hole_last < last or last < first:
+        hole_first, hole_last = first, self._lasts.get(first)
+        if hole_last is None or not first <= last <= hole_last:
+            # Not from the start of a hole, then: somewhere inside one, over two that touch, or not at all.
             conflict = self.first_taken(addresses)
             if conflict is not None:
                 raise NotFree(conflict)
-            hole = self._hole_around(first)
-            assert hole is not None
-            hole_first, hole_last = hole
+            around = self._hole_around(first)
+            assert around is not None, "an address that is free lies in a hole"
+            hole_first, hole_last = around
             if hole_last < last:
                 self.take(Range(hole_last + 1, last))
                 last = hole_last
         self._forget(hole_first, hole_last)
         if hole_first < first:
             self._remember(hole_first, first - 1)
-            self._ends.add(first - 1 - self._origin)
+            self._ends.add(first - 1)
         if last < hole_last:
             self._remember(last + 1, hole_last)
         else:
-            self._ends.remove(last - self._origin)
+            self._ends.remove(last)
         self.free -= last - first + 1
 
     def give(self, addresses: Range) -> None:
         """Make these addresses free. Raises `NotTaken` unless all of them are taken and belong to this space."""
         first, last = addresses
         piece = bisect_right(self._piece_firsts, first) - 1
-        if piece < 0 or last > self._piece_lasts[piece] or last < first:
+        if piece < 0 or not first <= last <= self._piece_lasts[piece]:
             self._give_in_parts(addresses)
             return
-        origin = self._origin
-        next_end = self._ends.at_or_after(first - origin)
         hole_first, hole_last = first, last
-        if next_end is not None:
-            next_last = next_end + origin
+        next_last = self._ends.at_or_after(first)
+        if next_last is not None:
             next_first = self._firsts[next_last]
             if next_first <= last:
                 raise NotTaken(max(first, next_first))
@@ -202,9 +185,9 @@ class FreeSpace:
         if first > self._piece_firsts[piece] and first - 1 in self._firsts:
             hole_first = self._firsts[first - 1]
             self._forget(hole_first, first - 1)
-            self._ends.remove(first - 1 - origin)
+            self._ends.remove(first - 1)
         if hole_last == last:
-            self._ends.add(last - origin)
+            self._ends.add(last)
         self._remember(hole_first, hole_last)
         self.free += last - first + 1
 
@@ -217,23 +200,19 @@ class FreeSpace:
             if piece < 0 or first > self._piece_lasts[piece]:
                 raise NotTaken(first)
             part = Range(first, min(last, self._piece_lasts[piece]))
-            next_end = self._ends.at_or_after(first - self._origin)
-            if next_end is not None and self._firsts[next_end + self._origin] <= part.last:
-                raise NotTaken(max(first, self._firsts[next_end + self._origin]))
+            next_last = self._ends.at_or_after(first)
+            if next_last is not None and self._firsts[next_last] <= part.last:
+                raise NotTaken(max(first, self._firsts[next_last]))
             parts.append(part)
             first = part.last + 1
         for part in parts:
             self.give(part)
 
     def _hole_around(self, address: int) -> tuple[int, int] | None:
-        if address < self._origin:
+        last = self._ends.at_or_after(address)
+        if last is None or self._firsts[last] > address:
             return None
-        end = self._ends.at_or_after(address - self._origin)
-        if end is None:
-            return None
-        last = end + self._origin
-        first = self._firsts[last]
-        return (first, last) if first <= address else None
+        return self._firsts[last], last
 
     def _lowest(self, size: int) -> int:
         """First address of the lowest hole of this size, of which there must be one."""
@@ -285,9 +264,9 @@ def _in_order(extents: Iterable[Range]) -> list[Range]:
     return ordered
 
 
-def _gaps(pieces: list[Range], taken: list[Range]) -> list[Range]:
-    """What the taken ranges, in order of their first address, leave free of the pieces."""
-    gaps: list[Range] = []
+def _gaps(pieces: Iterable[tuple[int, int]], taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """What the taken ranges, in order of their first address, leave free of the pieces, in order as well."""
+    gaps: list[tuple[int, int]] = []
     index = 0
     for piece_first, piece_last in pieces:
         free_from = piece_first
@@ -298,12 +277,12 @@ def _gaps(pieces: list[Range], taken: list[Range]) -> list[Range]:
             if last < first:
                 raise ValueError(f"a range cannot end ({last}) before it begins ({first})")
             if first > free_from:
-                gaps.append(Range(free_from, first - 1))
+                gaps.append((free_from, first - 1))
             if last >= free_from:
                 free_from = last + 1
             if free_from > piece_last:
                 break  # it may reach into the next piece, too
             index += 1
         if free_from <= piece_last:
-            gaps.append(Range(free_from, piece_last))
+            gaps.append((free_from, piece_last))
     return gaps
