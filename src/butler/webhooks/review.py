@@ -60,8 +60,8 @@ class Question(msgspec.Struct, frozen=True, rename="camel"):
     sub_resource: str = ""
     name: str = ""
     namespace: str = ""
-    object: msgspec.Raw | None = None
-    old_object: msgspec.Raw | None = None
+    object: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    old_object: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
 
 
 class _Review(msgspec.Struct, rename="camel"):
@@ -91,9 +91,9 @@ def read(body: bytes) -> Question:
     return review.request
 
 
-def raw(part: msgspec.Raw | None) -> bytes | None:
+def raw(part: msgspec.Raw) -> bytes | None:
     """The text of an object inside a question; None where there is none (the API server writes null)."""
-    text = b"" if part is None else bytes(part)
+    text = bytes(part)
     return None if text in (b"", b"null") else text
 
 

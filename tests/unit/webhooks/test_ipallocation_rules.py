@@ -91,8 +91,8 @@ TOLD: dict[str, Told] = {
         pool(status=intents(("db", "10.40.0.1", "10.40.0.20"), ("lb", "10.40.0.24", "10.40.0.25"))),
         [
             (
-                f"{FAILED}10.40.0.20-10.40.0.24 is pinned, but 10.40.0.20 is held by db and more of it by lb: pin a free"
-                " range or release them"
+                f"{FAILED}10.40.0.20-10.40.0.24 is pinned, but 10.40.0.20 is held by db and more of it by lb:"
+                " pin a free range or release them"
             )
         ],
     ),

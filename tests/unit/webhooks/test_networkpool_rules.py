@@ -177,8 +177,8 @@ REFUSED: dict[str, Edit] = {
             (
                 "spec.cidr",
                 (
-                    "10.40.0.0/25 would leave out addresses in use: a0 (10.40.0.200), a1 (10.40.0.201), a2 (10.40.0.202)"
-                    f" and 7 more; {KEEP}"
+                    "10.40.0.0/25 would leave out addresses in use: a0 (10.40.0.200), a1 (10.40.0.201),"
+                    f" a2 (10.40.0.202) and 7 more; {KEEP}"
                 ),
             )
         ],
