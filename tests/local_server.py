@@ -24,7 +24,8 @@ START_SECONDS = 60.0
 class LocalServer:
     """One data directory and, most of the time, one process that serves it."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, controllers: bool = False) -> None:
+        self._controllers = controllers
         self.data_dir = directory / "data"
         self.log_file = directory / "server.log"
         self._scratch = directory / "client"
@@ -45,6 +46,7 @@ class LocalServer:
         """Start, on the port of last time; returns when the kubeconfig is there."""
         began = time.monotonic()
         command = [f"{BIN}/butleradm", "local", "up", "--quiet", "--data-dir", str(self.data_dir)]
+        command.append("--controllers" if self._controllers else "--no-controllers")
         kubeconfig = self.data_dir / "kubeconfig"
         known = kubeconfig.stat().st_mtime_ns if kubeconfig.exists() else 0
         with self.log_file.open("ab") as log:

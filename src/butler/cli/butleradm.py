@@ -21,7 +21,7 @@ def local() -> None:
     """Butler on this one machine, without a Kubernetes cluster."""
 
 
-@local.command(short_help="Start the embedded control plane in the foreground.")
+@local.command(short_help="Start Butler on this machine, in the foreground.")
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False),
@@ -36,9 +36,12 @@ def local() -> None:
     default=0,
     help="Port on 127.0.0.1.  [default: the one used last time if it is free, else any free one]",
 )
+@click.option("--controllers/--no-controllers", default=True, help="Run Butler's controllers too.", show_default=True)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but problems.")
-def up(data_dir: str | None, port: int, quiet: bool) -> None:
-    """Start the embedded control plane in the foreground; Ctrl-C stops it and keeps the data.
+def up(data_dir: str | None, port: int, controllers: bool, quiet: bool) -> None:
+    """Start the embedded control plane and Butler's controllers in the foreground.
+
+    Ctrl-C stops them and keeps the data.
 
     \b
     Examples:
@@ -47,7 +50,7 @@ def up(data_dir: str | None, port: int, quiet: bool) -> None:
     """
     from butler.cli.local import run_up
 
-    run_up(data_dir, port, quiet=quiet)
+    run_up(data_dir, port, controllers=controllers, quiet=quiet)
 
 
 @main.group()

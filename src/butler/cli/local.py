@@ -10,27 +10,38 @@ import signal
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import uvloop
 
 from butler import __version__
+from butler.cli.controller import NAME, Process, build
+from butler.controllers.settings import IpamSettings
+from butler.kube import config
+from butler.kube.client import Client
+from butler.kube.metrics import Metrics
 from butler.local.control_plane import ControlPlane, NotStarted
+from butler.webhooks import registration
+from butler.webhooks.admission import AdmissionSettings
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
 
 DEFAULT_DATA_DIR = Path("~/.butler/local")
 
 
-def run_up(data_dir: str | None, port: int, *, quiet: bool) -> None:
+def run_up(data_dir: str | None, port: int, *, controllers: bool, quiet: bool) -> None:
     """Run until a signal says to stop; leaves with code 1 and one sentence if it cannot start."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     directory = Path(data_dir).expanduser() if data_dir else DEFAULT_DATA_DIR.expanduser()
     try:
-        uvloop.run(_up(directory, port, quiet=quiet))
+        uvloop.run(_up(directory, port, controllers=controllers, quiet=quiet))
     except NotStarted as error:
         raise click.ClickException(str(error)) from None
 
 
-async def _up(directory: Path, port: int, *, quiet: bool) -> None:
+async def _up(directory: Path, port: int, *, controllers: bool, quiet: bool) -> None:
     began = time.monotonic()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -38,14 +49,45 @@ async def _up(directory: Path, port: int, *, quiet: bool) -> None:
         loop.add_signal_handler(number, stop.set)
     control_plane = await ControlPlane.start(directory, port=port)
     try:
-        if not quiet:
-            click.echo(welcome(control_plane, time.monotonic() - began, kubectl=_kubectl()))
-        await stop.wait()
-        if not quiet:
-            click.echo("\nStopping; the data stays.")
+        async with _controllers(control_plane) if controllers else _without_controllers(control_plane):
+            if not quiet:
+                seconds = time.monotonic() - began
+                click.echo(welcome(control_plane, seconds, kubectl=_kubectl(), controllers=controllers))
+            await stop.wait()
+            if not quiet:
+                click.echo("\nStopping; the data stays.")
     finally:
         with contextlib.suppress(asyncio.CancelledError):
             await control_plane.stop()
+
+
+@contextlib.asynccontextmanager
+async def _controllers(control_plane: ControlPlane) -> AsyncIterator[None]:
+    """Butler's controllers and admission in this process, ready before anything else happens.
+
+    No lease: on one data directory there is one process.
+    """
+    metrics = Metrics()
+    connection = config.load(control_plane.kubeconfig)
+    process = Process(connection, IpamSettings(), AdmissionSettings(), lease_seconds=None)
+    async with Client(connection, field_manager=NAME, observe=metrics.observe_request) as client:
+        operator = build(process, client, metrics)
+        running = asyncio.create_task(operator.run(handle_signals=False))
+        try:
+            while not running.done() and operator.why_unready():  # noqa: ASYNC110  # a state of many parts, once
+                await asyncio.sleep(0.01)
+            yield
+        finally:
+            operator.stop()
+            await running
+
+
+@contextlib.asynccontextmanager
+async def _without_controllers(control_plane: ControlPlane) -> AsyncIterator[None]:
+    """Nobody answers for admission here: what an earlier run that was killed has registered would refuse everything."""
+    async with Client(config.load(control_plane.kubeconfig)) as client:
+        await registration.remove(client)
+    yield
 
 
 def _kubectl() -> str:
@@ -53,15 +95,17 @@ def _kubectl() -> str:
     return "kubectl" if shutil.which("kubectl") else str(Path(sys.executable).with_name("kubectl"))
 
 
-def welcome(control_plane: ControlPlane, seconds: float, *, kubectl: str) -> str:
+def welcome(control_plane: ControlPlane, seconds: float, *, kubectl: str, controllers: bool = True) -> str:
     """What to know and what to try once it is up."""
     kubeconfig = control_plane.kubeconfig
+    working = "address management" if controllers else "none (butleradm controller run starts them)"
     return f"""\
 Butler {__version__} is up on this machine (ready in {seconds:.1f} s).
 
   API server   {control_plane.url}
   kubeconfig   {kubeconfig}
   data         {control_plane.directory}
+  controllers  {working}
 
 Try it in another terminal:
 

@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 RENEW_BEFORE: Final = datetime.timedelta(days=60)
 _ATTEMPTS: Final = 5
 _NAME: Final = "Butler admission webhooks"
+_AUTHORITY: Final = f"{_NAME} CA"
+"""Not the name of what it signs: a certificate whose issuer is itself by name is taken for self-signed."""
 
 
 class UnusableCertificate(Exception):
@@ -203,12 +205,12 @@ class _Made:
     @classmethod
     def anew(cls, hosts: Sequence[str], now: datetime.datetime) -> _Made:
         ca_key = new_key()
-        return cls._signed(authority(_NAME, ca_key, now), ca_key, hosts, now)
+        return cls._signed(authority(_AUTHORITY, ca_key, now), ca_key, hosts, now)
 
     def renewed(self, hosts: Sequence[str], now: datetime.datetime) -> _Made:
         """A new certificate; a new authority only when the old one ends soon, and then with the same key."""
         keep = self.ca.not_valid_after_utc - now >= 2 * RENEW_BEFORE
-        return self._signed(self.ca if keep else authority(_NAME, self.ca_key, now), self.ca_key, hosts, now)
+        return self._signed(self.ca if keep else authority(_AUTHORITY, self.ca_key, now), self.ca_key, hosts, now)
 
     @classmethod
     def _signed(
