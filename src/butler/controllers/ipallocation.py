@@ -26,8 +26,10 @@ from butler.api.conditions import condition_holds
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
 from butler.api.labels import ConditionType, Finalizer, Label
 from butler.controllers.absence import read
-from butler.controllers.owners import owner_of, pool_key, tenant_key
-from butler.controllers.release import ALLOCATIONS, DELETED_BY_REQUEST, POOLS, Releases
+from butler.controllers.networkpool.holdings import pool_key
+from butler.controllers.networkpool.plan import is_leaving
+from butler.controllers.owners import owner_of, tenant_key
+from butler.controllers.release import ALLOCATIONS, DELETED_BY_REQUEST, POOLS, WRITE_TIMEOUT, Releases
 from butler.kube.controller import After, Controller
 from butler.kube.errors import NotFound
 from butler.kube.objects import finalizers_patch, is_newer, key_of, with_finalizer, without_finalizer
@@ -43,7 +45,7 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
     from butler.kube.metrics import Metrics
-    from butler.kube.resource import Key
+    from butler.kube.resource import Json, Key
 
 LEAVING_BY_POOL: Final = "leaving allocations by pool"
 OWNERLESS_BY_TENANT: Final = "allocations without a found owner by tenant"
@@ -140,15 +142,6 @@ def _retain(status: IPAllocationStatus, retention: timedelta, now: datetime) -> 
         return Record(msgspec.structs.replace(status, released_at=now))
     left = (status.released_at + retention - now).total_seconds()
     return Keep(left) if left > 0 else Delete()
-
-
-def is_leaving(allocation: IPAllocation) -> bool:
-    """Whether only the pool's acknowledgement keeps a released allocation from going."""
-    return (
-        allocation.status.phase is IPAllocationPhase.RELEASED
-        and allocation.metadata.deletion_timestamp is not None
-        and Finalizer.IP_ALLOCATION in allocation.metadata.finalizers
-    )
 
 
 def has_taken_note(pool: NetworkPool, allocation: IPAllocation) -> bool:
@@ -268,21 +261,26 @@ class IPAllocationController:
         key = key_of(allocation)
         match step:
             case AddFinalizer(finalizers):
-                patch = finalizers_patch(allocation, finalizers)
-                return await self._client.patch(ALLOCATIONS, key.name, patch, key.namespace)
+                return await self._patch(key, finalizers_patch(allocation, finalizers))
             case RemoveFinalizer(finalizers):
-                patch = finalizers_patch(allocation, finalizers)
-                await self._client.patch(ALLOCATIONS, key.name, patch, key.namespace)
+                await self._patch(key, finalizers_patch(allocation, finalizers))
             case Record(status):
                 changes = status_patch(allocation.metadata, allocation.status, status)
                 if changes is None:
                     return allocation
-                return await self._client.patch(ALLOCATIONS, key.name, changes, key.namespace, subresource="status")
+                return await self._patch(key, changes, "status")
             case Release():
                 return await self._releases.release(allocation, DELETED_BY_REQUEST)
             case Delete():
-                await self._client.delete(ALLOCATIONS, key.name, key.namespace, uid=allocation.metadata.uid)
+                await self._client.delete(
+                    ALLOCATIONS, key.name, key.namespace, uid=allocation.metadata.uid, timeout=WRITE_TIMEOUT
+                )
         return None
+
+    async def _patch(self, key: Key, patch: Json, subresource: str = "") -> IPAllocation:
+        return await self._client.patch(
+            ALLOCATIONS, key.name, patch, key.namespace, subresource=subresource, timeout=WRITE_TIMEOUT
+        )
 
 
 def _seen_more(old: NetworkPool | None, new: NetworkPool | None) -> bool:

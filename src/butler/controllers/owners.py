@@ -41,11 +41,6 @@ def tenant_key(allocation: IPAllocation) -> Key:
     return Key(reference.namespace, reference.name)
 
 
-def pool_key(allocation: IPAllocation) -> Key:
-    """The NetworkPool that an allocation asks: by name, in its own namespace."""
-    return Key(allocation.metadata.namespace, allocation.spec.pool_ref.name)
-
-
 def recorded_owner(allocation: IPAllocation) -> str | None:
     """The UID of the TenantCluster that the allocation belongs to; None as long as nobody has seen it."""
     return allocation.metadata.labels.get(Label.TENANT_UID) or allocation.status.tenant_cluster_uid

@@ -22,8 +22,9 @@ from butler.api.conditions import with_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
 from butler.api.labels import AllocationReason, ConditionType, TenantReason
 from butler.api.networkpool import NetworkPool
-from butler.controllers.owners import pool_key, tenant_key
-from butler.kube.errors import Conflict, OutcomeUnknown
+from butler.controllers.networkpool.holdings import pool_key
+from butler.controllers.owners import tenant_key
+from butler.kube.errors import ApiError, Conflict, KubeError, OutcomeUnknown
 from butler.kube.objects import key_of
 from butler.kube.resource import resource_of
 
@@ -40,6 +41,7 @@ ALLOCATIONS: Final = resource_of(IPAllocation)
 POOLS: Final = resource_of(NetworkPool)
 IPS_RELEASED: Final = "IPsReleased"
 ORPHANED_ALLOCATION_GC: Final = "OrphanedAllocationGC"
+WRITE_TIMEOUT: Final = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -123,12 +125,15 @@ class Releases:
         patch = status_patch(allocation.metadata, allocation.status, released(allocation, grounds, self._clock()))
         assert patch is not None, "the time of release is new in any case"
         try:
-            written = await self._client.patch(ALLOCATIONS, key.name, patch, key.namespace, subresource="status")
+            written = await self._client.patch(
+                ALLOCATIONS, key.name, patch, key.namespace, subresource="status", timeout=WRITE_TIMEOUT
+            )
         except Conflict:
             self._metrics.conflict(pool, "release")
             raise
-        except OutcomeUnknown:
-            self._metrics.unknown_outcome(pool, "release")
+        except KubeError as error:
+            if isinstance(error, OutcomeUnknown) or (isinstance(error, ApiError) and error.outcome_unknown):
+                self._metrics.unknown_outcome(pool, "release")
             raise
         held = what_it_held(allocation.status)
         message = f"{f'{held} of ' if held else ''}IPAllocation {key.name} released: {grounds.because}"

@@ -96,7 +96,7 @@ class FakeServer:
         raise not_found(name, resource.plural)
 
     async def patch(
-        self, resource: Any, name: str, patch: Any, namespace: str, *, subresource: str = ""
+        self, resource: Any, name: str, patch: Any, namespace: str, *, subresource: str = "", timeout: float = 0
     ) -> IPAllocation:
         await self._take_a_while("patch")
         if self.trouble:
@@ -114,7 +114,7 @@ class FakeServer:
             del self.allocations[key]
         return after
 
-    async def delete(self, resource: Any, name: str, namespace: str, *, uid: str) -> dict[str, Any]:
+    async def delete(self, resource: Any, name: str, namespace: str, *, uid: str, timeout: float = 0) -> dict[str, Any]:
         await self._take_a_while("delete")
         key = Key(namespace, name)
         if key not in self.allocations:
