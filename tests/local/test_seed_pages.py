@@ -134,7 +134,7 @@ def operator(control_plane: ControlPlane) -> Iterator[Operator]:
 
 def growth_allocation() -> dict[str, Any]:
     """What the tenant cluster of the examples asked for when it ran out of addresses."""
-    allocation: dict[str, Any] = yaml.safe_load((EXAMPLES / "vlan40" / "load-balancer.yaml").read_text())
+    allocation: dict[str, Any] = yaml.safe_load((EXAMPLES / "vlan40" / "services.yaml").read_text())
     allocation["metadata"]["name"] = "my-cluster-lb-growth-1"
     allocation["metadata"]["labels"][ROLE] = "growth"
     allocation["spec"]["count"] = 1
