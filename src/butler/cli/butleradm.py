@@ -91,6 +91,23 @@ def controller() -> None:
     help="Address that probes, metrics and webhooks listen on.",
 )
 @click.option(
+    "--webhook-port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    help="Serve admission on this port and register it; 0: any free one.  [default: no admission]",
+)
+@click.option(
+    "--webhook-service",
+    metavar="NS/NAME",
+    help="The Service through which the API server reaches --webhook-port.  [default: --host, on the same machine]",
+)
+@click.option(
+    "--webhook-certs",
+    type=click.Path(file_okay=False, exists=True),
+    metavar="DIR",
+    help="tls.crt, tls.key and ca.crt for admission.  [default: Butler makes its own]",
+)
+@click.option(
     "--retention",
     type=click.FloatRange(0),
     default=86400.0,
@@ -124,6 +141,9 @@ def run(
     lease_seconds: float,
     metrics_port: int | None,
     host: str,
+    webhook_port: int | None,
+    webhook_service: str | None,
+    webhook_certs: str | None,
     retention: float,
     sweep_every: float,
     sighting_gap: float,
@@ -131,14 +151,17 @@ def run(
 ) -> None:
     """Run the controllers in the foreground, against the API server of the kubeconfig.
 
+    Several may run at once: one works, the others stand by.
+
     \b
     Examples:
       butleradm controller run
       butleradm controller run --kubeconfig admin.conf --metrics-port 8080
+      butleradm controller run --host 0.0.0.0 --webhook-port 9443 --webhook-service butler-system/butler-controller
     """
     from datetime import timedelta
 
-    from butler.cli.controller import run_controller
+    from butler.cli.controller import admission_settings, run_controller
     from butler.controllers.settings import IpamSettings
 
     settings = IpamSettings(
@@ -152,7 +175,7 @@ def run(
         kubeconfig,
         context,
         settings,
-        None,
+        admission_settings(settings, host, webhook_port, webhook_service, webhook_certs),
         lease_seconds=lease_seconds if lease else None,
         host=host,
         port=metrics_port,

@@ -9,6 +9,7 @@ import platform
 import secrets
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -21,12 +22,12 @@ from butler.kube.errors import ConfigError
 from butler.kube.lease import LeaderLease, Terms
 from butler.kube.metrics import Metrics
 from butler.kube.operator import Operator
-from butler.webhooks.admission import add_admission
+from butler.webhooks.admission import AdmissionSettings, add_admission
+from butler.webhooks.registration import AtService
 
 if TYPE_CHECKING:
     from butler.controllers.settings import IpamSettings
     from butler.kube.config import Connection
-    from butler.webhooks.admission import AdmissionSettings
 
 NAME = "butler-controller"
 
@@ -82,6 +83,30 @@ def run_controller(
     process = Process(connection, ipam, admission, lease_seconds, host, port)
     with contextlib.suppress(KeyboardInterrupt):
         uvloop.run(_run(process))
+
+
+def admission_settings(
+    ipam: IpamSettings, host: str, port: int | None, service: str | None, certificates: str | None
+) -> AdmissionSettings | None:
+    """What the options about webhooks mean; None: no admission."""
+    if port is None:
+        if service or certificates:
+            raise click.UsageError("--webhook-service and --webhook-certs need --webhook-port")
+        return None
+    namespace, _, name = (service or "").partition("/")
+    if service and not (namespace and name):
+        raise click.BadParameter("give it as NAMESPACE/NAME", param_hint="--webhook-service")
+    folder = Path(certificates) if certificates else None
+    return AdmissionSettings(
+        namespace=ipam.namespace,
+        home_namespace=ipam.home_namespace,
+        host=host,
+        port=port,
+        service=AtService(namespace, name) if service else None,
+        certificate=folder / "tls.crt" if folder else None,
+        key=folder / "tls.key" if folder else None,
+        authorities=folder / "ca.crt" if folder else None,
+    )
 
 
 async def _run(process: Process) -> None:
