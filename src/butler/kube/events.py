@@ -2,8 +2,9 @@
 
 Recording never blocks and never fails: `record` only puts a note into a bounded buffer, and a task of its own
 writes it out. Many notes become few writes: a repeated one bumps the count of the Event that exists, more than ten
-different messages of one reason on one object in ten minutes are combined into one, and each object has a small
-allowance that refills slowly. What does not fit is counted and dropped: an Event is a courtesy, not a record.
+different messages of one reason on one object in ten minutes are combined into one, and each reason on an object
+has a small allowance that refills slowly: a thousand deletions must not silence the one warning that the pool is full.
+What does not fit is counted and dropped: an Event is a courtesy, not a record.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class EventRecorder:
         self._written_out.set()
         self._series: OrderedDict[tuple[_Subject, str, str], _Series] = OrderedDict()
         self._existing: OrderedDict[tuple[_Subject, str, str, str], _Written] = OrderedDict()
-        self._allowances: OrderedDict[_Subject, tuple[float, float]] = OrderedDict()
+        self._allowances: OrderedDict[tuple[_Subject, str], tuple[float, float]] = OrderedDict()
 
     def record(
         self,
@@ -145,7 +146,7 @@ class EventRecorder:
         subject = _Subject(
             reference["kind"], reference.get("namespace", ""), reference["name"], reference.get("uid", "")
         )
-        if not self._allowed(subject, note.at):
+        if not self._allowed((subject, note.reason), note.at):
             self._dropped.labels("rate").inc()
             return
         message = self._combined(subject, note)
@@ -167,10 +168,10 @@ class EventRecorder:
             self._dropped.labels("unreachable").inc()
             log.info("an event about %s is lost: %s", note.reference["name"], error)
 
-    def _allowed(self, subject: _Subject, now: float) -> bool:
-        tokens, since = self._allowances.get(subject, (ALLOWANCE, now))
+    def _allowed(self, topic: tuple[_Subject, str], now: float) -> bool:
+        tokens, since = self._allowances.get(topic, (ALLOWANCE, now))
         tokens = min(ALLOWANCE, tokens + max(0.0, now - since) * REFILL_PER_SECOND)
-        _remember(self._allowances, subject, (max(0.0, tokens - 1), now))
+        _remember(self._allowances, topic, (max(0.0, tokens - 1), now))
         return tokens >= 1
 
     def _combined(self, subject: _Subject, note: _Note) -> str:

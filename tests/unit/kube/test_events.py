@@ -134,6 +134,15 @@ async def test_a_chatty_object_runs_out_of_its_allowance_and_others_do_not() -> 
     assert dropped == 100 - ALLOWANCE
 
 
+async def test_a_chatty_reason_does_not_silence_another_on_the_same_object() -> None:
+    board = Board()
+    async with recording(board, Clock()) as recorder:
+        for _ in range(100):
+            recorder.record(thing(), CONFIGMAPS, "Released", "again")
+        recorder.record(thing(), CONFIGMAPS, "Full", "once")
+    assert board.told() == [("again", int(ALLOWANCE)), ("once", 1)]
+
+
 async def test_an_event_that_expired_on_the_server_is_written_anew() -> None:
     board = Board()
     async with recording(board, Clock()) as recorder:
