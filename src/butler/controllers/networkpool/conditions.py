@@ -19,11 +19,13 @@ from butler.api.networkpool import CapacityNotice, CapacityTier, NetworkPoolStat
 from butler.ipam.capacity import THRESHOLDS, Capacity, tiers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from butler.kube.events import EventType
 
 NOTICE_INTERVAL: Final = timedelta(minutes=10)
+SHOWN_NAMES: Final = 3
 RECOVERED: Final = "PoolCapacityRecovered"
 _WHAT_TO_DO: Final = {
     CapacityTier.WARNING: "plan an expansion of the pool",
@@ -83,9 +85,13 @@ def with_capacity(
 
 
 def with_readiness(
-    status: NetworkPoolStatus, capacity: Capacity | None, obstacle: NotHandingOut | None, now: datetime
+    status: NetworkPoolStatus,
+    capacity: Capacity | None,
+    obstacle: NotHandingOut | None,
+    stranded: Sequence[str],
+    now: datetime,
 ) -> NetworkPoolStatus:
-    """The status with Ready set."""
+    """The status with Ready set. `stranded`: allocations with addresses that an edit took out of the pool."""
     if obstacle is not None:
         reason, message = obstacle.reason, obstacle.message
     else:
@@ -96,10 +102,18 @@ def with_readiness(
             f"{capacity.available} of {capacity.total} addresses available,"
             f" {count} {'allocation' if count == 1 else 'allocations'}"
         )
+        if stranded:
+            message += f"; outside what the pool hands out now, but still held: {names(stranded)}"
     conditions = with_condition(
         status.conditions, type=ConditionType.READY, status=obstacle is None, reason=reason, message=message, now=now
     )
     return msgspec.structs.replace(status, conditions=conditions)
+
+
+def names(of: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(of) - SHOWN_NAMES} more" if len(of) > SHOWN_NAMES else ""
+    return ", ".join(of[:SHOWN_NAMES]) + more
 
 
 def _utilization(capacity: Capacity | None, tier: CapacityTier, *, above: bool) -> str:

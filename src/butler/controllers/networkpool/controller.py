@@ -29,7 +29,7 @@ from butler.api.labels import AllocationReason, ConditionType, Finalizer, PoolRe
 from butler.api.networkpool import NetworkPool
 from butler.controllers.networkpool.claiming import Claiming, is_overlapped
 from butler.controllers.networkpool.claims import ClaimRegister, read_claims
-from butler.controllers.networkpool.conditions import NotHandingOut
+from butler.controllers.networkpool.conditions import NotHandingOut, names
 from butler.controllers.networkpool.holdings import Holdings, pool_key
 from butler.controllers.networkpool.plan import (
     Plan,
@@ -67,7 +67,6 @@ VIEW_TIMEOUT: Final = 5.0
 """Seconds to wait for the allocation cache to catch up with what the pool has seen."""
 TIDY_AFTER: Final = 2.0
 """Seconds that carried out intents may stay in a pool's status when nothing else is to be written."""
-NAMED_HOLDERS: Final = 3
 log = logging.getLogger(__name__)
 
 
@@ -93,7 +92,7 @@ class NetworkPoolController:
         self._claims = claims
         self._events = events
         self._metrics = metrics
-        self._holdings = Holdings()
+        self._holdings = Holdings(lambda pool: metrics.inconsistent(pool, "unreadable"))
         register = ClaimRegister(client, settings.home_namespace, settings.namespace)
         self._claiming = Claiming(register, claims, pools, self._holdings)
         self._tidy_at: dict[Key, float] = {}
@@ -196,14 +195,10 @@ class NetworkPoolController:
         return None
 
     def _being_deleted(self, key: Key, pool: NetworkPool, view: View) -> NotHandingOut:
-        names = [holding.name for holding in self._holdings.of(key)]
-        names += [intent.name for intent in open_intents(pool, view)]
-        shown = ", ".join(sorted(names)[:NAMED_HOLDERS])
-        more = f" and {len(names) - NAMED_HOLDERS} more" if len(names) > NAMED_HOLDERS else ""
-        return NotHandingOut(
-            PoolReason.DELETING,
-            f"it is being deleted and goes once its addresses are released: {shown}{more} hold some",
-        )
+        holders = [holding.name for holding in self._holdings.of(key)]
+        holders += [intent.name for intent in open_intents(pool, view)]
+        message = f"it is being deleted, and goes once all its addresses are released by {names(sorted(holders))}"
+        return NotHandingOut(PoolReason.DELETING, message)
 
     # Act.
 
@@ -295,9 +290,8 @@ class NetworkPoolController:
             self._events.record(pool, POOLS, notice.reason, notice.message, notice.type)
         if made.granted:
             self._metrics.batch(key_of(pool), len(made.granted))
-            shown = [f"{each.name} {each.start_address}-{each.end_address}" for each in made.granted[:NAMED_HOLDERS]]
-            more = f" and {len(made.granted) - NAMED_HOLDERS} more" if len(made.granted) > NAMED_HOLDERS else ""
-            self._events.record(pool, POOLS, "IPsAllocated", f"granted {', '.join(shown)}{more}")
+            grants = [f"{each.name} {each.start_address}-{each.end_address}" for each in made.granted]
+            self._events.record(pool, POOLS, "IPsAllocated", f"granted {names(grants)}")
 
     def _report(self, key: Key, pool: NetworkPool) -> None:
         waiting = self._allocations.by("waiting", key)

@@ -6,11 +6,12 @@ leaves no trace here. Every live allocation is entered into every book whose add
 names: an address that anybody holds is not free for anybody else.
 
 State that people edited by hand can be absurd (two allocations that overlap, an address that is none). A book
-survives that: it counts what it met and falls back to rebuilding its free space, where overlaps do no harm.
+survives that: it keeps what it knew, and rebuilds its free space each time, where overlaps do no harm.
 """
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,10 +21,13 @@ from butler.ipam.free_space import FreeSpace, NotFree
 from butler.kube.resource import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from butler.ipam.layout import PoolLayout
     from butler.kube.store import Change
+
+
+log = logging.getLogger(__name__)
 
 
 class Holding(NamedTuple):
@@ -53,12 +57,15 @@ def pool_key(allocation: IPAllocation) -> Key:
 
 
 class Book:
-    """The holdings inside one pool's usable addresses."""
+    """The holdings inside one pool's usable addresses, and those of its own allocations that are elsewhere."""
 
-    def __init__(self, layout: PoolLayout, holdings: Iterable[tuple[str, Holding]]) -> None:
+    def __init__(self, pool: Key, layout: PoolLayout, holdings: Iterable[tuple[str, Holding]]) -> None:
         self.layout = layout
+        self.stranded: dict[str, str] = {}
+        """Names by UID of this pool's allocations with addresses that it no longer hands out."""
+        self._pool = pool
         self._starts = [piece.first for piece in layout.usable]
-        self._held = {uid: holding for uid, holding in holdings if self._touches(holding)}
+        self._held = {uid: holding for uid, holding in holdings if self._concerns(uid, holding)}
         self._in_order: list[tuple[int, str]] | None = None
         self._exact = False
         self._free = FreeSpace(())
@@ -92,9 +99,8 @@ class Book:
         return found
 
     def enter(self, uid: str, holding: Holding) -> None:
-        if uid in self._held:
-            self.strike(uid)
-        if not self._touches(holding):
+        self.strike(uid)
+        if not self._concerns(uid, holding):
             return
         self._held[uid] = holding
         self._in_order = None
@@ -106,6 +112,7 @@ class Book:
                 self._exact = False
 
     def strike(self, uid: str) -> None:
+        self.stranded.pop(uid, None)
         holding = self._held.pop(uid, None)
         if holding is None:
             return
@@ -114,8 +121,14 @@ class Book:
             for part in self.inside(holding.range):
                 self._free.give(part)
 
-    def _touches(self, holding: Holding) -> bool:
-        return holding.family is self.layout.family and next(self.inside(holding.range), None) is not None
+    def _concerns(self, uid: str, holding: Holding) -> bool:
+        """Whether a holding takes any of the usable addresses; notes one of the pool's own that has others too."""
+        inside = 0
+        if holding.family is self.layout.family:
+            inside = sum(part.size for part in self.inside(holding.range))
+        if holding.pool == self._pool and inside < holding.range.size:
+            self.stranded[uid] = holding.name
+        return inside > 0
 
     def _rebuild(self) -> None:
         ranges = [holding.range for holding in self._held.values()]
@@ -128,18 +141,17 @@ class Book:
 class Holdings:
     """All live allocations, and a book for each pool that was asked about."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_unreadable: Callable[[Key], None]) -> None:
         self._live: dict[str, Holding] = {}
         self._books: dict[Key, Book] = {}
         self._counts: dict[Key, int] = {}
-        self.unreadable: dict[str, str] = {}
-        """UID of each allocation whose status makes no sense, with what is wrong."""
+        self._on_unreadable = on_unreadable
 
     def book(self, pool: Key, layout: PoolLayout) -> Book:
         """The book of a pool, made anew when the pool's addresses changed."""
         known = self._books.get(pool)
         if known is None or known.layout != layout:
-            known = self._books[pool] = Book(layout, self._live.items())
+            known = self._books[pool] = Book(pool, layout, self._live.items())
         return known
 
     def close(self, pool: Key) -> None:
@@ -160,15 +172,16 @@ class Holdings:
         """Take in what the cache reports."""
         if change.old is not None and (change.new is None or change.new.metadata.uid != change.old.metadata.uid):
             self._set(change.old.metadata.uid, None)
-            self.unreadable.pop(change.old.metadata.uid, None)
         if change.new is not None:
             uid = change.new.metadata.uid
             try:
                 self._set(uid, holding_of(change.new))
-                self.unreadable.pop(uid, None)
             except BadAddress as error:
-                self._set(uid, None)
-                self.unreadable[uid] = f"{change.key}: {error}"
+                # What it held before is still the best guess at what it holds.
+                log.error(
+                    "IPAllocation %s has a status that cannot be read, so it is left as it was: %s", change.key, error
+                )
+                self._on_unreadable(pool_key(change.new))
 
     def _set(self, uid: str, holding: Holding | None) -> None:
         before = self._live.get(uid)

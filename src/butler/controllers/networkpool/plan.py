@@ -122,7 +122,7 @@ def plan(
                 refusals = _refuse_all(asking, obstacle)
             else:
                 granted, refusals, left_over = _grant(
-                    asking, layout, borrowed.free, book.holders, MOST_INTENTS - len(kept)
+                    asking, layout, borrowed.free, _holders(book, kept), MOST_INTENTS - len(kept)
                 )
             for intent in granted:
                 borrowed.take(_range_of(intent))
@@ -136,7 +136,7 @@ def plan(
             largest_free_block=capacity.largest_free_block,
             fragmentation_percent=capacity.fragmentation_percent,
         )
-    status = with_readiness(status, capacity, obstacle, now)
+    status = with_readiness(status, capacity, obstacle, sorted(book.stranded.values()) if book else (), now)
     status, notices, next_notice = with_capacity(status, capacity, now)
     status = msgspec.structs.replace(
         status,
@@ -193,6 +193,12 @@ def _grant(
         for grant in decision.grants
     )
     return granted, (*refusals, *decision.refusals), bool(decision.left_over)
+
+
+def _holders(book: Book, intents: Sequence[Intent]) -> Callable[[Range], Sequence[str]]:
+    """Who holds addresses, or is about to."""
+    promised = [(intent.name, _range_of(intent)) for intent in intents]
+    return lambda wanted: [*book.holders(wanted), *(name for name, each in promised if each.overlaps(wanted))]
 
 
 def _refuse_all(asking: Sequence[IPAllocation], obstacle: NotHandingOut) -> tuple[Refusal, ...]:
