@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-crash fuzz kubernetes bench-apiserver setup setup-test lint types format generate lock clean
+.PHONY: help run test test-crash test-alerts fuzz kubernetes bench-apiserver setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -17,6 +17,11 @@ test: setup-test lint types ## Install what is needed, then lint, type-check and
 
 test-crash: setup-test ## Kill the embedded API server 50 times under load and check that nothing is lost
 	$(BIN)/pytest -q -s -m slow tests/local/test_crash.py
+
+test-alerts: ## Check the shipped alert rules, and that each fires when it should, with Prometheus' own promtool
+	bin=$$(nice -n 10 $(PYTHON) tools/build_kubernetes.py prometheus) && \
+	$$bin/promtool check rules --lint=all --lint-fatal charts/butler/alerts/*.rules.yaml && \
+	$$bin/promtool test rules tests/alerts/*.test.yaml
 
 fuzz: setup-test ## Send thousands of spoiled requests to the embedded API server (FUZZ_EXAMPLES=20000)
 	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/pytest -q --timeout 3600 tests/local/test_fuzz.py

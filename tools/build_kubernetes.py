@@ -3,9 +3,10 @@
     python tools/build_kubernetes.py              build what is missing, print the folder with the programs
 
 A *bundle* is a set of programs that are built and versioned together. Each folder under `tools/kubernetes/` (what
-tests run on) and `tools/peers/` (what benchmarks compare with) is a Go module of a few lines whose go.mod pins the
-versions and names the programs as `tool`s, and whose go.sum pins the hashes; no Go code is written or copied here.
-To build one more program, add a folder with a go.mod and a line in `BUNDLES`.
+tests run on), `tools/peers/` (what benchmarks compare with) and `tools/prometheus/` (what checks the alert rules) is a
+Go module of a few lines whose go.mod pins the versions and names the programs as `tool`s, and whose go.sum pins the
+hashes; no Go code is written or copied here. To build one more program, add a folder with a go.mod and a line in
+`BUNDLES`.
 
 The result is kept under `~/.cache/butler/<bundle>/<versions>-<hash of the recipe>/bin` (`BUTLER_CACHE_DIR`
 replaces `~/.cache/butler`), so a changed recipe never meets old programs. A build happens in a temporary folder
@@ -32,7 +33,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-RECIPES = tuple(Path(__file__).resolve().parent / name for name in ("kubernetes", "peers"))
+RECIPES = tuple(Path(__file__).resolve().parent / name for name in ("kubernetes", "peers", "prometheus"))
 
 Progress = Callable[[str], None]
 
@@ -79,7 +80,13 @@ IN_CLUSTER_IPAM = Bundle(
     versions=(("in-cluster-ipam", "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"),),
 )
 
-BUNDLES = {bundle.name: bundle for bundle in (KUBERNETES, IN_CLUSTER_IPAM)}
+PROMETHEUS = Bundle(
+    name="prometheus",
+    programs=(Program("promtool", "promtool", "github.com/prometheus/prometheus/cmd/promtool"),),
+    versions=(("promtool", "github.com/prometheus/prometheus"),),
+)
+
+BUNDLES = {bundle.name: bundle for bundle in (KUBERNETES, IN_CLUSTER_IPAM, PROMETHEUS)}
 
 
 def cache_dir() -> Path:
@@ -122,7 +129,12 @@ def build_flags(folder: str) -> list[str]:
         facts = {"gitVersion": version, "gitMajor": major, "gitMinor": minor, "gitTreeState": "clean"}
         for package in ("k8s.io/component-base/version", "k8s.io/client-go/pkg/version"):
             linker += "".join(f" -X {package}.{name}={value}" for name, value in facts.items())
-    return ["-trimpath", "-buildvcs=false", f"-ldflags={linker}"]
+    return [*build_tags(folder), "-trimpath", "-buildvcs=false", f"-ldflags={linker}"]
+
+
+def build_tags(folder: str) -> list[str]:
+    """Leave out what nobody needs here: promtool would bring the SDK of every cloud it can discover targets in."""
+    return ["-tags=remove_all_sd"] if folder == "promtool" else []
 
 
 def destination(bundle: Bundle) -> Path:
@@ -166,7 +178,7 @@ def _build_program(go: str, program: Program, output: Path, progress: Progress) 
     environment = {**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"}
     progress(f"{program.name}: fetching modules")
     listing = subprocess.run(
-        [go, "list", "-deps", program.package],
+        [go, "list", "-deps", *build_tags(program.folder), program.package],
         cwd=module, env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if listing.returncode != 0:
