@@ -127,6 +127,8 @@ class AdmissionServer:
     async def _answer(self, request: web.Request) -> web.Response:
         if request.content_type != "application/json":
             return _no(415, f"expected application/json, got {request.content_type[:64]!r}")
+        if (request.content_length or 0) > BODY_LIMIT:
+            return _too_large()
         async with self._room:
             try:
                 async with asyncio.timeout(READ_WITHIN):
@@ -134,7 +136,7 @@ class AdmissionServer:
             except TimeoutError:
                 return _no(408, f"the body did not come within {READ_WITHIN:.0f} seconds")
             except web.HTTPRequestEntityTooLarge:
-                return _no(413, f"the body is larger than {BODY_LIMIT} bytes")
+                return _too_large()
             try:
                 question = review.read(body)
             except review.BadReview as error:
@@ -180,6 +182,10 @@ class AdmissionServer:
         log.info("the admission webhooks show a new certificate")
         if before is None or serving.authorities != before.authorities:
             self._on_authorities()
+
+
+def _too_large() -> web.Response:
+    return _no(413, f"the body is larger than {BODY_LIMIT} bytes")
 
 
 def _no(code: int, why: str) -> web.Response:
