@@ -237,15 +237,20 @@ def _without_its_edges(network: Range) -> Range:
     return Range(network.first + 1, network.last - 1) if network.size >= 4 else network
 
 
-def _overlapping(ranges: Iterable[_Named]) -> list[tuple[_Named, _Named]]:
-    """Pairs that overlap: each range with the one before it that reaches furthest."""
+def _overlapping(ranges: Sequence[_Named]) -> list[tuple[_Named, _Named]]:
+    """Pairs that overlap, the one that was written first before the other.
+
+    Each range is held against the one below it that reaches furthest: that names everyone concerned, if not
+    every pair.
+    """
     pairs: list[tuple[_Named, _Named]] = []
-    furthest: _Named | None = None
-    for one in sorted(ranges, key=lambda one: one.addresses):
-        if furthest is not None and one.addresses.first <= furthest.addresses.last:
-            pairs.append((furthest, one))
-        if furthest is None or one.addresses.last > furthest.addresses.last:
-            furthest = one
+    furthest: int | None = None
+    for index in sorted(range(len(ranges)), key=lambda index: ranges[index].addresses):
+        addresses = ranges[index].addresses
+        if furthest is not None and addresses.first <= ranges[furthest].addresses.last:
+            pairs.append((ranges[min(index, furthest)], ranges[max(index, furthest)]))
+        if furthest is None or addresses.last > ranges[furthest].addresses.last:
+            furthest = index
     return pairs
 
 
