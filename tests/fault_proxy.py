@@ -8,6 +8,9 @@ answer, in the middle of an answer, and in the middle of a watch's line.
     async with FaultProxy(url, tls, headers) as proxy:
         proxy.plan = Seeded(seed=7, rate=0.5)
         client = Client(Connection(proxy.url))
+
+`aim` singles out requests by what they ask for, ahead of the plan. `on_write` is called at two moments of every
+write, before the server hears of it and after it has answered: the place to kill a client at exactly that point.
 """
 
 from __future__ import annotations
@@ -17,14 +20,14 @@ import json
 import random
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 import aiohttp
 from aiohttp import web
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
 Traffic = Literal["list", "watch", "read", "write"]
 Kind = Literal[
@@ -35,11 +38,16 @@ Kind = Literal[
     "cut_within",  # send part of the answer, then drop the connection
     "delay",  # answer late by `seconds`
     "stall",  # half open: accept, then say nothing for ever
+    "refuse_after",  # let the server do it, then answer with `code`
     "truncate",  # send a well-formed answer whose body ends early
+    "shorten",  # lists: leave out every other item, as if they did not exist
+    "empty",  # lists: leave out all items
     "close",  # watches: end the stream as a server does
     "duplicate",  # watches: send every line twice
     "replay",  # watches: after every line send an earlier one again
     "outdate",  # watches: ask the server for a version that it has long forgotten, and pass on what it says
+    "lag",  # watches: pass each line on late, by up to `seconds`, in order
+    "reorder",  # watches: hold lines back now and then and let the next one pass
 ]
 FAULTS: dict[Traffic, tuple[Kind, ...]] = {
     "list": ("refuse", "cut_before", "cut_after", "cut_within", "delay", "truncate", "stall"),
@@ -53,22 +61,55 @@ CODES: dict[Traffic, tuple[int, ...]] = {
     "read": (429, 500, 503),
     "write": (429, 503),
 }
-REASONS = {410: "Expired", 429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable", 504: "Timeout"}
+REASONS = {
+    404: "NotFound",
+    409: "Conflict",
+    410: "Expired",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
 _HOP_BY_HOP = {"connection", "transfer-encoding", "content-length", "host", "keep-alive"}
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One misdeed. `after` is how many lines of a watch pass unharmed first, `lines` how many it may live to."""
+    """One misdeed. `after` is how many lines of a watch pass unharmed first, `lines` how many it may live to.
+
+    `seed` decides which lines lag or change places, and by how much.
+    """
 
     kind: Kind = "none"
     code: int = 0
     seconds: float = 0.0
     after: int = 0
     lines: int = 1_000_000_000
+    seed: int = 0
 
 
 FAIR = Fault()
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a request is about, read from its address; `number` counts the requests of its traffic."""
+
+    traffic: Traffic
+    number: int
+    method: str
+    path: str
+    plural: str
+    namespace: str = ""
+    name: str = ""
+    subresource: str = ""
+
+    def __str__(self) -> str:
+        parts = (self.plural, self.name, self.subresource)
+        return f"{self.method} {'/'.join(part for part in parts if part)}"
+
+
+Moment = Literal["before", "after"]
 
 
 class Plan(Protocol):
@@ -122,6 +163,8 @@ class FaultProxy:
     tls: ssl.SSLContext | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     plan: Plan = FAITHFUL
+    aim: Callable[[Asked], Fault | None] | None = None
+    on_write: Callable[[Asked, Moment], Awaitable[None]] | None = None
     counts: Counter[tuple[Traffic, Kind]] = field(default_factory=Counter)
     url: str = ""
     _numbers: Counter[Traffic] = field(default_factory=Counter)
@@ -164,25 +207,35 @@ class FaultProxy:
         self._open.add(transport)
         try:
             if self._refusing:
-                transport.abort()
-                raise ConnectionResetError
+                _cut(transport)
             traffic = _traffic(request)
-            fault = self.plan.fault(traffic, self._numbers[traffic])
+            asked = _asked(request, traffic, self._numbers[traffic])
             self._numbers[traffic] += 1
+            aimed = self.aim(asked) if self.aim is not None else None
+            fault = aimed if aimed is not None else self.plan.fault(traffic, asked.number)
             self.counts[traffic, fault.kind] += 1
-            return await self._exchange(request, transport, fault, watching=traffic == "watch")
+            return await self._exchange(request, transport, fault, asked)
         finally:
             self._open.discard(transport)
 
+    async def _tell(self, asked: Asked, moment: Moment, transport: asyncio.Transport) -> None:
+        """Call `on_write`; when it raises ConnectionResetError the client gets no answer."""
+        if asked.traffic == "write" and self.on_write is not None:
+            try:
+                await self.on_write(asked, moment)
+            except ConnectionResetError:
+                _cut(transport)
+
     async def _exchange(
-        self, request: web.Request, transport: asyncio.Transport, fault: Fault, *, watching: bool
+        self, request: web.Request, transport: asyncio.Transport, fault: Fault, asked: Asked
     ) -> web.StreamResponse:
         body = await request.read()
+        watching = asked.traffic == "watch"
         if fault.kind == "refuse":
             return _refusal(fault.code)
         if fault.kind == "cut_before":
-            transport.abort()
-            raise ConnectionResetError
+            _cut(transport)
+        await self._tell(asked, "before", transport)
         if fault.kind == "delay":
             await asyncio.sleep(fault.seconds)
         if fault.kind == "stall" and not watching:
@@ -203,19 +256,24 @@ class FaultProxy:
                     if answer.connection is not None and answer.connection.transport is not None:
                         answer.connection.transport.abort()
             content = await answer.read()
+            await self._tell(asked, "after", transport)
             if fault.kind == "cut_after":
-                transport.abort()
-                raise ConnectionResetError
+                _cut(transport)
+            if fault.kind == "refuse_after":
+                return _refusal(fault.code)
             headers = [(n, v) for n, v in answer.headers.items() if n.lower() not in _HOP_BY_HOP]
             if fault.kind == "truncate":
                 content = content[: len(content) * 2 // 3]
+            if fault.kind in ("shorten", "empty") and answer.status == 200:
+                listed = json.loads(content)
+                listed["items"] = [] if fault.kind == "empty" else listed["items"][::2]
+                content = json.dumps(listed).encode()
             if fault.kind == "cut_within":
                 partial = web.StreamResponse(status=answer.status, headers=dict(headers))
                 partial.content_length = len(content)
                 await partial.prepare(request)
                 await partial.write(content[: len(content) // 2])
-                transport.abort()
-                raise ConnectionResetError
+                _cut(transport)
             return web.Response(status=answer.status, body=content, headers=dict(headers))
 
     async def _stream(
@@ -223,6 +281,9 @@ class FaultProxy:
     ) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "application/json"})
         await response.prepare(request)
+        if fault.kind in ("lag", "reorder"):
+            await _Late(fault).pass_on(answer, response)
+            return response
         passed: list[bytes] = []
         async for line in answer.content:
             if len(passed) >= fault.after:
@@ -230,8 +291,7 @@ class FaultProxy:
                     return response
                 if fault.kind == "cut_within" or len(passed) >= fault.lines:
                     await response.write(line[: len(line) // 2])
-                    transport.abort()
-                    raise ConnectionResetError
+                    _cut(transport)
                 if fault.kind == "stall":
                     await asyncio.sleep(3600)
             await response.write(line)
@@ -243,6 +303,68 @@ class FaultProxy:
             if fault.kind == "delay":
                 await asyncio.sleep(fault.seconds / 5)
         return response
+
+
+class _Late:
+    """Passes a watch on with each line late by its own time; in order, or (reorder) not quite."""
+
+    def __init__(self, fault: Fault) -> None:
+        self._fault = fault
+        self._rng = random.Random(fault.seed)
+        self._due = 0.0
+
+    async def pass_on(self, answer: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
+        waiting: asyncio.PriorityQueue[tuple[float, int, bytes]] = asyncio.PriorityQueue()
+        reading = asyncio.create_task(self._read(answer, waiting))
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                due, number, line = await waiting.get()
+                if due > loop.time():
+                    # Another line may overtake this one while it waits.
+                    waiting.put_nowait((due, number, line))
+                    await asyncio.sleep(min(0.01, due - loop.time()))
+                elif line:
+                    await response.write(line)
+                else:
+                    return
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def _read(
+        self, answer: aiohttp.ClientResponse, waiting: asyncio.PriorityQueue[tuple[float, int, bytes]]
+    ) -> None:
+        number = 0
+        try:
+            async for line in answer.content:
+                waiting.put_nowait((self._when(), number, line))
+                number += 1
+        finally:
+            waiting.put_nowait((max(self._due, asyncio.get_running_loop().time()), number, b""))
+
+    def _when(self) -> float:
+        now = asyncio.get_running_loop().time()
+        if self._fault.kind == "lag":
+            self._due = max(self._due, now + self._rng.uniform(0, self._fault.seconds))
+            return self._due
+        return now + (self._fault.seconds if self._rng.random() < 0.3 else 0.0)
+
+
+def _cut(transport: asyncio.Transport) -> NoReturn:
+    transport.abort()
+    raise ConnectionResetError
+
+
+def _asked(request: web.Request, traffic: Traffic, number: int) -> Asked:
+    """Read `/apis/<group>/<version>/namespaces/<namespace>/<plural>/<name>/<subresource>` and its shorter forms."""
+    parts = [part for part in request.path.split("/") if part]
+    parts = parts[2 if parts[:1] == ["api"] else 3 :]
+    namespace = ""
+    if len(parts) > 2 and parts[0] == "namespaces":
+        namespace, parts = parts[1], parts[2:]
+    plural, name, subresource = (*parts, "", "", "")[:3]
+    return Asked(traffic, number, request.method, request.path, plural, namespace, name, subresource)
 
 
 def _traffic(request: web.Request) -> Traffic:

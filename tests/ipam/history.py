@@ -167,6 +167,7 @@ class Witness:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await self._session.close()
+            await asyncio.sleep(0.02)  # for the transports to notice
 
     def state(self, kind: str) -> Objects:
         """The objects of a kind as last seen."""
@@ -235,8 +236,13 @@ class Witness:
                 async with self._session.get(f"{self.url}{each.path}?{query}") as stream:
                     if stream.status == 410:
                         raise Gap(f"the server forgot {each.kind} at {each.position}: the record has a hole")
-                    async for line in stream.content:
-                        self._note(each, json.loads(line))
+                    try:
+                        async for line in stream.content:
+                            self._note(each, json.loads(line))
+                    finally:
+                        # A polite TLS farewell would outlive the test.
+                        if stream.connection is not None and stream.connection.transport is not None:
+                            stream.connection.transport.abort()
             except (aiohttp.ClientError, ConnectionError, ValueError):
                 # Half a line at the end of a broken connection; the watch resumes where it was and misses nothing.
                 await asyncio.sleep(0.1)

@@ -46,7 +46,7 @@ class Tale:
     # What the engine does.
 
     def claims(self, **data: str) -> None:
-        data = {f"ns.{key}": cidr for key, cidr in data.items()}
+        data = {f"ns.{key}": f"{cidr} u-{key} 1" for key, cidr in data.items()}
         self.put(CLAIMS, "claims", {"metadata": {"uid": "u-claims"}, "data": data})
 
     def pool(self, name: str = "p", spec: Json = SPEC) -> None:
@@ -361,6 +361,12 @@ def test_a_claim_given_up_under_live_allocations_is_found(tale: Tale) -> None:
 
 def test_a_pool_that_goes_while_in_use_is_found(tale: Tale) -> None:
     whole_life(tale)
+    tale.remove(POOL, "p")
+    assert found(tale) == {"pool deletion"}
+
+
+def test_a_pool_that_goes_while_it_promises_is_found(tale: Tale) -> None:
+    tale.intent(A)
     tale.remove(POOL, "p")
     assert found(tale) == {"pool deletion"}
 
