@@ -116,7 +116,7 @@ def _webhook(kind: type[CustomResource], operations: Sequence[str], client: Json
         "admissionReviewVersions": ["v1"],
         "namespaceSelector": selector,
         "objectSelector": {},
-        "matchConditions": [_CHANGES_SPEC] if "UPDATE" in operations else [],
+        "matchConditions": [_CHANGES_SPEC],
     }
 
 
@@ -131,8 +131,17 @@ class Installed:
 
 async def install(client: Client, wanted: Json) -> Installed:
     """Put a configuration in place, and right again what was changed in it; nothing is written when it is right."""
-    found = await client.apply(CONFIGURATIONS, wanted, force=True, field_manager=FieldManager.WEBHOOKS)
+    manager = FieldManager.WEBHOOKS
+    found = await client.apply(CONFIGURATIONS, wanted, force=True, field_manager=manager)
+    if _has_more(found["webhooks"], wanted["webhooks"]):
+        # Applying leaves in place what others added to a list, and one more condition turns a webhook off.
+        found = await client.replace(CONFIGURATIONS, {**found, "webhooks": wanted["webhooks"]}, field_manager=manager)
     return Installed(wanted["metadata"]["name"], uid_of(found), version_of(found))
+
+
+def _has_more(found: Sequence[Json], wanted: Sequence[Json]) -> bool:
+    conditions = {hook["name"]: len(hook.get("matchConditions") or ()) for hook in found}
+    return conditions != {hook["name"]: len(hook["matchConditions"]) for hook in wanted}
 
 
 async def remove(client: Client, installed: Installed | str = NAME, *, timeout: float | None = None) -> bool:
