@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING
 
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType, PoolReason
-from butler.controllers.networkpool.claims import Claims, contains, is_network, overlaps, read_claims
+from butler.controllers.networkpool.claims import (
+    Claims,
+    claimed_network,
+    contains,
+    is_network,
+    overlaps,
+    read_claims,
+)
 from butler.controllers.networkpool.conditions import NotHandingOut
-from butler.controllers.networkpool.plan import intent_range
+from butler.controllers.networkpool.plan import intent_range, is_promise
 from butler.ipam.addresses import Range, parse_network
 from butler.kube.objects import key_of
 
@@ -48,7 +55,7 @@ class Claiming:
 
     async def step(self, pool: NetworkPool, layout: PoolLayout | None) -> Claimed:
         """What to claim in the pool's next status. Enters the register first where the claim grows."""
-        claimed, wanted = pool.status.claimed_cidr, pool.spec.cidr
+        claimed, wanted = claimed_network(pool), pool.spec.cidr
         if layout is None or pool.metadata.deletion_timestamp is not None or claimed == wanted:
             return Claimed(claimed)
         if claimed is None or contains(wanted, claimed):
@@ -86,12 +93,13 @@ class Claiming:
         if rival is None:
             return Claimed(pool.spec.cidr)
         other = self._pools.get(rival)
-        network = other.spec.cidr if other is not None else self._entries()[rival].cidr
+        claim = self._entries().get(rival)
+        network = other.spec.cidr if other is not None else claim.cidr if claim is not None else None
         message = (
-            f"{pool.spec.cidr} overlaps NetworkPool {rival} ({network}):"
+            f"{pool.spec.cidr} overlaps NetworkPool {rival}{f' ({network})' if network else ''}:"
             " change or delete one of them, nothing is granted from this one until then"
         )
-        return Claimed(pool.status.claimed_cidr, NotHandingOut(PoolReason.OVERLAP, message))
+        return Claimed(claimed_network(pool), NotHandingOut(PoolReason.OVERLAP, message))
 
     def _older_rival(self, pool: NetworkPool) -> Key | None:
         """An older pool that wants the same addresses and has not claimed them yet: it goes first."""
@@ -116,7 +124,7 @@ class Claiming:
         _, new = parse_network(wanted)
         held = [(holding.name, holding.range) for holding in self._holdings.of(key_of(pool))]
         # Also intents that are carried out already: then they name what the allocation holds anyhow.
-        held += [(intent.name, intent_range(intent)[1]) for intent in pool.status.intents]
+        held += [(intent.name, intent_range(intent)[1]) for intent in pool.status.intents if is_promise(intent)]
         return next((name for name, each in held if _meet(each, old) and not _is_inside(each, new)), None)
 
 

@@ -15,8 +15,10 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, NamedTuple
 
-from butler.api.ipallocation import IPAllocation, IPAllocationPhase
+from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
+from butler.controllers.networkpool.holdings import holding_of
+from butler.ipam.addresses import BadAddress, parse_network
 from butler.kube.errors import AlreadyExists, KubeError, NotFound
 from butler.kube.objects import key_of
 from butler.kube.resource import CONFIGMAPS, Json, Key, resource_of
@@ -68,8 +70,8 @@ def entry(key: Key, claim: Claim) -> tuple[str, str]:
 
 def is_network(cidr: str) -> bool:
     try:
-        ipaddress.ip_network(cidr)
-    except ValueError:
+        parse_network(cidr)
+    except BadAddress:
         return False
     return True
 
@@ -83,6 +85,12 @@ def contains(outer: str, inner: str) -> bool:
 def overlaps(one: str, other: str) -> bool:
     a, b = ipaddress.ip_network(one), ipaddress.ip_network(other)
     return a.version == b.version and a.overlaps(b)
+
+
+def claimed_network(pool: NetworkPool) -> str | None:
+    """The network that a pool's status claims; what somebody edited into nonsense claims nothing."""
+    claimed = pool.status.claimed_cidr
+    return claimed if claimed is not None and is_network(claimed) else None
 
 
 def rival(claims: Claims, key: Key, cidr: str) -> Key | None:
@@ -105,7 +113,7 @@ class ClaimRegister:
         now = await self._client.get(_POOLS, key.name, key.namespace)
         if (now.metadata.uid, now.metadata.generation) != (pool.metadata.uid, pool.metadata.generation):
             raise PoolMoved(f"NetworkPool {key} was changed meanwhile")
-        if (claimed := now.status.claimed_cidr) is not None and not contains(now.spec.cidr, claimed):
+        if (claimed := claimed_network(now)) is not None and not contains(now.spec.cidr, claimed):
             raise PoolMoved(f"NetworkPool {key} has not yet given up {claimed}")
         if (other := rival(read_claims(config_map), key, now.spec.cidr)) is not None:
             return other
@@ -116,7 +124,7 @@ class ClaimRegister:
         """Give back what a pool's status no longer claims."""
         config_map = await self._read()
         pool = await self._client.get(_POOLS, key.name, key.namespace)
-        claimed = pool.status.claimed_cidr
+        claimed = claimed_network(pool)
         if claimed is None or claimed != pool.spec.cidr:
             return
         claim = read_claims(config_map).get(key)
@@ -159,12 +167,9 @@ class ClaimRegister:
             pass
         pools = await self._client.list(_POOLS, self._scope)
         data = dict(
-            entry(
-                key_of(pool),
-                Claim(pool.status.claimed_cidr, pool.metadata.uid, pool.metadata.generation),
-            )
+            entry(key_of(pool), Claim(claimed, pool.metadata.uid, pool.metadata.generation))
             for pool in pools.items
-            if pool.status.claimed_cidr is not None
+            if (claimed := claimed_network(pool)) is not None
         )
         metadata = {"name": CLAIMS, "namespace": self._home, "annotations": {"kubernetes.io/description": _PURPOSE}}
         try:
@@ -175,8 +180,12 @@ class ClaimRegister:
 
 def _holds_in(allocation: IPAllocation, before: str, after: Claim | None) -> bool:
     """Whether an allocation is live in one network and outside the other."""
-    status = allocation.status
-    if status.phase is not IPAllocationPhase.ALLOCATED or status.start_address is None or status.end_address is None:
+    try:
+        holding = holding_of(allocation)
+    except BadAddress:
+        return False  # nobody can tell what it holds
+    if holding is None:
         return False
-    held = f"{status.start_address}/32", f"{status.end_address}/32"
-    return any(overlaps(before, end) and not (after is not None and overlaps(after.cidr, end)) for end in held)
+    family, old = parse_network(before)
+    new = parse_network(after.cidr)[1] if after is not None else None
+    return holding.family is family and old.overlaps(holding.range) and not (new and new.contains(holding.range))

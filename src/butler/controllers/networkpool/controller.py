@@ -142,9 +142,10 @@ class NetworkPoolController:
         # From here to the reserve nothing is awaited: pool and view belong together.
         view = self._view(key)
         if pool.metadata.deletion_timestamp is not None:
-            if Finalizer.NETWORK_POOL not in pool.metadata.finalizers:
-                return _Done()  # others keep it from going
-            if view.live == 0 and not open_intents(pool, view):
+            if not pool.metadata.finalizers:
+                return _Done()  # nothing keeps it: the watch will say so
+            ours = Finalizer.NETWORK_POOL in pool.metadata.finalizers
+            if ours and view.live == 0 and not open_intents(pool, view):
                 keep = tuple(name for name in pool.metadata.finalizers if name != Finalizer.NETWORK_POOL)
                 await self._set_finalizers(pool, keep)
                 return _Done()
@@ -160,7 +161,8 @@ class NetworkPoolController:
         newest = await self._writer.commit(pool, view.find)
         pairs = [(allocation, refusal) for refusal in made.refusals if (allocation := view.find(refusal.uid))]
         next_refusal = await self._writer.refuse(pairs)
-        self._report(key, pool)
+        self._metrics.pool_status(key, pool.status)
+        self._report_waiting(key)
         await self._claiming.settle(pool)
         if made.left_over or claim.again:
             await self._catch_up(newest)
@@ -184,7 +186,7 @@ class NetworkPoolController:
 
     def _put_off(self, key: Key, pool: NetworkPool, made: Plan) -> float | None:
         """Seconds for which a write that only forgets carried out intents may wait for a better occasion."""
-        if not only_forgets_intents(pool.status, made.status):
+        if not only_forgets_intents(pool.status, made):
             self._tidy_at.pop(key, None)
             return None
         clock = asyncio.get_running_loop().time()
@@ -197,8 +199,8 @@ class NetworkPoolController:
     def _being_deleted(self, key: Key, pool: NetworkPool, view: View) -> NotHandingOut:
         holders = [holding.name for holding in self._holdings.of(key)]
         holders += [intent.name for intent in open_intents(pool, view)]
-        message = f"it is being deleted, and goes once all its addresses are released by {names(sorted(holders))}"
-        return NotHandingOut(PoolReason.DELETING, message)
+        goes = f", and goes once all its addresses are released by {names(sorted(holders))}" if holders else ""
+        return NotHandingOut(PoolReason.DELETING, f"it is being deleted{goes}")
 
     # Act.
 
@@ -261,6 +263,7 @@ class NetworkPoolController:
                 pass
         self._holdings.close(key)
         self._metrics.pool_gone(key)
+        self._report_waiting(key)
         self._tidy_at.pop(key, None)
         message = (
             f"there is no NetworkPool {key.name} in namespace {key.namespace}:"
@@ -293,7 +296,7 @@ class NetworkPoolController:
             grants = [f"{each.name} {each.start_address}-{each.end_address}" for each in made.granted]
             self._events.record(pool, POOLS, "IPsAllocated", f"granted {names(grants)}")
 
-    def _report(self, key: Key, pool: NetworkPool) -> None:
+    def _report_waiting(self, key: Key) -> None:
         waiting = self._allocations.by("waiting", key)
         pending = sum(allocation.status.phase is IPAllocationPhase.PENDING for allocation in waiting)
         failed = Counter(
@@ -302,7 +305,6 @@ class NetworkPoolController:
             if allocation.status.phase is IPAllocationPhase.FAILED
             and (ready := find_condition(allocation.status.conditions, ConditionType.READY)) is not None
         )
-        self._metrics.pool_status(key, pool.status)
         self._metrics.waiting(key, pending, failed)
 
 

@@ -89,14 +89,17 @@ class Book:
 
     def holders(self, wanted: Range) -> list[str]:
         """Names of the allocations that hold any of these addresses, lowest address first."""
+        if not self._exact:  # where holdings overlap, no order helps to find them
+            found = sorted((held.range, held.name) for held in self._held.values() if held.range.overlaps(wanted))
+            return [name for _, name in found]
         if self._in_order is None:
             self._in_order = sorted((holding.range.last, uid) for uid, holding in self._held.items())
-        found = []
+        names = []
         for _, uid in self._in_order[bisect_right(self._in_order, (wanted.first - 1, "~")) :]:
             if self._held[uid].range.first > wanted.last:
                 break
-            found.append(self._held[uid].name)
-        return found
+            names.append(self._held[uid].name)
+        return names
 
     def enter(self, uid: str, holding: Holding) -> None:
         self.strike(uid)

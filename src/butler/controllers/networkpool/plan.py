@@ -20,7 +20,7 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.labels import AllocationReason, Finalizer
 from butler.api.networkpool import MOST_INTENTS, Intent, NetworkPool, NetworkPoolStatus
 from butler.controllers.networkpool.conditions import NotHandingOut, Notice, with_capacity, with_readiness
-from butler.ipam.addresses import Family, Range, address_text, parse_address
+from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
 from butler.ipam.capacity import Capacity, capacity_of
 from butler.ipam.decide import Refusal, decide
 from butler.ipam.requests import Refused, read_request
@@ -63,6 +63,8 @@ class Plan:
     """More requests wait than one batch may carry."""
     next_notice: float | None
     """Seconds until a capacity event that is held back now may be sent."""
+    awaited: bool
+    """Somebody's release waits for this status to take note of it."""
 
 
 def is_waiting(allocation: IPAllocation) -> bool:
@@ -85,7 +87,9 @@ def is_leaving(allocation: IPAllocation) -> bool:
 
 def open_intents(pool: NetworkPool, view: View) -> tuple[Intent, ...]:
     """The intents that nobody may forget yet."""
-    return tuple(intent for intent in pool.status.intents if not _is_settled(view.find(intent.uid)))
+    return tuple(
+        intent for intent in pool.status.intents if is_promise(intent) and not _is_settled(view.find(intent.uid))
+    )
 
 
 def plan(
@@ -143,14 +147,18 @@ def plan(
         intents=(*kept, *granted),
         allocations_seen=_seen(pool.status, view, {intent.uid for intent in granted}),
     )
-    return Plan(status, granted, refusals, notices, left_over, next_notice)
+    awaited = any(_is_news(allocation, pool.status.allocations_seen) for allocation in view.leaving)
+    return Plan(status, granted, refusals, notices, left_over, next_notice, awaited)
 
 
-def only_forgets_intents(before: NetworkPoolStatus, after: NetworkPoolStatus) -> bool:
+def only_forgets_intents(before: NetworkPoolStatus, made: Plan) -> bool:
     """Whether the one thing to write is that grants were carried out, which may wait for the next occasion."""
-    return before == msgspec.structs.replace(
-        after, intents=before.intents, allocations_seen=before.allocations_seen
-    ) and set(after.intents) < set(before.intents)
+    after = made.status
+    return (
+        not made.awaited
+        and before == msgspec.structs.replace(after, intents=before.intents, allocations_seen=before.allocations_seen)
+        and set(after.intents) < set(before.intents)
+    )
 
 
 def _is_settled(allocation: IPAllocation | None) -> bool:
@@ -164,9 +172,13 @@ def _seen(status: NetworkPoolStatus, view: View, granted: set[str]) -> str | Non
     accounted += [allocation for allocation in view.waiting if allocation.metadata.uid in granted]
     accounted += view.leaving
     for allocation in accounted:
-        if allocation is not None and (newest is None or is_newer(allocation.metadata.resource_version, newest)):
+        if allocation is not None and _is_news(allocation, newest):
             newest = allocation.metadata.resource_version
     return newest
+
+
+def _is_news(allocation: IPAllocation, seen: str | None) -> bool:
+    return seen is None or is_newer(allocation.metadata.resource_version, seen)
 
 
 def _grant(
@@ -214,10 +226,17 @@ def _refuse_all(asking: Sequence[IPAllocation], obstacle: NotHandingOut) -> tupl
 
 
 def intent_range(intent: Intent) -> tuple[Family, Range]:
-    """What an intent grants."""
-    family, first = parse_address(intent.start_address)
-    _, last = parse_address(intent.end_address)
-    return family, Range(first, last)
+    """What an intent grants. Raises BadAddress for one that somebody edited into nonsense."""
+    return parse_range(intent.start_address, intent.end_address)
+
+
+def is_promise(intent: Intent) -> bool:
+    """Whether an intent promises anything; what cannot be read can be carried out by nobody."""
+    try:
+        intent_range(intent)
+    except BadAddress:
+        return False
+    return True
 
 
 def _range_of(intent: Intent) -> Range:

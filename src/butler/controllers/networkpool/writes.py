@@ -17,7 +17,7 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocatio
 from butler.api.labels import ConditionType
 from butler.controllers.networkpool import outcomes
 from butler.controllers.networkpool.holdings import pool_key
-from butler.controllers.networkpool.plan import WAITING
+from butler.controllers.networkpool.plan import WAITING, is_promise
 from butler.kube.errors import ApiError, Conflict, KubeError, NotFound, OutcomeUnknown
 from butler.kube.objects import is_newer
 from butler.kube.resource import Key, resource_of
@@ -90,6 +90,7 @@ class AllocationWriter:
                 allocation is not None
                 and allocation.status.phase in WAITING
                 and allocation.metadata.deletion_timestamp is None
+                and is_promise(intent)
             ):
                 todo.append(self._commit_one(allocation, intent))
         newest: str | None = None

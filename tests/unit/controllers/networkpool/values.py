@@ -1,0 +1,166 @@
+"""Pools and allocations as plain values, and the view of them that the allocator decides from."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from butler.api import codec
+from butler.api.ipallocation import IPAllocation, IPAllocationStatus
+from butler.api.labels import Finalizer
+from butler.api.networkpool import CapacityNotice, Intent, NetworkPool, NetworkPoolStatus
+from butler.controllers.networkpool.holdings import Holdings
+from butler.controllers.networkpool.plan import Plan, View, is_leaving, is_waiting, plan
+from butler.ipam.layout import InvalidPool, read_layout
+from butler.kube.objects import key_of
+from butler.kube.resource import Key
+from butler.kube.store import Change
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from butler.controllers.networkpool.conditions import NotHandingOut
+
+NAMESPACE = "butler-system"
+NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)
+POOL = Key(NAMESPACE, "vlan40")
+
+
+def pool(
+    *windows: str,
+    cidr: str = "10.0.0.0/24",
+    reserved: Iterable[str] = (),
+    name: str = POOL.name,
+    uid: str = "p1",
+    age: int = 0,
+    deleting: bool = False,
+    **status: Any,
+) -> NetworkPool:
+    """A pool with windows such as "10.0.0.1-10.0.0.32"; `age` in seconds; `status` in our spelling."""
+    spec: dict[str, Any] = {"cidr": cidr, "reserved": [{"cidr": each} for each in reserved]}
+    if windows:
+        ends = [window.split("-") for window in windows]
+        spec["tenantAllocation"] = {"ranges": [{"start": start, "end": end} for start, end in ends]}
+    metadata: dict[str, Any] = {
+        "name": name,
+        "namespace": NAMESPACE,
+        "uid": uid,
+        "resourceVersion": "50",
+        "generation": 1,
+        "creationTimestamp": (NOW - timedelta(seconds=age)).isoformat(),
+        "finalizers": [str(Finalizer.NETWORK_POOL)],
+    }
+    if deleting:
+        metadata["deletionTimestamp"] = NOW.isoformat()
+    bare = codec.from_json(NetworkPool, {"metadata": metadata, "spec": spec})
+    return msgspec.structs.replace(bare, status=NetworkPoolStatus(**status))
+
+
+def allocation(
+    name: str,
+    count: int | None = 1,
+    *,
+    holds: str | None = None,
+    pinned: str | None = None,
+    phase: str | None = None,
+    version: int = 100,
+    age: int = 0,
+    deleting: bool = False,
+    finalizer: bool = True,
+    of: str = POOL.name,
+    uid: str | None = None,
+    **spec: Any,
+) -> IPAllocation:
+    """A request for some addresses; with `holds` ("10.0.0.1-10.0.0.4") one that was granted."""
+    metadata: dict[str, Any] = {
+        "name": name,
+        "namespace": NAMESPACE,
+        "uid": uid or f"uid-{name}",
+        "resourceVersion": str(version),
+        "generation": 1,
+        "creationTimestamp": (NOW - timedelta(seconds=age)).isoformat(),
+        "finalizers": [str(Finalizer.IP_ALLOCATION)] if finalizer else [],
+    }
+    if deleting:
+        metadata["deletionTimestamp"] = NOW.isoformat()
+    asked: dict[str, Any] = {
+        "poolRef": {"name": of},
+        "tenantClusterRef": {"namespace": "team-a", "name": name},
+        "type": "nodes",
+    } | spec
+    if count is not None:
+        asked["count"] = count
+    if pinned is not None:
+        asked["pinnedRange"] = dict(zip(("startAddress", "endAddress"), pinned.split("-"), strict=True))
+    status: dict[str, Any] = {"phase": phase or ("Allocated" if holds else "Pending")}
+    if holds is not None:
+        status |= dict(zip(("startAddress", "endAddress"), holds.split("-"), strict=True))
+    bare = codec.from_json(IPAllocation, {"metadata": metadata, "spec": asked})
+    return msgspec.structs.replace(bare, status=codec.from_json(IPAllocationStatus, status))
+
+
+def intent(name: str, promised: str, uid: str | None = None) -> Intent:
+    start, end = promised.split("-")
+    return Intent(uid=uid or f"uid-{name}", name=name, start_address=start, end_address=end)
+
+
+def notice(tier: str, *, above: bool, ago: timedelta) -> CapacityNotice:
+    return codec.from_json(CapacityNotice, {"tier": tier, "above": above, "time": (NOW - ago).isoformat()})
+
+
+def holdings_of(*allocations: IPAllocation, unreadable: list[Key] | None = None) -> Holdings:
+    """What these hold; the pools of those that make no sense go into `unreadable`."""
+    holdings = Holdings((unreadable if unreadable is not None else []).append)
+    for each in allocations:
+        holdings.changed(Change(key_of(each), None, each))
+    return holdings
+
+
+def view_of(allocations: Iterable[IPAllocation], holdings: Holdings, key: Key = POOL) -> View:
+    """As the controller takes it from its cache."""
+    known = list(allocations)
+    by_uid = {each.metadata.uid: each for each in known}
+    return View(
+        waiting=[each for each in known if is_waiting(each) and each.spec.pool_ref.name == key.name],
+        leaving=[each for each in known if is_leaving(each) and each.spec.pool_ref.name == key.name],
+        live=holdings.count(key),
+        find=by_uid.get,
+    )
+
+
+def planned(
+    subject: NetworkPool,
+    *allocations: IPAllocation,
+    obstacle: NotHandingOut | None = None,
+    now: datetime = NOW,
+) -> Plan:
+    """The plan for a pool whose allocations are these; its books are checked to be left as they were."""
+    holdings = holdings_of(*allocations)
+    try:
+        layout = read_layout(subject.spec)
+    except InvalidPool:
+        layout = None
+    book = holdings.book(key_of(subject), layout) if layout is not None else None
+    before = list(book.free.extents()) if book is not None else None
+    made = plan(
+        subject,
+        layout,
+        book,
+        view_of(allocations, holdings, key_of(subject)),
+        obstacle=obstacle,
+        claimed_cidr=subject.spec.cidr,
+        now=now,
+    )
+    assert book is None or list(book.free.extents()) == before, "a decision left a trace in the book"
+    return made
+
+
+def grants(made: Plan) -> dict[str, str]:
+    """Who gets what."""
+    return {each.name: f"{each.start_address}-{each.end_address}" for each in made.granted}
+
+
+def reasons(made: Plan) -> dict[str, str]:
+    return {each.name: str(each.reason) for each in made.refusals}
