@@ -124,7 +124,7 @@ class FromFiles:
             state = tuple(_state(path) for path in self._paths)
             if self._serving is None or state != self._seen:
                 certificate, key, authorities = (path.read_bytes() for path in self._paths)
-                self._serving = Serving(certificate, key, authorities)
+                self._serving = Serving(certificate, key, _only_certificates(authorities, self._paths[2]))
                 self._seen = state
         except OSError as error:
             raise UnusableCertificate(
@@ -246,6 +246,14 @@ class _Made:
         except x509.ExtensionNotFound:
             return False
         return {general_name(host) for host in hosts} <= set(named)
+
+
+def _only_certificates(pem: bytes, path: Path) -> bytes:
+    """The certificates of a file that may hold a key as well: what we trust is published."""
+    try:
+        return b"".join(certificate_pem(each) for each in x509.load_pem_x509_certificates(pem))
+    except ValueError as error:
+        raise UnusableCertificate(f"{path} holds no certificate that can be read: {error}") from None
 
 
 def _state(path: Path) -> tuple[int, int, int]:

@@ -119,6 +119,21 @@ async def test_a_missing_file_is_named(tmp_path: Path) -> None:
         await source.fetch()
 
 
+async def test_a_key_beside_the_authorities_is_never_published(tmp_path: Path) -> None:
+    made = await SelfMade(HOSTS).fetch()
+    one = tmp_path / "all.pem"
+    one.write_bytes(made.key + made.certificate + made.authorities)
+    found = await FromFiles(one, one).fetch()
+    assert found.authorities == made.certificate + made.authorities
+
+
+async def test_authorities_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    source = write(tmp_path, await SelfMade(HOSTS).fetch())
+    (tmp_path / "ca.crt").write_bytes(b"half a certif")
+    with pytest.raises(UnusableCertificate, match=r"ca\.crt holds no certificate"):
+        await source.fetch()
+
+
 async def test_a_pair_that_does_not_match_changes_nothing(tmp_path: Path) -> None:
     good, other = await SelfMade(HOSTS).fetch(), await SelfMade(HOSTS).fetch()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
