@@ -46,7 +46,8 @@ class LocalServer:
         """Start, on the port of last time; returns when the kubeconfig is there."""
         began = time.monotonic()
         command = [f"{BIN}/butleradm", "local", "up", "--quiet", "--data-dir", str(self.data_dir)]
-        command.append("--controllers" if self._controllers else "--no-controllers")
+        if not self._controllers:
+            command.append("--no-controllers")
         kubeconfig = self.data_dir / "kubeconfig"
         known = kubeconfig.stat().st_mtime_ns if kubeconfig.exists() else 0
         with self.log_file.open("ab") as log:

@@ -36,9 +36,9 @@ def local() -> None:
     default=0,
     help="Port on 127.0.0.1.  [default: the one used last time if it is free, else any free one]",
 )
-@click.option("--controllers/--no-controllers", default=True, help="Run Butler's controllers too.", show_default=True)
+@click.option("--no-controllers", is_flag=True, help="Start the API server alone, without Butler's controllers.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but problems.")
-def up(data_dir: str | None, port: int, controllers: bool, quiet: bool) -> None:
+def up(data_dir: str | None, port: int, no_controllers: bool, quiet: bool) -> None:
     """Start the embedded control plane and Butler's controllers in the foreground.
 
     Ctrl-C stops them and keeps the data.
@@ -50,7 +50,7 @@ def up(data_dir: str | None, port: int, controllers: bool, quiet: bool) -> None:
     """
     from butler.cli.local import run_up
 
-    run_up(data_dir, port, controllers=controllers, quiet=quiet)
+    run_up(data_dir, port, controllers=not no_controllers, quiet=quiet)
 
 
 @main.group()
