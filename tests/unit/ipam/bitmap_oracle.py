@@ -6,12 +6,14 @@ space for what lies between windows. Every question is answered by walking over 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 Span = tuple[int, int]
 
 
-class Asking(NamedTuple):
+@dataclass(frozen=True)
+class Asking:
     """A request, in the oracle's own words."""
 
     uid: str

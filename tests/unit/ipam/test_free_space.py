@@ -65,9 +65,8 @@ def test_32_requests_for_8_fill_a_24_without_overlap_and_then_it_is_full() -> No
 def test_a_released_block_is_used_for_the_small_request_and_the_end_for_the_large() -> None:
     space = FreeSpace.without([net("0-255")], [net("0-7"), net("8-15"), net("16-23"), net("24-31")])
     space.give(net("8-15"))
-    first = space.best_fit(4)
-    assert first == net("8-11")
-    space.take(first)
+    assert space.best_fit(4) == net("8-11")
+    space.take(net("8-11"))
     assert space.best_fit(8) == net("32-39")
 
 
@@ -194,9 +193,8 @@ def test_the_largest_holes_come_longest_first_and_asking_changes_nothing() -> No
 def test_the_last_address_of_all_can_be_handed_out() -> None:
     space = FreeSpace([span("255.255.255.0/24")])
     space.take(span("255.255.255.0-255.255.255.254"))
-    place = space.best_fit(1)
-    assert place == span("255.255.255.255")
-    space.take(place)
+    assert space.best_fit(1) == span("255.255.255.255")
+    space.take(span("255.255.255.255"))
     space.give(span("255.255.255.248/29"))
     assert space.largest == 8
 

@@ -146,7 +146,7 @@ class FreeSpaceAgainstBitmap(RuleBasedStateMachine):
 
 
 FreeSpaceAgainstBitmap.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=80, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
 )
 test_free_space_does_what_the_bitmap_says = FreeSpaceAgainstBitmap.TestCase
 
