@@ -1,15 +1,24 @@
 """The model of claims: which network a pool may hand out from, when pools overlap and nobody admits them.
 
-Two pools P and Q, three objects: each pool, with its own version, and the ConfigMap of claims, with its version. The
-network is cut into a few pieces; a network is a set of them (a bit mask), so a pool of one piece grows over its
-neighbour by an edit of its spec. Two controllers read the ConfigMap and a pool, each at any time, decide from what
-they read, and write once, at any later time: being paused or having a stale cache is nothing but being late. A write
-carries the version of the object it changes. A write that is bound to fail is forgotten at once, as if its controller
-had already been told of the conflict; a crash or a lost answer is a controller that forgets what it read and
-begins anew, which it may always do.
+Two pools P and Q and the ConfigMap of claims. The network is cut into a few pieces; a network is a set of them (a bit
+mask), so that an edit of a pool's spec grows it over its neighbour, shrinks it or moves it. Two controllers do what
+`butler.controllers.networkpool.claiming` and `.claims` do, one request at a time, with anything in between:
 
-What the model leaves out: grants are one step on the pool (that reserving and committing is as good as one step is
-what the model of allocations shows), so `live` is exact.
+    claim    look at the pool (in the cache), read the ConfigMap, read the pool, list the allocations if the entry
+             would lose something, swap the entry, write claimedCIDR for the version of the pool that was looked at
+    shrink   look at the pool, read the ConfigMap, read the pool, list the allocations, swap the entry
+    drop     the same for a pool that is gone
+    and      write a smaller claimedCIDR, remove the finalizer of a pool that nobody holds anything from
+
+Being paused or having a stale cache is nothing but being late, and a crash or a lost answer is a controller that
+forgets what it was about, which it may always do. No state holds a version: whoever would write with a version that
+is no longer the newest is bound to fail, and is sent back to its beginning at that moment instead of later. So "the
+ConfigMap that I read is still the newest" is what a controller between its read and its swap stands for. In the same
+way a UID and generation are only ever compared with the pool's present ones, so they are a flag for as long as
+nothing but the full comparison is made.
+
+Left out: a grant is one step on the pool. That reserving and committing is as good as one step is what the model of
+allocations shows.
 """
 
 from __future__ import annotations
@@ -30,66 +39,71 @@ PIECES = ("low", "high", "far")
 
 
 class Entry(NamedTuple):
-    """What the ConfigMap says of a pool. `made_for` is the pool's version that it was last made for."""
+    """What the ConfigMap says of a pool: the network, and of which state of the pool that was."""
 
     network: int
-    made_for: int
-
-
-class Claims(NamedTuple):
-    version: int
-    entries: tuple[Entry | None, ...]
+    generation: int
+    same_uid: bool = True
+    """Whether the entry names the pool that exists now."""
 
 
 class Pool(NamedTuple):
-    version: int
     spec: int
     claimed: int
-    deleting: bool
+    generation: int
+    deleting: bool = False
 
 
-class Write(NamedTuple):
-    """A decided write on its way: to the ConfigMap, to a pool's claimedCIDR, or the removal of a pool's finalizer."""
+class Mind(NamedTuple):
+    """Where a controller is in its work on a pool."""
 
-    kind: str
+    doing: str
+    stage: str
     pool: int
-    version: int
-    network: int
-    made_for: int
-
-
-class Controller(NamedTuple):
-    claims: Claims | None = None
-    pool: int = -1
-    read: Pool | None = None
-    write: Write | None = None
-
-
-IDLE = Controller()
+    generation: int = 0
+    same_uid: bool = True
+    """Generation and uid of the pool that was looked at."""
+    newest: bool = True
+    """Whether that version of the pool is still the newest."""
+    entry: Entry | None = None
+    """What is to be swapped in."""
+    no_op: bool = False
+    """The entry is there already, word for word."""
+    network: int = 0
+    """What is to be written to claimedCIDR."""
+    listed: tuple[int, ...] = ()
+    """What all pools claimed when the ConfigMap was missing."""
 
 
 class State(NamedTuple):
     pools: tuple[Pool | None, ...]
-    claims: Claims
+    claims: tuple[Entry | None, ...] | None
     live: tuple[int, ...]
-    controllers: tuple[Controller, ...]
+    minds: tuple[Mind | None, ...]
     edits: int
     deletions: int
     forced: int
+    losses: int
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The guards of the protocol; each can be taken away, and then something must break."""
+    """The guards of the protocol; each can be taken away."""
 
-    grow_the_claim_first: bool = True
+    grow_the_entry_first: bool = True
     shrink_the_status_first: bool = True
-    keep_the_claim_of_live_allocations: bool = True
-    never_below_live_allocations: bool = True
-    growth_renews_the_claim: bool = True
-    """Before claimedCIDR grows, the entry is written for the very version of the pool that will be changed."""
-    shrink_after_a_fresh_look: bool = True
-    """The ConfigMap loses something only if the pool was read after it, and has changed since the claim."""
+    claims_are_swapped: bool = True
+    """A change of the ConfigMap counts only for the version that was read."""
+    status_for_the_pool_looked_at: bool = True
+    """claimedCIDR grows only in the very version of the pool that was looked at."""
+    entry_names_the_generation: bool = True
+    entry_names_the_uid: bool = True
+    pool_is_read_after_the_claims: bool = True
+    pool_is_what_was_looked_at: bool = True
+    nothing_left_to_give_up: bool = True
+    """No entry is made for a pool whose status still claims something else."""
+    status_keeps_what_is_held: bool = True
+    entry_keeps_what_is_held: bool = True
 
 
 @dataclass(frozen=True)
@@ -99,6 +113,7 @@ class Bounds:
     edits: int = 2
     deletions: int = 1
     forced: int = 0
+    losses: int = 0
 
 
 def words_of(network: int) -> str:
@@ -111,272 +126,316 @@ class ClaimsModel:
     bounds: Bounds = Bounds()
 
     def initial(self) -> State:
-        pools = tuple(Pool(1, spec, 0, deleting=False) if spec else None for spec in self.bounds.at_first)
-        claims = Claims(1, (None,) * len(pools))
+        pools = tuple(Pool(spec, 0, 1) if spec else None for spec in self.bounds.at_first)
+        bounds = self.bounds
         return State(
             pools,
-            claims,
+            (None,) * len(pools),
             (0,) * len(pools),
-            (IDLE,) * len(CONTROLLERS),
-            self.bounds.edits,
-            self.bounds.deletions,
-            self.bounds.forced,
+            (None,) * len(CONTROLLERS),
+            bounds.edits,
+            bounds.deletions,
+            bounds.forced,
+            bounds.losses,
         )
 
     # What must never be.
 
     def broken(self, state: State) -> str:
         both = state.live[0] & state.live[1]
-        if both:
-            return f"P and Q have both handed out {words_of(both)}"
-        return ""
+        return f"P and Q have both handed out {words_of(both)}" if both else ""
 
     def unfinished(self, state: State) -> str:
-        """Never asked: a controller may always read again. See `settled`."""
+        """At rest: no controller finds anything to do."""
+        claims = state.claims or (None,) * len(state.pools)
+        for index, pool in enumerate(state.pools):
+            entry = claims[index]
+            others = [its for other, its in enumerate(claims) if other != index and its is not None]
+            if pool is None:
+                if entry is not None and not state.live[index]:
+                    return f"the claim of {POOLS[index]}, which is gone, stays"
+                continue
+            if pool.deleting:
+                return "" if state.live[index] else f"pool {POOLS[index]} stays though nobody holds anything"
+            # What is held in the network that a pool gives up keeps both as they are.
+            if state.live[index] & ~pool.spec or any(its.network & pool.spec for its in others):
+                continue
+            if pool.claimed != pool.spec or entry is None or entry.network != pool.spec:
+                return f"pool {POOLS[index]} never gets {words_of(pool.spec)}, which nobody else has"
         return ""
 
     # What may happen.
 
     def steps(self, state: State) -> Iterator[Step[State]]:
-        yield from self._environment(state)
-        for who in range(len(state.controllers)):
-            yield from self._controller(state, who)
+        yield from self._people(state)
+        yield from self._allocations(state)
+        for who, mind in enumerate(state.minds):
+            if mind is None:
+                yield from self._looks(state, who)
+            else:
+                yield Step(f"{CONTROLLERS[who]} crashes", _think(state, who, None), outside=True)
+                yield from self._goes_on(state, who, mind)
 
-    def _environment(self, state: State) -> Iterator[Step[State]]:
+    def _people(self, state: State) -> Iterator[Step[State]]:
+        if state.losses and state.claims is not None:
+            after = _tidy(_claims(state, None)._replace(losses=state.losses - 1), self.rules)
+            yield Step("somebody deletes the ConfigMap", after, outside=True)
         for index, pool in enumerate(state.pools):
             name = POOLS[index]
             if pool is None:
-                for spec in self.bounds.specs[index]:
-                    if state.edits:
-                        born = Pool(self._next(state, index), spec, 0, deleting=False)
-                        yield Step(
-                            f"somebody creates pool {name} with {words_of(spec)}",
-                            _tidy(state._replace(pools=_put(state.pools, index, born), edits=state.edits - 1)),
-                        )
+                for spec in self.bounds.specs[index] if state.edits else ():
+                    after = self._pool(state._replace(edits=state.edits - 1), index, Pool(spec, 0, 1))
+                    yield Step(f"somebody creates pool {name} with {words_of(spec)}", after, outside=True)
                 continue
             if state.edits and not pool.deleting:
                 for spec in self.bounds.specs[index]:
                     if spec != pool.spec:
+                        edited = pool._replace(spec=spec, generation=pool.generation + 1)
                         yield Step(
                             f"somebody edits pool {name}: {words_of(pool.spec)} becomes {words_of(spec)}",
-                            self._pool(state._replace(edits=state.edits - 1), index, pool._replace(spec=spec)),
+                            self._pool(state._replace(edits=state.edits - 1), index, edited),
+                            outside=True,
                         )
             if state.deletions and not pool.deleting:
-                yield Step(
-                    f"somebody deletes pool {name} (its finalizer holds it)",
-                    self._pool(state._replace(deletions=state.deletions - 1), index, pool._replace(deleting=True)),
-                )
+                going = pool._replace(deleting=True, generation=pool.generation + 1)
+                after = self._pool(state._replace(deletions=state.deletions - 1), index, going)
+                yield Step(f"somebody deletes pool {name} (its finalizer holds it)", after, outside=True)
             if state.forced and pool.deleting:
-                yield Step(
-                    f"somebody removes the finalizer of pool {name} by hand",
-                    _tidy(state._replace(pools=_put(state.pools, index, None), forced=state.forced - 1)),
-                )
-            if not pool.deleting and not pool.spec & ~pool.claimed:
-                for piece in _pieces(pool.spec & ~state.live[index]):
-                    granted = state._replace(live=_put(state.live, index, state.live[index] | piece))
-                    yield Step(
-                        f"an allocation gets {words_of(piece)} from pool {name}",
-                        self._pool(granted, index, pool),
-                    )
-        for index, live in enumerate(state.live):
+                after = self._pool(state._replace(forced=state.forced - 1), index, None)
+                yield Step(f"somebody removes the finalizer of pool {name} by hand", after, outside=True)
+
+    def _allocations(self, state: State) -> Iterator[Step[State]]:
+        for index, pool in enumerate(state.pools):
+            live = state.live[index]
+            if pool is not None and not pool.deleting and not pool.spec & ~pool.claimed:
+                for piece in _pieces(pool.spec & ~live):
+                    granted = state._replace(live=_put(state.live, index, live | piece))
+                    words = f"an allocation gets {words_of(piece)} from pool {POOLS[index]}"
+                    yield Step(words, self._pool(granted, index, pool), outside=True)
             for piece in _pieces(live):
-                yield Step(
-                    f"the allocation of {words_of(piece)} from pool {POOLS[index]} is released",
-                    _tidy(state._replace(live=_put(state.live, index, live & ~piece))),
-                )
+                after = state._replace(live=_put(state.live, index, live & ~piece))
+                words = f"the allocation of {words_of(piece)} from pool {POOLS[index]} is released"
+                yield Step(words, after, outside=True)
 
-    def _controller(self, state: State, who: int) -> Iterator[Step[State]]:
-        name = CONTROLLERS[who]
-        mind = state.controllers[who]
-        if mind.write is not None:
-            yield Step(f"{name}: {_told(mind.write)}", self._arrives(state, who, mind.write))
-            yield Step(f"{name} crashes before it has written", _mind(state, who, IDLE))
-            return
-        if mind.claims is None and mind.pool < 0:
-            yield Step(
-                f"{name} reads the claims ({_entries(state.claims)})",
-                _mind(state, who, Controller(claims=state.claims)),
-            )
-            for index, pool in enumerate(state.pools):
-                yield Step(
-                    f"{name} reads pool {POOLS[index]} ({_seen(pool)})",
-                    _mind(state, who, Controller(pool=index, read=pool)),
-                )
-            return
-        yield Step(f"{name} crashes", _mind(state, who, IDLE))
-        if mind.claims is not None:
-            for index, pool in enumerate(state.pools):
-                write = self.decide(index, pool, mind.claims, state.live[index], looked_after=True)
-                if write is not None:
-                    yield Step(
-                        f"{name} reads pool {POOLS[index]} ({_seen(pool)}) and decides: {_told(write)}",
-                        _mind(state, who, Controller(write=write)),
-                    )
-            return
-        write = self.decide(mind.pool, mind.read, state.claims, state.live[mind.pool], looked_after=False)
-        if write is not None:
-            yield Step(
-                f"{name} reads the claims ({_entries(state.claims)}) and decides: {_told(write)}",
-                _mind(state, who, Controller(write=write)),
-            )
+    # What controllers do.
 
-    # The protocol.
+    def _looks(self, state: State, who: int) -> Iterator[Step[State]]:
+        """Take a pool from the cache and see what is due. To look without effect is no reason to call it unrest."""
+        for index, pool in enumerate(state.pools):
+            mind = self._due(index, pool, state)
+            if mind is not None:
+                words = f"{CONTROLLERS[who]} looks at pool {POOLS[index]} ({_seen(pool)}): {_told(mind)}"
+                yield Step(words, _think(state, who, mind), outside=not self._comes_to_something(mind, state))
 
-    def decide(self, index: int, pool: Pool | None, claims: Claims, live: int, *, looked_after: bool) -> Write | None:
-        """The one write that is due. `looked_after`: the pool was read (consistently) after the claims."""
-        rules = self.rules
-        entry = claims.entries[index]
-        made_for = entry.made_for if entry else 0
-        network = entry.network if entry else 0
-        may_lose = looked_after or not rules.shrink_after_a_fresh_look
+    def _due(self, index: int, pool: Pool | None, state: State) -> Mind | None:
+        rules, live = self.rules, state.live[index]
+        entry = state.claims[index] if state.claims is not None else None
         if pool is None:
-            if not network or not may_lose or (live and rules.keep_the_claim_of_live_allocations):
-                return None
-            return Write("claims", index, claims.version, 0, 0)
+            return Mind("drop", "read the claims", index) if entry is not None else None
         if pool.deleting:
-            return None if live else Write("finalizer", index, pool.version, 0, 0)
-
-        held = live if rules.never_below_live_allocations else 0
-        wanted = pool.spec | held
-        others = 0
-        for other, its in enumerate(claims.entries):
-            if other != index and its:
-                others |= its.network
-        too_much = network & ~(wanted if not rules.shrink_the_status_first else wanted | pool.claimed)
-        stale = made_for != pool.version or not rules.growth_renews_the_claim
-        if too_much and not rules.shrink_the_status_first and may_lose and stale:
-            return Write("claims", index, claims.version, network & ~too_much, made_for)
-        if pool.claimed & ~wanted:
-            return Write("claimed", index, pool.version, pool.claimed & wanted, 0)
-        if too_much and may_lose and stale:
-            return Write("claims", index, claims.version, network & ~too_much, made_for)
-        if not pool.spec & ~pool.claimed:
-            if pool.claimed & ~network and not pool.claimed & others and not rules.grow_the_claim_first:
-                return Write("claims", index, claims.version, network | pool.claimed, pool.version)
+            return Mind("finalizer", "write the pool", index) if not live else None
+        looked = Mind("claim", "read the claims", index, pool.generation)
+        if pool.claimed == pool.spec:
+            if not rules.grow_the_entry_first and (entry is None or pool.spec & ~entry.network):
+                return looked
+            shrinks = entry is not None and entry.network != pool.claimed
+            return looked._replace(doing="shrink") if shrinks or state.claims is None else None
+        if not rules.shrink_the_status_first and entry is not None and entry.network & ~pool.spec:
+            return looked._replace(doing="shrink")
+        if not pool.claimed & ~pool.spec:
+            if rules.grow_the_entry_first:
+                return looked
+            rivals = [its for other, its in enumerate(state.claims or ()) if other != index and its]
+            free = not any(its.network & pool.spec for its in rivals)
+            return Mind("status", "write the pool", index, network=pool.spec) if free else None
+        if live & pool.claimed & ~pool.spec and rules.status_keeps_what_is_held:
             return None
-        if pool.spec & others:
-            return None  # Ready=False, Overlap
-        if not rules.grow_the_claim_first:
-            return Write("claimed", index, pool.version, pool.claimed | pool.spec, 0)
-        renewed = made_for == pool.version or not rules.growth_renews_the_claim
-        if pool.spec & ~network or not renewed:
-            return Write("claims", index, claims.version, network | pool.spec, pool.version)
-        return Write("claimed", index, pool.version, pool.claimed | pool.spec, 0)
+        to = 0 if pool.spec & ~pool.claimed else pool.spec
+        return Mind("status", "write the pool", index, network=to)
 
-    def _arrives(self, state: State, who: int, write: Write) -> State:
-        """A write that is still in the state has the right version: those that have not were forgotten."""
-        state = state._replace(controllers=_put(state.controllers, who, IDLE))
-        if write.kind == "claims":
-            entry = Entry(write.network, write.made_for) if write.network else None
-            claims = Claims(state.claims.version + 1, _put(state.claims.entries, write.pool, entry))
-            return _tidy(state._replace(claims=claims))
-        pool = state.pools[write.pool]
-        assert pool is not None
-        if write.kind == "finalizer":
-            return _tidy(state._replace(pools=_put(state.pools, write.pool, None)))
-        return self._pool(state, write.pool, pool._replace(claimed=write.network))
+    def _comes_to_something(self, mind: Mind, state: State) -> bool:
+        """Whether anything would be written if nobody else did anything from here on."""
+        if mind.stage == "write the pool" or state.claims is None:
+            return True
+        prepared = self._prepares(mind, state.pools[mind.pool])
+        compared = None if prepared is None else self._compares(prepared, state)
+        return compared is not None and not (
+            compared.stage == "list" and state.live[mind.pool] & self._lost(compared, state)
+        )
 
-    def _pool(self, state: State, index: int, pool: Pool) -> State:
-        changed = pool._replace(version=self._next(state, index))
-        return _tidy(state._replace(pools=_put(state.pools, index, changed)))
+    def _goes_on(self, state: State, who: int, mind: Mind) -> Iterator[Step[State]]:
+        name, pool_name = CONTROLLERS[who], POOLS[mind.pool]
+        pool = state.pools[mind.pool]
+        match mind.stage:
+            case "read the claims" if state.claims is None:
+                listed = tuple(each.claimed if each is not None else 0 for each in state.pools)
+                words = f"{name} finds no ConfigMap and lists what pools claim"
+                yield Step(words, _think(state, who, mind._replace(stage="create", listed=listed)))
+            case "create":
+                claims = tuple(
+                    Entry(network, each.generation) if network and each is not None else None
+                    for network, each in zip(mind.listed, state.pools, strict=True)
+                )
+                words = f"{name} creates the ConfigMap ({_entries(claims)})"
+                yield Step(words, _tidy(_claims(_think(state, who, None), claims), self.rules))
+            case "read the claims" if self.rules.pool_is_read_after_the_claims:
+                words = f"{name} reads the claims ({_entries(state.claims)})"
+                yield Step(words, _think(state, who, mind._replace(stage="read the pool")))
+            case "read the claims":
+                # Taken away: the pool is read first, what to write follows from that, and then the claims are read.
+                after = self._prepares(mind, pool)
+                words = f"{name} reads pool {pool_name} ({_seen(pool)})"
+                read = None if after is None else after._replace(stage="read the claims at last")
+                yield Step(words, _think(state, who, read))
+            case "read the claims at last":
+                words = f"{name} reads the claims ({_entries(state.claims)})"
+                yield Step(words, _think(state, who, self._compares(mind, state)))
+            case "read the pool":
+                prepared = self._prepares(mind, pool)
+                compared = None if prepared is None else self._compares(prepared, state)
+                words = f"{name} reads pool {pool_name} ({_seen(pool)})"
+                yield Step(words, _think(state, who, compared))
+            case "list":
+                words = f"{name} lists the allocations ({words_of(state.live[mind.pool])} is held from {pool_name})"
+                held = state.live[mind.pool] & self._lost(mind, state)
+                yield Step(words, _think(state, who, None if held else mind._replace(stage="swap")))
+            case "swap":
+                yield Step(f"{name} {_swap(mind)}", self._swaps(state, who, mind))
+            case "write the pool":
+                words = f"{name} {_told(mind)}"
+                if pool is None:
+                    yield Step(f"{words}, which is gone", _think(state, who, None))
+                elif mind.doing == "finalizer":
+                    yield Step(words, self._pool(_think(state, who, None), mind.pool, None))
+                else:
+                    written = pool._replace(claimed=mind.network)
+                    yield Step(words, self._pool(_think(state, who, None), mind.pool, written))
 
-    @staticmethod
-    def _next(state: State, index: int) -> int:
-        return max(_versions(state, index), default=0) + 1
+    def _prepares(self, mind: Mind, pool: Pool | None) -> Mind | None:
+        """Read the pool: what the entry should become; None when the pool says that nothing is to be done."""
+        rules = self.rules
+        if mind.doing == "drop":
+            return mind if pool is None else None
+        if pool is None:
+            return None
+        if mind.doing == "claim":
+            if rules.pool_is_what_was_looked_at and not (mind.same_uid and mind.generation == pool.generation):
+                return None
+            if rules.nothing_left_to_give_up and pool.claimed & ~pool.spec:
+                return None
+            return mind._replace(entry=_as_named(Entry(pool.spec, pool.generation), pool, rules), generation=0)
+        if rules.shrink_the_status_first and pool.claimed != pool.spec:
+            return None
+        return mind._replace(entry=_as_named(Entry(pool.spec, pool.generation), pool, rules), generation=0)
+
+    def _compares(self, mind: Mind, state: State) -> Mind | None:
+        """What the claims say about it; they are as they were read, or this controller would not be here."""
+        claims = state.claims or (None,) * len(state.pools)
+        before, entry = claims[mind.pool], mind.entry
+        if mind.doing == "drop":
+            if before is None:
+                return None
+        elif mind.doing == "claim":
+            assert entry is not None
+            if any(its.network & entry.network for other, its in enumerate(claims) if other != mind.pool and its):
+                return None
+        elif before is None or entry is None or not before.network & ~entry.network or entry.network & ~before.network:
+            return None
+        mind = mind._replace(no_op=before is not None and before == entry)
+        loses = self.rules.entry_keeps_what_is_held and self._lost(mind, state)
+        return mind._replace(stage="list" if loses else "swap")
+
+    def _lost(self, mind: Mind, state: State) -> int:
+        before = state.claims[mind.pool] if state.claims is not None else None
+        return (before.network if before else 0) & ~(mind.entry.network if mind.entry else 0)
+
+    def _swaps(self, state: State, who: int, mind: Mind) -> State:
+        follows: Mind | None = None
+        if mind.doing == "claim" and mind.entry is not None and self.rules.grow_the_entry_first:
+            if mind.newest or not self.rules.status_for_the_pool_looked_at:
+                follows = Mind("status", "write the pool", mind.pool, network=mind.entry.network)
+        state = _think(state, who, follows)
+        if mind.no_op or state.claims is None:
+            return state
+        return _tidy(_claims(state, _put(state.claims, mind.pool, mind.entry)), self.rules, swapped=True)
+
+    # What a change does to those who had read what was there before.
+
+    def _pool(self, state: State, index: int, pool: Pool | None) -> State:
+        before = state.pools[index]
+        another = pool is None or before is None
+        minds = list(state.minds)
+        for who, mind in enumerate(minds):
+            if mind is None or mind.pool != index:
+                continue
+            if mind.stage == "write the pool":
+                fenced = mind.doing == "finalizer" or self.rules.status_for_the_pool_looked_at
+                minds[who] = None if fenced or another else mind
+                continue
+            entry = mind.entry
+            if another and entry is not None:
+                entry = entry._replace(same_uid=False)
+            if mind.doing == "claim":
+                mind = mind._replace(newest=False, same_uid=mind.same_uid and not another)
+            minds[who] = mind._replace(entry=entry)
+        claims = state.claims
+        entry = claims[index] if claims is not None else None
+        if another and claims is not None and entry is not None:
+            claims = _put(claims, index, entry._replace(same_uid=False))
+        state = state._replace(pools=_put(state.pools, index, pool), claims=claims, minds=tuple(minds))
+        return _tidy(state, self.rules)
 
     def canonical(self, state: State) -> State:
-        first, second = state.controllers
-        return state if _order(first) <= _order(second) else state._replace(controllers=(second, first))
+        first, second = state.minds
+        return state if _order(first) <= _order(second) else state._replace(minds=(second, first))
 
 
-# Keeping the state space finite: versions are only ever compared for being equal, so they may be renumbered.
+def _order(mind: Mind | None) -> tuple[object, ...]:
+    return () if mind is None else (*mind[:6], mind.entry or (), *mind[7:])
 
 
-def _versions(state: State, index: int) -> set[int]:
-    found: set[int] = set()
-    pool = state.pools[index]
-    if pool is not None:
-        found.add(pool.version)
-    claims = [state.claims]
-    for mind in state.controllers:
-        if mind.claims is not None:
-            claims.append(mind.claims)
-        if mind.pool == index and mind.read is not None:
-            found.add(mind.read.version)
-        if mind.write is not None and mind.write.pool == index:
-            found.add(mind.write.made_for)
-            if mind.write.kind != "claims":
-                found.add(mind.write.version)
-    for one in claims:
-        entry = one.entries[index]
-        if entry is not None:
-            found.add(entry.made_for)
-    found.discard(0)
-    return found
+def _claims(state: State, claims: tuple[Entry | None, ...] | None) -> State:
+    return state._replace(claims=claims)
 
 
-def _tidy(state: State) -> State:
-    """Forget writes that can only fail, and number the versions anew."""
-    controllers = list(state.controllers)
-    for who, mind in enumerate(controllers):
-        write = mind.write
-        if write is None:
+_HAS_READ_THE_CLAIMS = ("read the pool", "list", "swap")
+
+
+def _tidy(state: State, rules: Rules, *, swapped: bool = False) -> State:
+    """Send back those who read claims that are gone, and forget differences that nobody will ever ask about."""
+    missing = state.claims is None
+    minds = list(state.minds)
+    for who, mind in enumerate(minds):
+        if mind is None:
             continue
-        if write.kind == "claims":
-            current = write.version == state.claims.version
-        else:
-            pool = state.pools[write.pool]
-            current = pool is not None and pool.version == write.version
-        if not current:
-            controllers[who] = IDLE
-    state = state._replace(controllers=tuple(controllers))
-    known = [
-        {old: new for new, old in enumerate(sorted(_versions(state, index)), 1)} for index in range(len(state.pools))
-    ]
-    of_claims = sorted(
-        {state.claims.version}
-        | {mind.claims.version for mind in controllers if mind.claims is not None}
-        | {mind.write.version for mind in controllers if mind.write is not None and mind.write.kind == "claims"}
-    )
-    claims_number = {old: new for new, old in enumerate(of_claims, 1)}
-
-    def new_claims(one: Claims) -> Claims:
-        entries = tuple(
-            None if entry is None else entry._replace(made_for=known[index].get(entry.made_for, 0))
-            for index, entry in enumerate(one.entries)
-        )
-        return Claims(claims_number[one.version], entries)
-
-    def new_pool(index: int, one: Pool | None) -> Pool | None:
-        return None if one is None else one._replace(version=known[index][one.version])
-
-    def new_write(one: Write | None) -> Write | None:
-        if one is None:
-            return None
-        numbers = claims_number if one.kind == "claims" else known[one.pool]
-        return one._replace(version=numbers[one.version], made_for=known[one.pool].get(one.made_for, 0))
-
-    return state._replace(
-        pools=tuple(new_pool(index, one) for index, one in enumerate(state.pools)),
-        claims=new_claims(state.claims),
-        controllers=tuple(
-            Controller(
-                None if mind.claims is None else new_claims(mind.claims),
-                mind.pool,
-                new_pool(mind.pool, mind.read) if mind.pool >= 0 else None,
-                new_write(mind.write),
-            )
-            for mind in controllers
-        ),
-    )
+        if (mind.stage in _HAS_READ_THE_CLAIMS and (missing or (swapped and rules.claims_are_swapped))) or (
+            mind.stage == "create" and not missing
+        ):
+            minds[who] = None
+            continue
+        pool = state.pools[mind.pool]
+        minds[who] = mind._replace(entry=_as_named(mind.entry, pool, rules))
+    claims = state.claims
+    if claims is not None:
+        claims = tuple(_as_named(entry, pool, rules) for entry, pool in zip(claims, state.pools, strict=True))
+    return state._replace(claims=claims, minds=tuple(minds))
 
 
-def _order(mind: Controller) -> str:
-    return repr(mind)
+def _as_named(entry: Entry | None, pool: Pool | None, rules: Rules) -> Entry | None:
+    """An entry, as far as it tells states of the pool apart: one of a former state equals no entry made from now on."""
+    if entry is None:
+        return None
+    same_uid = entry.same_uid or not rules.entry_names_the_uid
+    generation = entry.generation if rules.entry_names_the_generation else 0
+    if rules.entry_names_the_generation and same_uid and pool is not None and generation < pool.generation:
+        generation = 0 if rules.entry_names_the_uid else generation
+    if not same_uid:
+        generation = 0
+    return Entry(entry.network, generation, same_uid)
 
 
-def _mind(state: State, who: int, mind: Controller) -> State:
-    return _tidy(state._replace(controllers=_put(state.controllers, who, mind)))
+def _think(state: State, who: int, mind: Mind | None) -> State:
+    return state._replace(minds=_put(state.minds, who, mind))
 
 
 def _put(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
@@ -392,23 +451,35 @@ def _pieces(network: int) -> Iterator[int]:
 # Words.
 
 
-def _told(write: Write) -> str:
-    pool = POOLS[write.pool]
-    if write.kind == "finalizer":
-        return f"remove the finalizer of pool {pool}, which is gone then"
-    if write.kind == "claimed":
-        return f"set claimedCIDR of pool {pool} to {words_of(write.network)}"
-    if not write.network:
-        return f"drop the claim of pool {pool} from the ConfigMap"
-    return f"set the claim of pool {pool} in the ConfigMap to {words_of(write.network)}"
+def _told(mind: Mind) -> str:
+    pool = POOLS[mind.pool]
+    match mind.doing:
+        case "finalizer":
+            return f"removes the finalizer of pool {pool}, which is gone then"
+        case "status":
+            return f"sets claimedCIDR of pool {pool} to {words_of(mind.network)}"
+        case "drop":
+            return "it is gone, so its claim should go"
+        case "shrink":
+            return "the claim should shrink"
+    return "it should be claimed"
 
 
-def _entries(claims: Claims) -> str:
-    told = [f"{POOLS[index]}: {words_of(entry.network)}" for index, entry in enumerate(claims.entries) if entry]
+def _swap(mind: Mind) -> str:
+    pool = POOLS[mind.pool]
+    if mind.entry is None:
+        return f"drops the claim of pool {pool} from the ConfigMap"
+    if mind.no_op:
+        return f"sees that the ConfigMap has the very claim of pool {pool} already"
+    return f"sets the claim of pool {pool} in the ConfigMap to {words_of(mind.entry.network)}"
+
+
+def _entries(claims: tuple[Entry | None, ...] | None) -> str:
+    told = [f"{POOLS[index]}: {words_of(entry.network)}" for index, entry in enumerate(claims or ()) if entry]
     return ", ".join(told) or "none"
 
 
 def _seen(pool: Pool | None) -> str:
     if pool is None:
         return "gone"
-    return f"wants {words_of(pool.spec)}, claimed {words_of(pool.claimed)}"
+    return f"wants {words_of(pool.spec)}, claimed {words_of(pool.claimed)}{', being deleted' if pool.deleting else ''}"

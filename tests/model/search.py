@@ -23,14 +23,18 @@ S = TypeVar("S", bound="Hashable")
 
 
 class Step(Generic[S]):
-    """What happens, in words, the state after it, and what this step alone breaks (if anything)."""
+    """What happens, in words, the state after it, and what this step alone breaks (if anything).
 
-    __slots__ = ("after", "broken", "words")
+    `outside`: it comes from people or from faults, or has no effect; nobody may count on it to get things done.
+    """
 
-    def __init__(self, words: str, after: S, broken: str = "") -> None:
+    __slots__ = ("after", "broken", "outside", "words")
+
+    def __init__(self, words: str, after: S, broken: str = "", *, outside: bool = False) -> None:
         self.words = words
         self.after = after
         self.broken = broken
+        self.outside = outside
 
 
 class Model(Protocol[S]):
@@ -45,7 +49,7 @@ class Model(Protocol[S]):
         ...
 
     def unfinished(self, state: S) -> str:
-        """What is wrong with coming to rest here (no step is left); empty when nothing is."""
+        """What is wrong with coming to rest here (no step is left but from outside); empty when nothing is."""
         ...
 
     def canonical(self, state: S) -> Hashable: ...
@@ -77,8 +81,8 @@ class Outcome:
         return f"{self.states} states, {self.steps} steps, depth {self.depth}, {self.seconds:.1f} s"
 
 
-def search(model: Model[S], *, most: int = 2_000_000) -> Outcome:
-    """Visit every reachable state, or stop at the first violation."""
+def search(model: Model[S], *, most: int = 2_000_000, progress: bool = True) -> Outcome:
+    """Visit every reachable state, or stop at the first violation. `progress`: also ask about coming to rest."""
     started = time.perf_counter()
     first = model.initial()
     states: list[S] = [first]
@@ -98,9 +102,9 @@ def search(model: Model[S], *, most: int = 2_000_000) -> Outcome:
             depth += 1
             level_ends = len(states)
         state = states[at]
-        moved = False
+        at_rest = True
         for step in model.steps(state):
-            moved = True
+            at_rest = at_rest and step.outside
             taken += 1
             if step.broken:
                 return outcome(step.broken, at, step.words)
@@ -113,7 +117,7 @@ def search(model: Model[S], *, most: int = 2_000_000) -> Outcome:
             seen.add(key)
             states.append(step.after)
             came_from.append((at, step.words))
-        if not moved:
+        if at_rest and progress:
             unfinished = model.unfinished(state)
             if unfinished:
                 return outcome(unfinished, at)
