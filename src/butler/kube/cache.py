@@ -4,7 +4,8 @@ The promise: whatever happens to the connection, the cache ends up equal to the 
 of every object's last state and of every deletion. It is kept by few rules. A watch resumes at the last version
 seen (bookmarks move it on while nothing happens). When the server no longer knows that version (410), everything is
 listed again and compared with what is here, so that deletions in the gap are reported like any other. A stream that
-falls silent is taken for dead. Lines that repeat the past are ignored. Failures are retried for ever with a short
+falls silent is taken for dead. Lines that repeat the past are ignored; a line that is late and tells something new
+proves that the stream lost its order, so everything is listed again. Failures are retried for ever with a short
 pause, because a cache that gives up is a controller that is blind.
 
 Handlers are plain functions and must be quick; one that raises is logged and does not harm the others. Objects are
@@ -36,6 +37,10 @@ log = logging.getLogger(__name__)
 
 RECONNECT = Backoff(first=0.1, cap=5.0)
 TOO_LARGE_VERSION = "ResourceVersionTooLarge"
+
+
+class OutOfOrder(KubeError):
+    """A watch told something after what had happened later: others may have been passed over."""
 
 
 class Cache(Generic[T]):
@@ -185,6 +190,9 @@ class Cache(Generic[T]):
             except Expired as error:
                 self._restart("expired", error)
                 self._must_list = True
+            except OutOfOrder as error:
+                self._restart("disorder", error)
+                self._must_list = True
             except OutcomeUnknown as error:
                 self._restart("lost", error)
             except ApiError as error:
@@ -267,6 +275,8 @@ class Cache(Generic[T]):
 
     def _take(self, event: WatchEvent[T]) -> None:
         if self._is_past(event.resource_version):
+            if event.object is not None and self._is_news(event, key_of(event.object)):
+                raise OutOfOrder(f"{self.resource}: {event.resource_version} came after {self._position}")
             return
         if event.object is not None:
             key = key_of(event.object)
@@ -280,6 +290,14 @@ class Cache(Generic[T]):
     def _is_past(self, version: str) -> bool:
         """Whether a line repeats what was seen, or has no version and so no place in time."""
         return not version or (self._position is not None and is_older(version, self._position))
+
+    def _is_news(self, event: WatchEvent[T], key: Key) -> bool:
+        """Whether a line from the past tells of a version that was never seen here."""
+        known = self._store.version(key)
+        if known is None:
+            # Most likely gone since then; but only a list can tell it from one that was passed over.
+            return bool(event.resource_version) and event.type != "DELETED"
+        return is_older(known, event.resource_version)
 
     def _undecodable_event(self, key: Key, version: str, error: Exception, deleted: bool) -> None:
         self._heard()

@@ -142,6 +142,26 @@ async def test_repeated_lines_change_nothing(api: FakeApi, client: Client) -> No
         assert first["metadata"]["name"] == "a"
 
 
+@pytest.mark.parametrize("late", ["MODIFIED", "ADDED", "DELETED"])
+async def test_a_line_that_comes_too_late_and_is_news_lists_anew(api: FakeApi, client: Client, late: str) -> None:
+    """Nobody was told of the change to `a` when `b` came along, so the place in time that `b` gave was not true."""
+    if late != "ADDED":
+        api.put(f"{MAPS}/a")
+    async with running(client) as (cache, told):
+        await until(lambda: api.counts["WATCH"] == 1)
+        changed = {"metadata": {"name": "a", "namespace": "default", "uid": "u-a", "resourceVersion": "150"}}
+        api.version = 150
+        if late == "DELETED":
+            del api.objects[f"{MAPS}/a"]
+        else:
+            api.objects[f"{MAPS}/a"] = changed
+        api.put(f"{MAPS}/b")
+        await until(lambda: B in cache)
+        api.send_line(late, changed)
+        await until(lambda: api.counts["GET"] == 2)
+        await until(lambda: (A in cache) == (late != "DELETED") and told[-1].key == A)
+
+
 async def test_a_half_open_connection_is_noticed(api: FakeApi, client: Client) -> None:
     stalled = asyncio.Event()
 
