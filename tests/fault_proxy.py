@@ -42,6 +42,7 @@ Kind = Literal[
     "truncate",  # send a well-formed answer whose body ends early
     "shorten",  # lists: leave out every other item, as if they did not exist
     "empty",  # lists: leave out all items
+    "shuffle",  # lists: all items, in another order
     "close",  # watches: end the stream as a server does
     "duplicate",  # watches: send every line twice
     "replay",  # watches: after every line send an earlier one again
@@ -264,10 +265,8 @@ class FaultProxy:
             headers = [(n, v) for n, v in answer.headers.items() if n.lower() not in _HOP_BY_HOP]
             if fault.kind == "truncate":
                 content = content[: len(content) * 2 // 3]
-            if fault.kind in ("shorten", "empty") and answer.status == 200:
-                listed = json.loads(content)
-                listed["items"] = [] if fault.kind == "empty" else listed["items"][::2]
-                content = json.dumps(listed).encode()
+            if fault.kind in ("shorten", "empty", "shuffle") and answer.status == 200:
+                content = _rewritten(content, fault)
             if fault.kind == "cut_within":
                 partial = web.StreamResponse(status=answer.status, headers=dict(headers))
                 partial.content_length = len(content)
@@ -349,6 +348,16 @@ class _Late:
             self._due = max(self._due, now + self._rng.uniform(0, self._fault.seconds))
             return self._due
         return now + (self._fault.seconds if self._rng.random() < 0.3 else 0.0)
+
+
+def _rewritten(content: bytes, fault: Fault) -> bytes:
+    """A list that looks whole, but is not what the server said."""
+    listed = json.loads(content)
+    items = list(listed["items"])
+    if fault.kind == "shuffle":
+        random.Random(fault.seed).shuffle(items)
+    listed["items"] = {"empty": [], "shorten": items[::2]}.get(fault.kind, items)
+    return json.dumps(listed).encode()
 
 
 def _cut(transport: asyncio.Transport) -> NoReturn:
