@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-crash test-alerts fuzz kubernetes bench-apiserver setup setup-test lint types format generate lock clean
+.PHONY: help run test test-crash test-alerts fuzz kubernetes bench-apiserver bench-ipam setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ format: setup-test ## Rewrite the code in the house style
 
 bench-apiserver: setup-test ## Measure the embedded API server beside a real one, in one run
 	$(BIN)/python tests/bench/bench_apiserver.py
+
+bench-ipam: setup-test ## Measure address management beside others (PART=decisions, packing or end-to-end; REST_SECONDS=600)
+	$(BIN)/python tests/bench/bench_ipam.py $(if $(PART),--part $(PART)) $(if $(REST_SECONDS),--rest $(REST_SECONDS))
 
 generate: setup ## Write the CRDs and their reference pages anew from the types
 	$(BIN)/python -m butler.api.crd charts/butler/crds

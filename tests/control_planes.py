@@ -136,13 +136,13 @@ def kubernetes(data_dir: Path, *, fsync: bool = False) -> Iterator[ControlPlane]
 
 
 @contextmanager
-def embedded(data_dir: Path, *, arguments: Sequence[str] = ()) -> Iterator[ControlPlane]:
+def embedded(data_dir: Path, *, controllers: bool = False, arguments: Sequence[str] = ()) -> Iterator[ControlPlane]:
     """Butler's own API server, started by the command that users type."""
     server_dir = data_dir / "server"
     log_file = data_dir / "butleradm.log"
     command = [f"{BIN}/butleradm", "local", "up", "--data-dir", f"{server_dir}", "--port", "0"]
     # Tests bring the controllers that they are about; others would answer to what they write.
-    command += ["--no-controllers", *arguments]
+    command += [*(() if controllers else ("--no-controllers",)), *arguments]
     with log_file.open("wb") as log:
         process = subprocess.Popen(
             command,

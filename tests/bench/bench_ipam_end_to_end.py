@@ -1,0 +1,395 @@
+"""Butler's allocator as a process on a real kube-apiserver, beside that server's own limit and beside a peer.
+
+    python tests/bench/bench_ipam_end_to_end.py [--requests 2000] [--allocations 10000] [--rest 60] [--no-peer]
+    (or: make bench-ipam PART=end-to-end, with REST_SECONDS=600 for the full ten minutes of rest)
+
+etcd syncs to disk. The server's limit is measured with the same client, concurrency and bodies as the controller's,
+in a process of its own, and takes turns with the controller so that a busy machine troubles both. Requests wait
+before the controller (or the peer) is started; a rate counts from the first object that it touches to the last one
+done, so starting costs neither of them anything. One watcher, ours, looks on in all of these. Writes are counted by
+the server. Figures move with the machine's neighbours: read the ratios. Nothing here fails on a number.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tools")]
+
+from build_kubernetes import UnavailableError  # noqa: E402 - after the path is set
+from ipam.report import Goal, duration, heading, note, summary, table  # noqa: E402
+from ipam.server import Server, Written, connected, prepare  # noqa: E402
+
+from control_planes import embedded, kubernetes  # noqa: E402
+from ipam import controller, objects, peer  # noqa: E402
+
+CRDS = str(Path(__file__).parents[2] / "charts/butler/crds")
+NAMESPACES = (objects.HOME, objects.TEAM, objects.RAW)
+ROUNDS = 2
+LATENCY_REQUESTS = 200
+PAUSE = 0.05
+COLD_STARTS = 3
+SETTLE = 4.0
+"""Seconds in which a controller finishes what may wait, such as forgetting intents that are carried out."""
+
+
+@dataclass(frozen=True)
+class Options:
+    requests: int = 2_000
+    allocations: int = 10_000
+    rest: float = 60.0
+    peer: bool = True
+
+
+@dataclass(frozen=True)
+class Rate:
+    """Objects done, and in which time."""
+
+    count: int
+    seconds: float
+    since_start: float = 0.0
+
+    @property
+    def per_second(self) -> float:
+        return self.count / self.seconds
+
+
+class Bench:
+    """One server and what was learned on it."""
+
+    def __init__(self, server: Server, scratch: Path, options: Options) -> None:
+        self.server = server
+        self.options = options
+        self.goals: list[Goal] = []
+        self._scratch = scratch
+        self._tenants: list[str] = []  # their UIDs, by number
+        self._made = 0
+
+    def controller(self) -> Any:
+        return controller.running(self.server.plane.kubeconfig, self._scratch / "controller.log")
+
+    async def set_up(self) -> None:
+        tenants = [objects.tenant(n) for n in range(self.options.allocations // objects.PER_TENANT)]
+        made = await self.server.create_all(objects.TENANTS, tenants)
+        self._tenants = [tenant["metadata"]["uid"] for tenant in made]
+        await self.server.create(objects.POOLS, objects.pool())
+
+    def requests(self, count: int) -> list[dict[str, Any]]:
+        """Allocations with names of their own, spread over the tenants."""
+        bodies = []
+        for _ in range(count):
+            tenant = self._made % len(self._tenants)
+            bodies.append(objects.allocation(f"request-{self._made:06}", tenant, self._tenants[tenant]))
+            self._made += 1
+        return bodies
+
+    # One request at a time.
+
+    async def latency(self) -> list[float]:
+        """Seconds from sending a request to seeing it Allocated, one after another."""
+        spent: list[float] = []
+        async with self.server.watching(objects.ALLOCATIONS) as seen:
+            for body in self.requests(LATENCY_REQUESTS):
+                began = time.perf_counter()
+                await self.server.create(objects.ALLOCATIONS, body)
+                spent.append(await seen.all_of([body["metadata"]["name"]]) - began)
+                await asyncio.sleep(PAUSE)
+        return spent
+
+    # Many requests.
+
+    async def raw_limit(self, turn: int) -> Rate:
+        """Status writes a second, nothing else going on."""
+        waiting = [objects.allocation(f"raw-{turn}-{n:06}") for n in range(self.options.requests)]
+        path = objects.path("ipallocations", objects.RAW)
+        await self.server.create_all(path, waiting)
+        granted = await self.server.get(f"{objects.ALLOCATIONS}/request-000000")
+        template = self._scratch / "granted.json"
+        template.write_text(json.dumps(granted["status"]))
+        script = Path(__file__).parent / "ipam/raw_writes.py"
+        async with self.server.watching(path) as seen:
+            process = await asyncio.create_subprocess_exec(
+                sys.executable, str(script), str(self.server.plane.kubeconfig), objects.RAW, str(template),
+                stdout=subprocess.PIPE,
+            )  # fmt: skip
+            output, _ = await process.communicate()
+            assert process.returncode == 0, "the raw writes failed"
+            await seen.all_of(body["metadata"]["name"] for body in waiting)
+        result = json.loads(output)
+        assert result["written"] == self.options.requests, result
+        return Rate(result["written"], result["seconds"])
+
+    async def grant_waiting(self) -> tuple[Rate, Counter[Written]]:
+        """Waiting requests to Allocated, and what was written for it."""
+        bodies = self.requests(self.options.requests)
+        await self.server.create_all(objects.ALLOCATIONS, bodies)
+        before = await self.server.writes()
+        async with self.server.watching(objects.ALLOCATIONS, objects.POOLS) as seen:
+            with self.controller() as process:
+                last = await seen.all_of((body["metadata"]["name"] for body in bodies), process.alive)
+                await asyncio.sleep(SETTLE)
+                written = await self.server.writes()
+        assert seen.first_change is not None
+        written.subtract(before)
+        return Rate(len(bodies), last - seen.first_change, last - process.started), +written
+
+    async def peer_claims(self) -> tuple[Rate, Counter[Written]]:
+        """The same number of waiting claims through the peer."""
+        peer.prepare(self.server.plane)
+        namespace = self.server.plane.fresh_namespace("peer")
+        claims, pools = peer.CLAIMS.format(namespace=namespace), peer.POOLS.format(namespace=namespace)
+        await self.server.create(pools, peer.pool())
+        bodies = [peer.claim(n) for n in range(self.options.requests)]
+        await self.server.create_all(claims, bodies)
+        before = await self.server.writes()
+        log_file = self._scratch / "peer.log"
+        async with self.server.watching(claims, pools) as seen:
+            started = time.perf_counter()
+            with peer.running(self.server.plane.kubeconfig, namespace, log_file) as process:
+
+                def alive() -> None:
+                    assert process.poll() is None, f"the peer ended:\n{peer.tail(log_file)}"
+
+                last = await seen.all_of((body["metadata"]["name"] for body in bodies), alive)
+                await asyncio.sleep(SETTLE)
+                written = await self.server.writes()
+        assert seen.first_change is not None
+        written.subtract(before)
+        await self._check_peer(namespace)
+        return Rate(len(bodies), last - seen.first_change, last - started), +written
+
+    async def _check_peer(self, namespace: str) -> None:
+        listed = await self.server.get(f"/apis/{peer.GROUP}/v1beta2/namespaces/{namespace}/ipaddresses")
+        addresses = {item["spec"]["address"] for item in listed["items"]}
+        assert len(addresses) == self.options.requests, f"the peer handed out {len(addresses)} different addresses"
+
+    async def fill(self) -> Rate:
+        """Up to the full number of allocations, created while the controller works; it stays for the next stages."""
+        bodies = self.requests(self.options.allocations - self._made - COLD_STARTS)
+        began = time.perf_counter()
+        async with self.server.watching(objects.ALLOCATIONS) as seen:
+            with self.controller() as process:
+                await self.server.create_all(objects.ALLOCATIONS, bodies)
+                last = await seen.all_of((body["metadata"]["name"] for body in bodies), process.alive)
+                await asyncio.sleep(SETTLE)
+        return Rate(len(bodies), last - began)
+
+    # Many allocations.
+
+    async def cold_start(self) -> float:
+        """Seconds from starting the process to the first new grant."""
+        (body,) = self.requests(1)
+        await self.server.create(objects.ALLOCATIONS, body)
+        async with self.server.watching(objects.ALLOCATIONS) as seen:
+            with self.controller() as process:
+                return await seen.all_of([body["metadata"]["name"]], process.alive) - process.started
+
+    async def at_rest(self) -> tuple[Counter[Written], list[float], float, float]:
+        """With all allocations: writes while nothing happens, latencies before, memory at the end and its peak."""
+        with self.controller() as process:
+            latency = await self.latency()
+            await asyncio.sleep(2 * SETTLE)
+            before = await self.server.writes()
+            await asyncio.sleep(self.options.rest)
+            process.alive()
+            written = await self.server.writes()
+            written.subtract(before)
+            return +written, latency, process.memory(), process.memory("VmHWM")
+
+    async def check(self) -> int:
+        """Every allocation has its addresses, and nobody else has them."""
+        listed = await self.server.get(objects.ALLOCATIONS)
+        held: Counter[str] = Counter()
+        for item in listed["items"]:
+            assert item["status"]["phase"] == "Allocated", item
+            assert len(item["status"]["addresses"]) == item["spec"]["count"], item
+            held.update(item["status"]["addresses"])
+        twice = [address for address, count in held.items() if count > 1]
+        assert not twice, f"handed out twice: {twice[:5]}"
+        return len(listed["items"])
+
+
+async def on_kubernetes(server: Server, scratch: Path, options: Options) -> list[Goal]:
+    bench = Bench(server, scratch, options)
+    await bench.set_up()
+    note("one request at a time ...")
+    with bench.controller():
+        idle = await bench.latency()
+    raw, ours, written = [], [], Counter[Written]()
+    for turn in range(ROUNDS):
+        note(f"round {turn + 1} of {ROUNDS}: {options.requests:,} raw status writes ...")
+        raw.append(await bench.raw_limit(turn))
+        note(f"round {turn + 1} of {ROUNDS}: {options.requests:,} waiting requests ...")
+        rate, writes = await bench.grant_waiting()
+        ours.append(rate)
+        written += writes
+    goals = show_rates(raw, ours, written)
+    if options.peer:
+        note(f"{options.requests:,} claims through {peer.MODULE} {peer.version()} ...")
+        try:
+            goals.append(show_peer(ours, *await bench.peer_claims()))
+        except UnavailableError as error:
+            note(f"the peer cannot be had here: {error}")
+    note(f"filling up to {options.allocations:,} allocations, cold starts, {options.rest:.0f} s of rest ...")
+    filled = await bench.fill()
+    cold = [await bench.cold_start() for _ in range(COLD_STARTS)]
+    quiet, full, memory, peak = await bench.at_rest()
+    count = await bench.check()
+    show_idle({"few allocations": idle, f"{count:,} allocations": full}, "kube-apiserver")
+    goals.append(latency_goal(idle, "kube-apiserver"))
+    goals += show_large(count, filled, cold, memory, peak, quiet, options.rest)
+    return goals
+
+
+def show_rates(raw: list[Rate], ours: list[Rate], written: Counter[Written]) -> list[Goal]:
+    heading("Waiting requests to Allocated, beside the server's raw status-write limit")
+    limit = statistics.mean(rate.per_second for rate in raw)
+    mean = statistics.mean(rate.per_second for rate in ours)
+    table(
+        ["", *(f"round {turn + 1}" for turn in range(len(raw))), "mean", "ratio"],
+        [
+            ["raw status writes/s", *(f"{rate.per_second:.0f}" for rate in raw), f"{limit:.0f}", "1"],
+            ["Butler, grants/s", *(f"{rate.per_second:.0f}" for rate in ours), f"{mean:.0f}", f"{mean / limit:.2f}"],
+            ["start of the process to the last, s", *(f"{rate.since_start:.1f}" for rate in ours), "", ""],
+        ],
+    )
+    count = sum(rate.count for rate in ours)
+    per_request = show_writes(written, count, "allocation")
+    return [
+        Goal("end to end: 80 % of the raw status-write limit", f"{mean / limit:.0%}", mean / limit >= 0.80),
+        Goal("end to end: at most 1.1 writes per allocation", f"{per_request:.3f}", per_request <= 1.1),
+    ]
+
+
+def show_writes(written: Counter[Written], count: int, thing: str) -> float:
+    """Writes counted at the server; leases apart. Returns writes per thing."""
+    print()
+    counted = {key: number for key, number in written.items() if key.resource != "leases"}
+    rows = [[str(key), f"{n:,}", f"{n / count:.3f}"] for key, n in sorted(counted.items())]
+    total = sum(counted.values())
+    table(
+        ["writes at the server, leases apart", "", f"per {thing}"],
+        [*rows, ["all", f"{total:,}", f"{total / count:.3f}"]],
+    )
+    return total / count
+
+
+def show_peer(ours: list[Rate], theirs: Rate, written: Counter[Written]) -> Goal:
+    heading(f"The same number of IPAddressClaims through cluster-api-ipam-provider-in-cluster {peer.version()}")
+    mean = statistics.mean(rate.per_second for rate in ours)
+    ratio = mean / theirs.per_second
+    table(
+        ["", "per second", "ratio"],
+        [
+            ["peer, one address each", f"{theirs.per_second:.1f}", "1"],
+            ["Butler, 5 contiguous addresses each", f"{mean:.1f}", f"{ratio:.1f}"],
+        ],
+    )
+    show_writes(written, theirs.count, "claim")
+    return Goal("end to end: 3 times the rate of the in-cluster provider", f"{ratio:.1f} times", ratio >= 3)
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+
+
+def show_idle(latencies: dict[str, list[float]], where: str) -> None:
+    heading(f"One request on an idle system, create to Allocated, {where}")
+    shares = {"p50": 0.50, "p90": 0.90, "p99": 0.99, "most": 1.0}
+    table(
+        [f"{LATENCY_REQUESTS} requests", *shares],
+        [
+            [name, *(duration(percentile(spent, share)) for share in shares.values())]
+            for name, spent in latencies.items()
+        ],
+    )
+
+
+def latency_goal(spent: list[float], where: str) -> Goal:
+    p50, p99 = percentile(spent, 0.50), percentile(spent, 0.99)
+    return Goal(
+        f"one request, {where}: p50 under 50 ms, p99 under 200 ms",
+        f"{duration(p50)}, {duration(p99)}",
+        p50 < 0.050 and p99 < 0.200,
+    )
+
+
+def show_large(
+    count: int, filled: Rate, cold: list[float], memory: float, peak: float, quiet: Counter[Written], rest: float
+) -> list[Goal]:
+    heading(f"With {count:,} allocations and their {count // objects.PER_TENANT:,} tenants")
+    loud = {key: number for key, number in quiet.items() if key.resource != "leases"}
+    leases = sum(quiet.values()) - sum(loud.values())
+    what = ", ".join(f"{number} {key}" for key, number in loud.items()) or "none"
+    first = statistics.median(cold)
+    table(
+        ["", ""],
+        [
+            ["create and grant at the same time, per second", f"{filled.per_second:.0f}"],
+            ["cold start to the first new grant (each)", ", ".join(duration(each) for each in cold)],
+            ["memory of the controller, at rest (highest)", f"{memory:.0f} MB ({peak:.0f} MB)"],
+            [f"writes in {rest:.0f} s of rest, leases apart ({leases})", what],
+        ],
+    )
+    return [
+        Goal("cold start with 10,000 allocations to first new grant under 5 s", duration(first), first < 5),
+        Goal("memory with 10,000 allocations under 150 MB", f"{memory:.0f} MB, at most {peak:.0f} MB", memory < 150),
+        Goal(f"no writes at rest ({rest:.0f} s)", what, not loud),
+    ]
+
+
+async def on_embedded(server: Server, scratch: Path) -> list[Goal]:
+    bench = Bench(server, scratch, Options(allocations=200))
+    await bench.set_up()
+    spent = await bench.latency()
+    await bench.check()
+    show_idle({"few allocations": spent}, "embedded API server, controllers in its process")
+    return [latency_goal(spent, "embedded")]
+
+
+async def _with_server(plane: Any, work: Any) -> list[Goal]:
+    async with connected(plane) as server:
+        return await work(server)  # type: ignore[no-any-return]
+
+
+def run(options: Options) -> list[Goal]:
+    heading("End to end")
+    goals: list[Goal] = []
+    with tempfile.TemporaryDirectory(prefix="butler-bench-ipam-") as folder:
+        scratch = Path(folder)
+        with kubernetes(scratch / "kubernetes", fsync=True) as plane:
+            prepare(plane, CRDS, NAMESPACES)
+            goals += asyncio.run(_with_server(plane, lambda server: on_kubernetes(server, scratch, options)))
+        (scratch / "embedded").mkdir()
+        with embedded(scratch / "embedded", controllers=True) as plane:
+            prepare(plane, CRDS, NAMESPACES)
+            goals += asyncio.run(_with_server(plane, lambda server: on_embedded(server, scratch)))
+    return goals
+
+
+def options_from(arguments: argparse.Namespace) -> Options:
+    return Options(arguments.requests, arguments.allocations, arguments.rest, arguments.peer)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--requests", type=int, default=Options.requests)
+    parser.add_argument("--allocations", type=int, default=Options.allocations)
+    parser.add_argument("--rest", type=float, default=Options.rest, help="seconds in which nothing may be written")
+    parser.add_argument("--no-peer", dest="peer", action="store_false")
+
+
+if __name__ == "__main__":
+    parsing = argparse.ArgumentParser(description=__doc__)
+    add_options(parsing)
+    summary(run(options_from(parsing.parse_args())))
