@@ -1,0 +1,235 @@
+"""How a pool's claim follows its spec: grows register first, shrinks status first, and never leaves anybody behind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from butler.api.conditions import with_condition
+from butler.controllers.networkpool.claiming import Claiming, is_overlapped
+from butler.controllers.networkpool.claims import CLAIMS, Claim, ClaimRegister, entry
+from butler.ipam.layout import InvalidPool, read_layout
+from butler.kube.objects import key_of
+from butler.kube.resource import Key
+from unit.controllers.networkpool.small_server import Shown, SmallServer
+from unit.controllers.networkpool.values import NAMESPACE, NOW, POOL, allocation, holdings_of, intent, pool
+
+if TYPE_CHECKING:
+    from butler.api.networkpool import NetworkPool
+
+
+class Estate:
+    """A claiming over a small server whose caches are up to date."""
+
+    def __init__(self, *objects: Any, register: dict[str, str] | None = None) -> None:
+        self.server = SmallServer(*objects)
+        if register is not None:
+            data = dict(entry(Key(NAMESPACE, name), Claim(cidr, "p1", 1)) for name, cidr in register.items())
+            self.server.config_map = {"metadata": {"uid": "c1", "resourceVersion": "7"}, "data": data}
+        holdings = holdings_of(*self.server.allocations.values())
+        caches: Any = (
+            Shown(lambda: {Key(NAMESPACE, CLAIMS): self.server.config_map} if self.server.config_map else {}),
+            Shown(lambda: self.server.pools),
+        )
+        register_: Any = ClaimRegister(self.server, NAMESPACE)  # type: ignore[arg-type]
+        self.claiming = Claiming(register_, *caches, holdings)
+
+    async def step(self, name: str = POOL.name) -> tuple[str | None, str | None, bool]:
+        """Takes a step and writes it; gives claim, obstacle and whether another one follows."""
+        key = Key(NAMESPACE, name)
+        subject = self.server.pools[key]
+        try:
+            layout = read_layout(subject.spec)
+        except InvalidPool:
+            layout = None
+        made = await self.claiming.step(subject, layout)
+        status = msgspec.structs.replace(subject.status, claimed_cidr=made.cidr)
+        self.server.pools[key] = msgspec.structs.replace(subject, status=status)
+        return made.cidr, made.obstacle and f"{made.obstacle.reason}: {made.obstacle.message}", made.again
+
+
+def overlapped(subject: NetworkPool) -> NetworkPool:
+    conditions = with_condition((), type="Ready", status=False, reason="Overlap", message="", now=NOW)
+    return msgspec.structs.replace(subject, status=msgspec.structs.replace(subject.status, conditions=conditions))
+
+
+async def test_a_new_pool_claims_its_network() -> None:
+    estate = Estate(pool())
+    assert await estate.step() == ("10.0.0.0/24", None, False)
+    assert estate.server.entries == {"vlan40": "10.0.0.0/24"}
+
+
+async def test_a_pool_that_has_what_it_wants_asks_for_nothing() -> None:
+    estate = Estate(pool(claimed_cidr="10.0.0.0/24"), register={"vlan40": "10.0.0.0/24"})
+    assert await estate.step() == ("10.0.0.0/24", None, False)
+    await estate.claiming.settle(estate.server.pools[POOL])
+    assert not estate.server.counts
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [pool(deleting=True), pool("10.0.0.0-10.0.0.9", reserved=("10.0.0.0/30", "10.0.0.0/31"))],
+    ids=["being deleted", "invalid"],
+)
+async def test_a_pool_that_hands_out_nothing_anyhow_claims_nothing_new(subject: NetworkPool) -> None:
+    estate = Estate(subject)
+    assert await estate.step() == (None, None, False)
+    assert not estate.server.counts
+
+
+async def test_a_pool_grows_in_the_register_before_its_status() -> None:
+    estate = Estate(pool(cidr="10.0.0.0/16", claimed_cidr="10.0.0.0/24"), register={"vlan40": "10.0.0.0/24"})
+    assert await estate.step() == ("10.0.0.0/16", None, False)
+    assert estate.server.entries == {"vlan40": "10.0.0.0/16"}
+
+
+async def test_a_pool_that_cannot_grow_keeps_its_old_claim_and_waits() -> None:
+    """Its cidr now overlaps, so it hands out nothing, but what it has granted stays claimed."""
+    estate = Estate(
+        pool(cidr="10.0.0.0/16", claimed_cidr="10.0.0.0/24"),
+        pool(cidr="10.0.7.0/24", name="b", uid="p2", claimed_cidr="10.0.7.0/24", age=-5),
+        register={"vlan40": "10.0.0.0/24", "b": "10.0.7.0/24"},
+    )
+    claimed, obstacle, again = await estate.step()
+    assert (claimed, again) == ("10.0.0.0/24", False)
+    assert obstacle == (
+        "Overlap: 10.0.0.0/16 overlaps NetworkPool butler-system/b (10.0.7.0/24):"
+        " change or delete one of them, nothing is granted from this one until then"
+    )
+
+
+async def test_a_pool_shrinks_in_its_status_before_the_register() -> None:
+    estate = Estate(pool(cidr="10.0.0.0/25", claimed_cidr="10.0.0.0/24"), register={"vlan40": "10.0.0.0/24"})
+    assert await estate.step() == ("10.0.0.0/25", None, False)
+    assert estate.server.entries == {"vlan40": "10.0.0.0/24"}
+    await estate.claiming.settle(estate.server.pools[POOL])
+    assert estate.server.entries == {"vlan40": "10.0.0.0/25"}
+
+
+@pytest.mark.parametrize("held", ["by an allocation", "by an intent"])
+async def test_a_pool_keeps_the_claim_to_what_is_held_while_it_hands_out_from_less(held: str) -> None:
+    promise = (intent("a", "10.0.0.200-10.0.0.201"),) if held == "by an intent" else ()
+    live = [] if promise else [allocation("a", holds="10.0.0.200-10.0.0.201")]
+    shrunk = pool(cidr="10.0.0.0/25", claimed_cidr="10.0.0.0/24", intents=promise)
+    estate = Estate(shrunk, *live, register={"vlan40": "10.0.0.0/24"})
+    assert await estate.step() == ("10.0.0.0/24", None, False)
+    await estate.claiming.settle(estate.server.pools[POOL])
+    assert estate.server.entries == {"vlan40": "10.0.0.0/24"}
+
+
+async def test_a_pool_moves_by_giving_up_first() -> None:
+    estate = Estate(pool(cidr="10.9.0.0/24", claimed_cidr="10.0.0.0/24"), register={"vlan40": "10.0.0.0/24"})
+    assert await estate.step() == (None, "Overlap: it is moving from 10.0.0.0/24 to 10.9.0.0/24", True)
+    assert estate.server.entries == {"vlan40": "10.0.0.0/24"}, "the register comes last"
+    assert await estate.step() == ("10.9.0.0/24", None, False)
+    assert estate.server.entries == {"vlan40": "10.9.0.0/24"}
+
+
+async def test_a_pool_does_not_move_away_from_those_who_hold_addresses() -> None:
+    moved = pool(cidr="10.9.0.0/24", claimed_cidr="10.0.0.0/24")
+    estate = Estate(moved, allocation("a", holds="10.0.0.1-10.0.0.2"), register={"vlan40": "10.0.0.0/24"})
+    claimed, obstacle, again = await estate.step()
+    assert (claimed, again) == ("10.0.0.0/24", False)
+    assert obstacle == (
+        "ValidationFailed: it cannot move from 10.0.0.0/24 to 10.9.0.0/24 while a holds addresses there:"
+        " change the cidr back, or release them"
+    )
+
+
+# Rivals.
+
+
+async def test_of_two_new_pools_the_older_goes_first_whoever_is_looked_at_first() -> None:
+    estate = Estate(pool(name="young", uid="y"), pool(name="old", uid="o", age=60, cidr="10.0.0.0/16"))
+    claimed, obstacle, _ = await estate.step("young")
+    assert claimed is None
+    assert obstacle is not None
+    assert "butler-system/old" in obstacle
+    assert await estate.step("old") == ("10.0.0.0/16", None, False)
+
+
+async def test_of_two_pools_of_one_second_the_uid_decides() -> None:
+    estate = Estate(pool(name="b", uid="b"), pool(name="a", uid="a"))
+    assert (await estate.step("b"))[0] is None
+    assert (await estate.step("a"))[0] == "10.0.0.0/24"
+
+
+async def test_a_pool_that_has_the_claim_keeps_it_however_young_it_is() -> None:
+    estate = Estate(
+        pool(name="old", uid="o", age=60),
+        pool(name="young", uid="y", claimed_cidr="10.0.0.0/24"),
+        register={"young": "10.0.0.0/24"},
+    )
+    assert (await estate.step("old"))[0] is None
+    assert await estate.step("young") == ("10.0.0.0/24", None, False)
+
+
+@pytest.mark.parametrize(
+    "older",
+    [
+        pool(name="o", uid="o", age=60, deleting=True),
+        overlapped(pool(name="o", uid="o", age=60)),
+        pool(name="o", uid="o", age=60, cidr="10.0.1.0/24"),
+        pool(name="o", uid="o", age=60, cidr="10.0.0.7/24"),
+    ],
+    ids=["goes", "waits itself", "is elsewhere", "is no network"],
+)
+async def test_nobody_waits_for_an_older_pool_that(older: NetworkPool) -> None:
+    estate = Estate(older, pool(name="young", uid="y"))
+    assert (await estate.step("young"))[0] == "10.0.0.0/24"
+
+
+async def test_a_rival_that_nobody_sees_any_more_is_named_all_the_same() -> None:
+    """The claim of a pool that went while somebody still holds its addresses, or of one in a scope we do not watch."""
+    estate = Estate(pool(), register={"gone": "10.0.0.0/16"})
+    _, obstacle, _ = await estate.step()
+    assert obstacle is not None
+    assert "overlaps NetworkPool butler-system/gone (10.0.0.0/16):" in obstacle
+
+
+async def test_a_rival_that_the_cache_has_not_heard_of_is_named_all_the_same() -> None:
+    estate = Estate(pool(), register={})
+    newer = dict([entry(Key(NAMESPACE, "quick"), Claim("10.0.0.0/16", "q", 1))])
+    behind, estate.server.config_map = (
+        estate.server.config_map,
+        {
+            "metadata": {"uid": "c1", "resourceVersion": "8"},
+            "data": newer,
+        },
+    )
+    estate.claiming._claims = Shown(lambda: {Key(NAMESPACE, CLAIMS): behind})  # type: ignore[assignment]
+    _, obstacle, _ = await estate.step()
+    assert obstacle is not None
+    assert "overlaps NetworkPool butler-system/quick:" in obstacle
+
+
+# Nonsense, and the end.
+
+
+async def test_a_claim_that_was_edited_into_nonsense_is_made_anew() -> None:
+    estate = Estate(pool(claimed_cidr="all of it"), register={"vlan40": "10.0.0.0/24"})
+    assert await estate.step() == ("10.0.0.0/24", None, False)
+
+
+async def test_an_intent_that_was_edited_into_nonsense_does_not_keep_a_pool_from_moving() -> None:
+    moved = pool(cidr="10.9.0.0/24", claimed_cidr="10.0.0.0/24", intents=(intent("a", "x-y"),))
+    estate = Estate(moved, register={"vlan40": "10.0.0.0/24"})
+    assert (await estate.step())[0] is None
+
+
+async def test_a_pool_that_is_gone_is_forgotten_and_one_never_known_costs_nothing() -> None:
+    estate = Estate(register={"vlan40": "10.0.0.0/24"})
+    assert estate.claiming.knows(POOL)
+    await estate.claiming.forget(POOL)
+    assert estate.server.entries == {}
+    before = estate.server.counts.copy()
+    await estate.claiming.forget(POOL)
+    assert estate.server.counts == before
+
+
+def test_a_pool_is_overlapped_when_its_condition_says_so() -> None:
+    assert is_overlapped(overlapped(pool()))
+    assert not is_overlapped(pool())
+    assert key_of(pool()) == POOL
