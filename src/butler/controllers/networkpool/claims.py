@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
+from butler.controllers import absence
 from butler.controllers.networkpool.holdings import holding_of
 from butler.ipam.addresses import BadAddress, parse_network
 from butler.kube.errors import AlreadyExists, KubeError, NotFound
@@ -136,11 +137,8 @@ class ClaimRegister:
         config_map = await self._read()
         if key not in read_claims(config_map):
             return
-        try:
-            await self._client.get(_POOLS, key.name, key.namespace)
+        if await absence.read(self._client, _POOLS, key) is not None:
             return
-        except NotFound:
-            pass
         await self._replace(config_map, key, None)
 
     async def _replace(self, config_map: Json, key: Key, claim: Claim | None) -> None:

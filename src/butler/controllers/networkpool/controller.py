@@ -27,6 +27,7 @@ from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import AllocationReason, ConditionType, Finalizer, PoolReason
 from butler.api.networkpool import NetworkPool
+from butler.controllers import absence
 from butler.controllers.networkpool.claiming import Claiming, is_overlapped
 from butler.controllers.networkpool.claims import ClaimRegister, read_claims
 from butler.controllers.networkpool.conditions import NotHandingOut, names
@@ -256,11 +257,10 @@ class NetworkPoolController:
         """Requests for a pool that does not exist, and what an earlier one of that name left behind."""
         waiting = self._allocations.by("waiting", key)
         if waiting or self._claiming.knows(key):
-            try:
-                self._pools.wrote(await self._client.get(POOLS, key.name, key.namespace))
-                return After(0.0)  # the cache was behind
-            except NotFound:
-                pass
+            found = await absence.read(self._client, POOLS, key)
+            if found is not None:  # the cache is behind
+                self._pools.wrote(found)
+                return After(0.1)
         self._holdings.close(key)
         self._metrics.pool_gone(key)
         self._report_waiting(key)

@@ -16,6 +16,7 @@ from butler.ipam.addresses import addresses_of, range_cidr
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from butler.api.meta import Condition
     from butler.api.networkpool import Intent
     from butler.api.tenantcluster import TenantCluster
     from butler.ipam.decide import Refusal
@@ -38,7 +39,7 @@ def granted(
     return msgspec.structs.replace(
         allocation.status,
         phase=IPAllocationPhase.ALLOCATED,
-        conditions=tuple(sorted(conditions, key=lambda each: each.type != ConditionType.READY)),  # what people look for
+        conditions=_ready_first(conditions),
         cidr=range_cidr(held, family),
         start_address=intent.start_address,
         end_address=intent.end_address,
@@ -51,21 +52,31 @@ def granted(
     )
 
 
-def refused(allocation: IPAllocation, refusal: Refusal, now: datetime) -> IPAllocationStatus:
+def refused(
+    allocation: IPAllocation, refusal: Refusal, tenant: TenantCluster | None, now: datetime
+) -> IPAllocationStatus:
     """The status of an allocation that cannot be met at present."""
+    owner = owner_of(allocation, tenant, now)
+    conditions = with_condition(
+        owner.conditions,
+        type=ConditionType.READY,
+        status=False,
+        reason=refusal.reason,
+        message=refusal.message,
+        now=now,
+    )
     return msgspec.structs.replace(
         allocation.status,
         phase=IPAllocationPhase.FAILED,
         observed_generation=allocation.metadata.generation or None,
-        conditions=with_condition(
-            allocation.status.conditions,
-            type=ConditionType.READY,
-            status=False,
-            reason=refusal.reason,
-            message=refusal.message,
-            now=now,
-        ),
+        conditions=_ready_first(conditions),
+        tenant_cluster_uid=owner.tenant_cluster_uid,
     )
+
+
+def _ready_first(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    """What people look for stands on top."""
+    return tuple(sorted(conditions, key=lambda each: each.type != ConditionType.READY))
 
 
 def says_something_new(before: IPAllocationStatus, after: IPAllocationStatus) -> bool:

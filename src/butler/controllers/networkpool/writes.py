@@ -18,9 +18,10 @@ from butler.api.labels import ConditionType
 from butler.controllers.networkpool import outcomes
 from butler.controllers.networkpool.holdings import pool_key
 from butler.controllers.networkpool.plan import WAITING, is_promise
+from butler.controllers.owners import tenant_key
 from butler.kube.errors import ApiError, Conflict, KubeError, NotFound, OutcomeUnknown
 from butler.kube.objects import is_newer
-from butler.kube.resource import Key, resource_of
+from butler.kube.resource import resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -100,11 +101,14 @@ class AllocationWriter:
         return newest
 
     async def refuse(self, pairs: Sequence[tuple[IPAllocation, Refusal]]) -> float | None:
-        """Write the refusals that say something new; seconds until one that waits may be written."""
+        """Write the refusals that say something new; seconds until one that waits may be written.
+
+        An allocation may have moved on since it was refused: one that was granted or released meanwhile is left alone.
+        """
         clock = asyncio.get_running_loop().time()
         todo, waits = [], []
         for allocation, refusal in pairs:
-            status = outcomes.refused(allocation, refusal, self._now())
+            status = outcomes.refused(allocation, refusal, self._tenant_of(allocation), self._now())
             if status == allocation.status:
                 continue
             since = clock - self._refused_at.get(allocation.metadata.uid, float("-inf"))
@@ -116,9 +120,7 @@ class AllocationWriter:
         return min(waits, default=None)
 
     async def _commit_one(self, allocation: IPAllocation, intent: Intent) -> str | None:
-        reference = allocation.spec.tenant_cluster_ref
-        tenant = self._tenants.get(Key(reference.namespace, reference.name))
-        status = outcomes.granted(allocation, intent, tenant, self._now())
+        status = outcomes.granted(allocation, intent, self._tenant_of(allocation), self._now())
         written = await self._write(allocation, status, "commit")
         if written is None:
             return None
@@ -157,6 +159,9 @@ class AllocationWriter:
                 self._metrics.unknown_outcome(pool_key(allocation), step)
             raise
         return None
+
+    def _tenant_of(self, allocation: IPAllocation) -> TenantCluster | None:
+        return self._tenants.get(tenant_key(allocation))
 
     def _age(self, allocation: IPAllocation) -> float:
         """Seconds since the allocation was created.

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from butler.kube.client import Listed
-from butler.kube.errors import AlreadyExists, Conflict, NotFound, Status
+from butler.kube.errors import AlreadyExists, Conflict, Details, NotFound, Status
 from butler.kube.objects import key_of
 from butler.kube.resource import Json, Key
 
@@ -39,7 +39,8 @@ class SmallServer:
         self.counts["get"] += 1
         found = self.config_map if resource.plural == "configmaps" else self.pools.get(Key(namespace, name))
         if found is None:
-            raise NotFound(404, Status(reason="NotFound"))
+            details = Details(name=name, group=resource.group, kind=resource.plural)
+            raise NotFound(404, Status(reason="NotFound", details=details))
         return found
 
     async def list(self, resource: Any, namespace: str = "") -> Listed[Any]:

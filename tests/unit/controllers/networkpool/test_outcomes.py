@@ -72,7 +72,7 @@ def test_a_grant_says_whose_it_is_in_the_same_write() -> None:
 
 
 def test_a_refusal_says_why_and_grants_nothing() -> None:
-    status = outcomes.refused(allocation("a"), refusal("needs 9"), NOW)
+    status = outcomes.refused(allocation("a"), refusal("needs 9"), None, NOW)
     assert status.phase == "Failed"
     assert (status.start_address, status.addresses, status.allocated_at) == (None, (), None)
     assert (status.conditions[0].reason, status.conditions[0].message) == ("PoolExhausted", "needs 9")
