@@ -38,6 +38,7 @@ DECIDE_WITHIN: Final = 4.0
 """Less than the 5 seconds that the webhook configuration grants, so that our own words reach the user."""
 LOOK_EVERY: Final = 5.0
 MOST_AT_ONCE: Final = 64
+GOODBYE: Final = 0.05
 
 
 class AdmissionServer:
@@ -109,9 +110,19 @@ class AdmissionServer:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._looking
             self._looking = None
-        if self._runner is not None:
-            await self._runner.cleanup()
-            self._runner = None
+        runner, self._runner = self._runner, None
+        if runner is None:
+            return
+        assert runner.server is not None
+        open_now = [connection.transport for connection in runner.server.connections]
+        await runner.cleanup()
+        if open_now:
+            # Callers keep connections open and answer a farewell late or never: the last words are out, so hang up.
+            await asyncio.sleep(GOODBYE)
+            for transport in open_now:
+                if transport is not None:
+                    transport.abort()
+            await asyncio.sleep(0)
 
     async def __aenter__(self) -> AdmissionServer:
         await self.start()
