@@ -91,9 +91,7 @@ def test_nothing_is_granted_twice_and_the_figures_are_a_recount(world: tuple[Net
     )
     live = sum(holding_of(each) is not None for each in allocations)
     assert status.allocation_count == live + len(status.intents)
-    asked = {
-        uid for each in allocations if (uid := each.metadata.uid) in waits and not each.metadata.deletion_timestamp
-    }
+    going = {each.metadata.uid for each in allocations if each.metadata.deletion_timestamp}
     answered = [each.uid for each in (*kept, *made.granted, *made.refusals)]
     assert set(answered) >= waits - going, "everybody who waits is told something"
     assert len(answered) == len(set(answered)), "and one thing only"
