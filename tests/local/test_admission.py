@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from butler.api.labels import Finalizer
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import NotFound
@@ -337,6 +338,19 @@ async def test_authors_of_requests_that_cannot_be_met_now_are_warned(
     assert taken == (
         f"{failed}10.40.0.4-10.40.0.8 is pinned, but 10.40.0.4 is held by early: pin a free range or release that"
         " allocation\n"
+    )
+
+
+async def test_nobody_is_asked_about_requests_that_butler_makes_itself(
+    admission: AdmissionService, terminal: Terminal
+) -> None:
+    own = allocation("own")
+    own["metadata"]["finalizers"] = [Finalizer.IP_ALLOCATION]
+    other = allocation("other")
+    other["metadata"]["finalizers"] = ["example.com/held"]
+    assert (await terminal.run("create", "--dry-run=server", "-f", "-", stdin=own))[1] == ""
+    assert (
+        "there is no NetworkPool rack" in (await terminal.run("create", "--dry-run=server", "-f", "-", stdin=other))[1]
     )
 
 

@@ -4,9 +4,9 @@ It is applied with force, so that whatever was edited in between is put right, a
 process that died (its port is gone, and every write of our kinds would be refused) is replaced by the next start.
 Every field is written out, because a field that we leave to defaults is a field that we cannot put right.
 
-Only what people decide is asked about: pools when their spec is made, changed or removed, and new allocations.
-Status writes are a subresource, which the rules do not name; finalizers and labels are let pass by a match
-condition, so that a controller can still let go of an object while nobody serves the webhooks.
+Only what people decide is asked about: pools when their spec is made, changed or removed, and allocations that are
+not made by Butler itself. Status writes are a subresource, which the rules do not name; finalizers and labels are
+let pass by a match condition, so that a controller can still let go of an object while nobody serves the webhooks.
 
 A configuration outlives its server. In a cluster that is meant: while no replica runs, nobody may shrink a pool
 behind its back. On a machine of one's own it would be a trap, so there it is removed at the end (`remove`), and also
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from butler.api import GROUP, VERSION
 from butler.api.ipallocation import IPAllocation
-from butler.api.labels import FieldManager
+from butler.api.labels import FieldManager, Finalizer
 from butler.api.networkpool import NetworkPool
 from butler.kube.errors import Conflict, NotFound
 from butler.kube.objects import uid_of, version_of
@@ -51,6 +51,12 @@ _CHANGES_SPEC: Final = {
     "name": "spec-changes",
     "expression": "request.operation != 'UPDATE' || "
     "(object.spec != oldObject.spec && !has(object.metadata.deletionTimestamp))",
+}
+_NOT_FROM_BUTLER: Final = {
+    # Butler's own requests carry the finalizer from birth. Nobody reads the warnings about them, and they come in
+    # hundreds, so the API server is spared the questions.
+    "name": "not-from-butler",
+    "expression": f"!has(object.metadata.finalizers) || !('{Finalizer.IP_ALLOCATION}' in object.metadata.finalizers)",
 }
 
 
@@ -90,13 +96,15 @@ def configuration(reach: AtUrl | AtService, ca_bundle: bytes, *, name: str = NAM
         "kind": CONFIGURATIONS.kind,
         "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "butler"}},
         "webhooks": [
-            _webhook(NetworkPool, ("CREATE", "UPDATE", "DELETE"), client, selector),
-            _webhook(IPAllocation, ("CREATE",), client, selector),
+            _webhook(NetworkPool, ("CREATE", "UPDATE", "DELETE"), _CHANGES_SPEC, client, selector),
+            _webhook(IPAllocation, ("CREATE",), _NOT_FROM_BUTLER, client, selector),
         ],
     }
 
 
-def _webhook(kind: type[CustomResource], operations: Sequence[str], client: Json, selector: Json) -> Json:
+def _webhook(
+    kind: type[CustomResource], operations: Sequence[str], condition: Json, client: Json, selector: Json
+) -> Json:
     plural = kind.definition.plural
     rule = {
         "apiGroups": [GROUP],
@@ -116,7 +124,7 @@ def _webhook(kind: type[CustomResource], operations: Sequence[str], client: Json
         "admissionReviewVersions": ["v1"],
         "namespaceSelector": selector,
         "objectSelector": {},
-        "matchConditions": [_CHANGES_SPEC],
+        "matchConditions": [condition],
     }
 
 
