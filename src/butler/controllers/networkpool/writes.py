@@ -17,7 +17,7 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocatio
 from butler.api.labels import ConditionType
 from butler.controllers.networkpool import outcomes
 from butler.controllers.networkpool.holdings import pool_key
-from butler.controllers.networkpool.plan import WAITING, is_promise
+from butler.controllers.networkpool.plan import WAITING, is_promise, is_waiting
 from butler.controllers.owners import tenant_key
 from butler.kube.errors import ApiError, Conflict, KubeError, NotFound, OutcomeUnknown
 from butler.kube.objects import is_newer
@@ -109,7 +109,7 @@ class AllocationWriter:
         todo, waits = [], []
         for allocation, refusal in pairs:
             status = outcomes.refused(allocation, refusal, self._tenant_of(allocation), self._now())
-            if status == allocation.status:
+            if not is_waiting(allocation) or status == allocation.status:
                 continue
             since = clock - self._refused_at.get(allocation.metadata.uid, float("-inf"))
             if outcomes.says_something_new(allocation.status, status) or since >= SAME_REFUSAL_EVERY:
