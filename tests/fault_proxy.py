@@ -38,6 +38,7 @@ Kind = Literal[
     "cut_within",  # send part of the answer, then drop the connection
     "delay",  # answer late by `seconds`
     "stall",  # half open: accept, then say nothing for ever
+    "deny",  # answer that this very object does not exist, as a server would, and never ask it
     "refuse_after",  # let the server do it, then answer with `code`
     "truncate",  # send a well-formed answer whose body ends early
     "shorten",  # lists: leave out every other item, as if they did not exist
@@ -100,6 +101,7 @@ class Asked:
     number: int
     method: str
     path: str
+    group: str
     plural: str
     namespace: str = ""
     name: str = ""
@@ -234,6 +236,8 @@ class FaultProxy:
         watching = asked.traffic == "watch"
         if fault.kind == "refuse":
             return _refusal(fault.code)
+        if fault.kind == "deny":
+            return _refusal(404, {"name": asked.name, "group": asked.group, "kind": asked.plural})
         if fault.kind == "cut_before":
             _cut(transport)
         await self._tell(asked, "before", transport)
@@ -368,12 +372,12 @@ def _cut(transport: asyncio.Transport) -> NoReturn:
 def _asked(request: web.Request, traffic: Traffic, number: int) -> Asked:
     """Read `/apis/<group>/<version>/namespaces/<namespace>/<plural>/<name>/<subresource>` and its shorter forms."""
     parts = [part for part in request.path.split("/") if part]
-    parts = parts[2 if parts[:1] == ["api"] else 3 :]
+    group, parts = ("", parts[2:]) if parts[:1] == ["api"] else ((*parts, "", "")[1], parts[3:])
     namespace = ""
     if len(parts) > 2 and parts[0] == "namespaces":
         namespace, parts = parts[1], parts[2:]
     plural, name, subresource = (*parts, "", "", "")[:3]
-    return Asked(traffic, number, request.method, request.path, plural, namespace, name, subresource)
+    return Asked(traffic, number, request.method, request.path, group, plural, namespace, name, subresource)
 
 
 def _traffic(request: web.Request) -> Traffic:
@@ -388,7 +392,7 @@ def _traffic(request: web.Request) -> Traffic:
     return "list" if depth == 1 else "read"
 
 
-def _refusal(code: int) -> web.Response:
+def _refusal(code: int, details: dict[str, str] | None = None) -> web.Response:
     body: dict[str, Any] = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -396,6 +400,7 @@ def _refusal(code: int) -> web.Response:
         "status": "Failure",
         "message": "made up by the proxy",
         "reason": REASONS[code],
+        "details": details or {},
         "code": code,
     }
     # Nothing is done upstream, and the header says so, as an overloaded API server does.

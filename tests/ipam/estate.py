@@ -234,6 +234,9 @@ class Estate:
     def pool_status(self, name: str = "pool") -> Json:
         return self._witness.state(POOL).get((self.namespace, name), {}).get("status") or {}
 
+    def pool_exists(self, name: str) -> bool:
+        return (self.namespace, name) in self._witness.state(POOL)
+
     def reason(self, name: str) -> str:
         """The reason in an allocation's Ready condition."""
         conditions = (self.allocations[name].get("status") or {}).get("conditions") or ()

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from ipam import oracle
 from ipam.history import ALLOCATION, CLAIMS, POOL, History, Json, Revision
@@ -52,6 +52,15 @@ def insist(violations: list[Violation], history: History, context: str = "") -> 
         raise AssertionError(f"{context}{len(violations)} broken rules; the first:\n\n{stories}")
 
 
+class Turn(NamedTuple):
+    """An allocation begins to hold a range, or holds it no longer."""
+
+    version: int
+    uid: str
+    pool: Key
+    span: Span | None
+
+
 class Replay:
     """The state after some revisions, and what the next one may do to it."""
 
@@ -62,7 +71,7 @@ class Replay:
         self.claims: dict[str, Span] = {}
         self.live: dict[str, Span] = {}  # by UID: what is Allocated now
         self._past: dict[str, list[Revision]] = defaultdict(list)  # by UID: the revisions so far
-        self._turns: dict[Key, list[tuple[int, str, Span | None]]] = defaultdict(list)  # per pool: live or no longer
+        self._turns: list[Turn] = []
         self._pool_gone: dict[Key, int] = {}  # when a pool of that name last went
         self._released: dict[str, int] = {}  # by UID: when it was Released
 
@@ -96,10 +105,10 @@ class Replay:
                 return
             yield from self._turned_allocated(revision, span, given)
             self.live[uid] = span
-            self._turns[pool].append((revision.version, uid, span))
+            self._turns.append(Turn(revision.version, uid, pool, span))
         elif was == "Allocated" and now != "Allocated":
             del self.live[uid]
-            self._turns[pool].append((revision.version, uid, None))
+            self._turns.append(Turn(revision.version, uid, pool, None))
         yield from self._lawful_step(revision, was, now)
         if now == "Allocated" and ALLOCATION_FINALIZER not in (after["metadata"].get("finalizers") or ()):
             yield Violation("finalizer", f"{revision.name} is Allocated without the finalizer", self._story(uid))
@@ -160,7 +169,7 @@ class Replay:
         if uid in self.live:
             yield Violation("release", f"{revision.name} went while it was {was}", self._story(uid))
             del self.live[uid]
-            self._turns[pool].append((revision.version, uid, None))
+            self._turns.append(Turn(revision.version, uid, pool, None))
         released, there = self._released.get(uid), self.pools.get(pool)
         if released is None or there is None or self._pool_gone.get(pool, 0) > released:
             return
@@ -271,36 +280,43 @@ class Replay:
         status, rules = revision.obj["status"], oracle.rules_of(revision.obj["spec"])
         if rules is None or status.get("totalIPs") is None:
             return
-        earliest, turns = _seen(revision.obj), self._turns[revision.key]
-        held: dict[str, Span] = {}
+        earliest = _seen(revision.obj)
+        held: dict[str, Turn] = {}
         tried: dict[str, int] = {}
-        later: list[tuple[int, str, Span | None]] = []
-        for turn in turns:
-            if turn[0] <= earliest:
+        later: list[Turn] = []
+        for turn in self._turns:
+            if turn.version <= earliest:
                 _apply(held, turn)
             else:
                 later.append(turn)
-        for turn in [None, *later]:
+        for turn in (None, *later):
             if turn is not None:
                 _apply(held, turn)
-            tried = self._differing(revision.obj, rules, held)
+            tried = self._differing(revision.obj, rules, held.values())
             if not tried:
                 return
         wrong = {name: f"{status.get(name)} (recount: {value})" for name, value in tried.items()}
-        what = f"counters of {revision.name} fit no state of its allocations since {earliest}: {wrong}"
-        turning = [r for _, uid, _ in turns[-6:] for r in self._past[uid] if _phase(r.after) != _phase(r.before)]
+        what = f"counters of {revision.name} fit no state of the allocations since {earliest}: {wrong}"
+        uids = dict.fromkeys(turn.uid for turn in self._turns[-6:])
+        turning = [r for uid in uids for r in self._past[uid] if _phase(r.after) != _phase(r.before)]
         yield Violation("S6", what, (*turning[-8:], revision))
 
-    def _differing(self, pool: Json, rules: oracle.Rules, live: dict[str, Span]) -> dict[str, int]:
-        """The counters that a recount finds different."""
-        held = {**{uid: _span(intent) or (0, 0) for uid, intent in _intents(pool).items()}, **live}
-        right = oracle.recount(rules, held.values())
+    def _differing(self, pool: Json, rules: oracle.Rules, held: Iterable[Turn]) -> dict[str, int]:
+        """The counters that a recount finds different.
+
+        An address that anybody holds is not free, whatever pool it came from; only the pool's own are counted as its
+        allocations. One that an edit left outside the windows may count or not: the contract is silent.
+        """
+        key = (pool["metadata"].get("namespace", ""), pool["metadata"]["name"])
+        spans = {turn.uid: turn.span for turn in held if turn.span is not None}
+        own = {turn.uid for turn in held if turn.pool == key} | _intents(pool).keys()
+        spans |= {uid: _span(intent) or (0, 0) for uid, intent in _intents(pool).items()}
+        right = oracle.recount(rules, spans.values())
         status = pool["status"]
         wrong = {name: value for name, value in right.items() if status.get(name) != value}
-        # An allocation that an edit left outside the windows counts nowhere or everywhere: the contract is silent.
-        inside_count = sum(any(meet(span, window) for window in rules.windows) for span in held.values())
-        if status.get("allocationCount") not in (len(held), inside_count):
-            wrong["allocationCount"] = len(held)
+        inside_count = sum(any(meet(spans[uid], window) for window in rules.windows) for uid in own)
+        if status.get("allocationCount") not in (len(own), inside_count):
+            wrong["allocationCount"] = len(own)
         return wrong
 
     # Claims.
@@ -315,9 +331,6 @@ class Replay:
                 yield Violation("claims", f"{key} claims {text(one)} and {other} claims {text(two)}", (revision,))
         for key in [key for key in old if old[key] != self.claims.get(key)]:
             namespace, _, name = key.partition(".")
-            pool = self.pools.get((namespace, name))
-            if key not in self.claims and pool is not None:
-                yield Violation("claims", f"{key} lost its claim while the pool is there", (revision,))
             yield from self._claim_stands((namespace, name))
             for uid, span in self.live.items():
                 kept = self.claims.get(key)
@@ -360,7 +373,7 @@ class Replay:
             rules = oracle.rules_of(pool["spec"])
             if rules is None or not _claims_its_network(pool):
                 continue
-            live = {uid: span for uid, span in self.live.items() if _pool_of(self.allocations[uid]) == key}
+            live = [Turn(0, uid, _pool_of(self.allocations[uid]), span) for uid, span in self.live.items()]
             wrong = self._differing(pool, rules, live)
             if wrong:
                 said = {name: pool["status"].get(name) for name in wrong}
@@ -385,12 +398,11 @@ class Replay:
         return tuple(r for r in pools if any(_intents(r.before).get(u) != _intents(r.after).get(u) for u in uids))
 
 
-def _apply(held: dict[str, Span], turn: tuple[int, str, Span | None]) -> None:
-    _, uid, span = turn
-    if span is None:
-        held.pop(uid, None)
+def _apply(held: dict[str, Turn], turn: Turn) -> None:
+    if turn.span is None:
+        held.pop(turn.uid, None)
     else:
-        held[uid] = span
+        held[turn.uid] = turn
 
 
 def _phase(allocation: Json | None) -> str:

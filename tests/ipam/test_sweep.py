@@ -1,0 +1,161 @@
+"""Tenants that go, come back under their name, or only seem to be gone."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from fault_proxy import Asked, Fault
+from ipam.estate import scales
+
+if TYPE_CHECKING:
+    from ipam.estate import Estate
+
+SWEEPS = 1.6
+"""Seconds: several sweeps, and the gap between two sightings more than twice over."""
+LISTS = {
+    "unreachable": Fault("cut_before"),
+    "failing": Fault("refuse", 500),
+    "cut short": Fault("truncate"),
+    "every other missing": Fault("shorten"),
+    "empty": Fault("empty"),
+}
+
+
+async def _house_of(estate: Estate, tenants: int) -> None:
+    """Tenants with two allocations each, all granted, their owners on record."""
+    await estate.pool(cidr="10.40.0.0/24")
+    for number in range(tenants):
+        await estate.tenant(f"tenant-{number}")
+        for part in ("nodes", "lb"):
+            await estate.request(f"tenant-{number}-{part}", 2, tenant=f"tenant-{number}")
+    await estate.until(
+        lambda: (
+            len(estate.allocations) == 2 * tenants
+            and all((a.get("status") or {}).get("tenantClusterUID") for a in estate.allocations.values())
+        ),
+        lambda: f"owners on record: {estate.phases()}",
+    )
+
+
+def _uids(estate: Estate, *tenants: int) -> list[str]:
+    wanted = {f"tenant-{number}" for number in tenants}
+    return [
+        str(a["metadata"]["uid"])
+        for a in estate.allocations.values()
+        if a["spec"]["tenantClusterRef"]["name"] in wanted
+    ]
+
+
+@pytest.mark.parametrize("list_fault", LISTS.values(), ids=LISTS)
+@scales(long=1)
+async def test_a_list_that_is_not_whole_costs_nobody_their_addresses(estate: Estate, list_fault: Fault) -> None:
+    """The living keep theirs, whatever the list says; the gone are found all the same, unless nothing is known."""
+    await estate.butler("one")
+    tenants = estate.scale.of(4, 12)
+    await _house_of(estate, tenants)
+    gone = _uids(estate, 0)
+    estate.lines["one"].aim = lambda asked: (
+        list_fault if (asked.plural, asked.traffic) == ("tenantclusters", "list") else None
+    )
+    await estate.api.delete("tenantclusters", "tenant-0")
+    await asyncio.sleep(SWEEPS)
+    living = [name for name in estate.allocations if not name.startswith("tenant-0")]
+    assert {estate.phases()[name] for name in living} == {"Allocated"}
+    estate.lines["one"].aim = None
+    await estate.until(lambda: list(estate.phases().values()).count("Released") == 2, lambda: str(estate.phases()))
+    await estate.settle()
+    assert {estate.phases()[name] for name in living} == {"Allocated"}
+    await estate.verdict(orphans=gone)
+
+
+@pytest.mark.parametrize("code", [404, 500])
+@scales(long=1)
+async def test_a_server_that_disowns_all_tenants_is_not_believed(estate: Estate, code: int) -> None:
+    """Lists are empty and every single tenant is answered with an error that names nobody."""
+    await estate.butler("one")
+    await _house_of(estate, 3)
+
+    def disown(asked: Asked) -> Fault | None:
+        if asked.plural != "tenantclusters" or asked.traffic not in ("list", "read"):
+            return None
+        return Fault("refuse", code) if asked.traffic == "read" else Fault("empty")
+
+    estate.lines["one"].aim = disown
+    gone = _uids(estate, 1)
+    await estate.api.delete("tenantclusters", "tenant-1")
+    await asyncio.sleep(SWEEPS)
+    assert set(estate.phases().values()) == {"Allocated"}
+    estate.lines["one"].aim = None
+    await estate.until(lambda: list(estate.phases().values()).count("Released") == 2, lambda: str(estate.phases()))
+    await estate.settle()
+    await estate.verdict(orphans=gone)
+
+
+@scales()
+async def test_a_tenant_that_comes_back_under_its_name_inherits_nothing(estate: Estate) -> None:
+    """Same name, new UID: the addresses of the old one are given back, the new one's are its own."""
+    for name in ("one", "two"):
+        await estate.butler(name)
+    await _house_of(estate, 3)
+    gone = _uids(estate, 0)
+    await estate.api.delete("tenantclusters", "tenant-0")
+    again = await estate.tenant("tenant-0")
+    await estate.request("tenant-0-again", 2, tenant="tenant-0")
+    await estate.until(lambda: list(estate.phases().values()).count("Released") == 2, lambda: str(estate.phases()))
+    await estate.settle()
+    new = estate.allocations["tenant-0-again"]
+    assert new["status"]["phase"] == "Allocated"
+    assert new["status"]["tenantClusterUID"] == again["metadata"]["uid"]
+    await asyncio.sleep(SWEEPS)
+    assert list(estate.phases().values()).count("Released") == 2
+    await estate.verdict(orphans=gone)
+
+
+@scales()
+async def test_orphans_that_wait_or_failed_are_collected_and_the_unborn_are_left_alone(estate: Estate) -> None:
+    await estate.butler("one")
+    await _house_of(estate, 2)
+    await estate.request("failed", 5000, tenant="tenant-0")
+    await estate.request("ahead-of-its-tenant", 2, tenant="not-there-yet")
+    await estate.until(
+        lambda: (
+            estate.phases().get("failed") == "Failed"
+            and estate.phases().get("ahead-of-its-tenant") == "Allocated"
+            and bool(estate.allocations["failed"]["status"].get("tenantClusterUID"))
+        ),
+        lambda: str(estate.phases()),
+    )
+    gone = _uids(estate, 0)
+    assert len(gone) == 3
+    await estate.api.delete("tenantclusters", "tenant-0")
+    await estate.until(lambda: list(estate.phases().values()).count("Released") == 3, lambda: str(estate.phases()))
+    await estate.settle()
+    assert estate.phases()["ahead-of-its-tenant"] == "Allocated"
+    await estate.verdict(orphans=gone)
+
+
+@scales(long=1)
+async def test_a_tenant_missing_for_less_than_the_gap_keeps_its_addresses(estate: Estate) -> None:
+    """One look is not enough: a tenant that every read denies for a moment, and then knows again, loses nothing."""
+    await estate.butler("one", "--sighting-gap", "3")
+    await _house_of(estate, 2)
+    denied: list[Asked] = []
+
+    def deny(asked: Asked) -> Fault | None:
+        if asked.plural != "tenantclusters" or asked.traffic not in ("list", "read"):
+            return None
+        if asked.traffic == "list":
+            return Fault("empty")
+        denied.append(asked)
+        return Fault("deny")
+
+    estate.lines["one"].aim = deny
+    await estate.until(lambda: len(denied) >= 4, "several looks", 30)
+    estate.lines["one"].aim = None
+    await asyncio.sleep(3.5)
+    assert set(estate.phases().values()) == {"Allocated"}
+    await estate.settle()
+    await estate.verdict()
