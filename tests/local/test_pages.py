@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from butler.local.control_plane import ControlPlane
 
-NOT_TYPED = ("make run", "butleradm local up")  # what the fixture stands for
+NOT_TYPED = ("make run", "butleradm local up", "butleradm controller run")  # what the fixture stands for
 
 
 @pytest.fixture
@@ -49,7 +49,7 @@ def comparable(text: str) -> str:
     return " ".join(re.sub(r"\b\d+s$", "AGE", text, flags=re.MULTILINE).split())
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/addresses.md", "docs/local.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/addresses.md", "docs/local.md", "docs/monitoring.md"])
 def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(
     page: str, server: LocalServer, tmp_path: Path
 ) -> None:
