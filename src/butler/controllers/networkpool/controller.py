@@ -152,6 +152,9 @@ class NetworkPoolController:
                 return _Done()
             obstacle = self._being_deleted(key, pool, view)
         book = self._holdings.book(key, layout) if layout is not None else None
+        if book is not None and book.overlaps:
+            log.error("NetworkPool %s: two allocations hold the same address; was a status edited by hand?", key)
+            self._metrics.inconsistent(key, "overlap")
         made = plan(pool, layout, book, view, obstacle=obstacle, claimed_cidr=claim.cidr, now=_now())
         wait = self._put_off(key, pool, made)
         if wait is None and made.status != pool.status:
@@ -249,7 +252,7 @@ class NetworkPoolController:
         }
         try:
             self._pools.wrote(await self._client.patch(POOLS, meta.name, patch, meta.namespace, timeout=WRITE_TIMEOUT))
-        except Conflict:
+        except (Conflict, NotFound):
             self._metrics.conflict(key_of(pool), "reserve")
             await self._read_again(key_of(pool))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
@@ -77,6 +78,13 @@ class Book:
             self._rebuild()
         return self._free
 
+    @property
+    def overlaps(self) -> bool:
+        """Whether two allocations hold the same address, which Butler never does by itself."""
+        if not self._exact:
+            self._rebuild()
+        return not self._exact
+
     def inside(self, wanted: Range) -> Iterator[Range]:
         """The parts of a range that lie inside the usable addresses."""
         index = max(0, bisect_right(self._starts, wanted.first) - 1)
@@ -94,12 +102,9 @@ class Book:
             return [name for _, name in found]
         if self._in_order is None:
             self._in_order = sorted((holding.range.last, uid) for uid, holding in self._held.items())
-        names = []
-        for _, uid in self._in_order[bisect_right(self._in_order, (wanted.first - 1, "~")) :]:
-            if self._held[uid].range.first > wanted.last:
-                break
-            names.append(self._held[uid].name)
-        return names
+        first = bisect_right(self._in_order, (wanted.first - 1, "~"))
+        held = (self._held[uid] for _, uid in islice(self._in_order, first, None))
+        return [each.name for each in takewhile(lambda each: each.range.first <= wanted.last, held)]
 
     def enter(self, uid: str, holding: Holding) -> None:
         self.strike(uid)

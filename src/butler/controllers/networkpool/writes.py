@@ -121,13 +121,14 @@ class AllocationWriter:
 
     async def _commit_one(self, allocation: IPAllocation, intent: Intent) -> str | None:
         status = outcomes.granted(allocation, intent, self._tenant_of(allocation), self._now())
+        seen = self._first_seen.get(allocation.metadata.uid)  # forgotten as soon as the watch tells of the grant
         written = await self._write(allocation, status, "commit")
         if written is None:
             return None
         self._metrics.processed(pool_key(allocation), "success")
         self._metrics.granted(
             pool_key(allocation),
-            self._age(allocation),
+            self._age(allocation, seen),
             refused_before=allocation.status.phase is IPAllocationPhase.FAILED,
         )
         return written.metadata.resource_version
@@ -163,12 +164,11 @@ class AllocationWriter:
     def _tenant_of(self, allocation: IPAllocation) -> TenantCluster | None:
         return self._tenants.get(tenant_key(allocation))
 
-    def _age(self, allocation: IPAllocation) -> float:
+    def _age(self, allocation: IPAllocation, seen: float | None) -> float:
         """Seconds since the allocation was created.
 
         The server's timestamp knows whole seconds only; where we saw the creation happen, our own clock is better.
         """
-        seen = self._first_seen.get(allocation.metadata.uid)
         created = allocation.metadata.creation_timestamp
         since_seen = asyncio.get_running_loop().time() - seen if seen is not None else 0.0
         since_created = (self._now() - created).total_seconds() if created is not None else since_seen
