@@ -96,14 +96,20 @@ def configuration(reach: AtUrl | AtService, ca_bundle: bytes, *, name: str = NAM
         "kind": CONFIGURATIONS.kind,
         "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "butler"}},
         "webhooks": [
-            _webhook(NetworkPool, ("CREATE", "UPDATE", "DELETE"), _CHANGES_SPEC, client, selector),
-            _webhook(IPAllocation, ("CREATE",), _NOT_FROM_BUTLER, client, selector),
+            _webhook(NetworkPool, ("CREATE", "UPDATE", "DELETE"), _CHANGES_SPEC, "Fail", client, selector),
+            # Mostly good advice: what slips through while nobody serves turns Failed and says why.
+            _webhook(IPAllocation, ("CREATE",), _NOT_FROM_BUTLER, "Ignore", client, selector),
         ],
     }
 
 
 def _webhook(
-    kind: type[CustomResource], operations: Sequence[str], condition: Json, client: Json, selector: Json
+    kind: type[CustomResource],
+    operations: Sequence[str],
+    condition: Json,
+    on_failure: str,
+    client: Json,
+    selector: Json,
 ) -> Json:
     plural = kind.definition.plural
     rule = {
@@ -117,7 +123,7 @@ def _webhook(
         "name": f"{plural}.{GROUP}",
         "clientConfig": client,
         "rules": [rule],
-        "failurePolicy": "Fail",
+        "failurePolicy": on_failure,
         "matchPolicy": "Equivalent",
         "sideEffects": "None",
         "timeoutSeconds": TIMEOUT_SECONDS,
