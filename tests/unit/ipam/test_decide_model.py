@@ -79,7 +79,7 @@ def test_a_batch_is_decided_as_the_bitmap_decides_it(
 
 
 @pytest.mark.slow
-@settings(usual, max_examples=20_000)
+@settings(usual, max_examples=4_000)
 @any_batch
 def test_a_batch_is_decided_as_the_bitmap_decides_it_for_long(
     pool: PoolLayout, held: list[Span], batch: list[Asking], most: int

@@ -190,6 +190,26 @@ def test_the_largest_holes_come_longest_first_and_asking_changes_nothing() -> No
     assert space.best_fit(3) == net("0-2")
 
 
+def test_a_hole_that_went_and_came_back_is_listed_once() -> None:
+    space = FreeSpace.without([net("0-63")], [net("4-7"), net("12-63")])
+    for _ in range(5):
+        space.take(net("0-3"))
+        space.give(net("0-3"))
+    assert space.largest_holes(5) == [net("0-3"), net("8-11")]
+    space.take(net("0-3"))
+    assert space.largest_holes(5) == [net("8-11")]
+
+
+def test_the_lowest_hole_is_found_also_after_a_heap_was_cleaned() -> None:
+    """Many holes of one size, most of them taken again in random order, so that vanished entries outweigh."""
+    chance = random.Random(3)
+    blocks = [Range(start * 977, start * 977 + 3) for start in range(300)]
+    space = FreeSpace.without([Range(0, 300 * 977)], [Range(b.last + 1, b.first + 976) for b in blocks])
+    while len(blocks) > 1:
+        space.take(blocks.pop(chance.randrange(len(blocks))))
+        assert space.best_fit(4) == blocks[0]
+
+
 def test_the_last_address_of_all_can_be_handed_out() -> None:
     space = FreeSpace([span("255.255.255.0/24")])
     space.take(span("255.255.255.0-255.255.255.254"))
@@ -215,6 +235,10 @@ def test_a_pool_of_sixteen_million_costs_no_more_memory_than_its_holes() -> None
         if step % 100 == 0:
             entries = sum(len(heap) for heap in space._by_size.values())
             assert entries <= 2 * space.holes + 16 * len(space._sizes)
+            holes_now = list(space.extents())
+            for count in (1, 2, 3, 5, 8):
+                smallest = min((hole.size, hole.first) for hole in holes_now if hole.size >= count)
+                assert space.best_fit(count) == Range(smallest[1], smallest[1] + count - 1)
     for block in held:
         space.give(block)
     assert list(space.extents()) == [span("10.0.0.0/8")]

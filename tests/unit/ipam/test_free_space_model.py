@@ -156,6 +156,6 @@ def test_free_space_does_what_the_bitmap_says_for_long() -> None:
     run_state_machine_as_test(
         FreeSpaceAgainstBitmap,
         settings=settings(
-            max_examples=3000, stateful_step_count=80, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=600, stateful_step_count=80, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
