@@ -116,9 +116,12 @@ class ClaimRegister:
             raise PoolMoved(f"NetworkPool {key} was changed meanwhile")
         if (claimed := claimed_network(now)) is not None and not contains(now.spec.cidr, claimed):
             raise PoolMoved(f"NetworkPool {key} has not yet given up {claimed}")
-        if (other := rival(read_claims(config_map), key, now.spec.cidr)) is not None:
+        claims = read_claims(config_map)
+        if (other := rival(claims, key, now.spec.cidr)) is not None:
             return other
-        await self._replace(config_map, key, Claim(now.spec.cidr, now.metadata.uid, now.metadata.generation))
+        wanted = Claim(now.spec.cidr, now.metadata.uid, now.metadata.generation)
+        if claims.get(key) != wanted:  # it stands already where a process died between this and the pool's status
+            await self._replace(config_map, key, wanted)
         return None
 
     async def shrink(self, key: Key) -> None:
