@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import random
 from collections import Counter
 from dataclasses import dataclass, field
@@ -182,7 +183,11 @@ class FaultProxy:
         )
         app = web.Application(client_max_size=16 << 20)
         app.router.add_route("*", "/{path:.*}", self._serve)
-        self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
+        # Every misdeed is an unhandled exception to the server in here; its stack is no news.
+        quiet = logging.Logger("fault_proxy", logging.CRITICAL + 1)
+        self._runner = web.AppRunner(
+            app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1, logger=quiet
+        )
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
         self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"

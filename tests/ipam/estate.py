@@ -22,7 +22,7 @@ import pytest
 from fault_proxy import FaultProxy
 from ipam import oracle, story
 from ipam.history import ALLOCATION, GROUP, POOL, Json, Witness
-from ipam.invariants import ALLOCATION_FINALIZER, at_rest, check, insist
+from ipam.invariants import ALLOCATION_FINALIZER, at_rest, check, claims_its_network, insist
 from ipam.processes import ButlerProcess, Nursery, kubeconfig_for
 
 if TYPE_CHECKING:
@@ -279,16 +279,12 @@ class Estate:
             if phase == "Pending":
                 return f"{name} has not been answered"
             pool = self._witness.state(POOL).get((self.namespace, allocation["spec"]["poolRef"]["name"]))
-            if phase != "Failed" or pool is None or self._hands_out_nothing(pool):
+            if phase != "Failed" or pool is None or not claims_its_network(pool):
                 continue
             rules = oracle.rules_of(pool["spec"])
             if rules is not None and oracle.would_fit(rules, held, allocation):
                 return f"{name} would fit"
         return ""
-
-    def _hands_out_nothing(self, pool: Json) -> bool:
-        """Another pool has the network; whether that is right is for the checker to say."""
-        return not (pool.get("status") or {}).get("claimedCIDR")
 
     async def settle(self, seconds: float = PATIENCE, quiet: float = QUIET_SECONDS) -> None:
         """Until nothing is left to do, and then (L3) nothing is written for a while."""

@@ -358,7 +358,7 @@ class Replay:
             pool = self.pools.get(_pool_of(allocation))
             if _phase(allocation) not in ("", "Pending", "Failed") or allocation["metadata"].get("deletionTimestamp"):
                 continue
-            if pool is None or pool["metadata"].get("deletionTimestamp") or not _claims_its_network(pool):
+            if pool is None or pool["metadata"].get("deletionTimestamp") or not claims_its_network(pool):
                 continue
             rules = oracle.rules_of(pool["spec"])
             held = [*self.live.values(), *(span for i in _intents(pool).values() if (span := _span(i)))]
@@ -371,7 +371,7 @@ class Replay:
         """S6, exactly: at rest a pool's counters are those of its allocations as they are now."""
         for key, pool in self.pools.items():
             rules = oracle.rules_of(pool["spec"])
-            if rules is None or not _claims_its_network(pool):
+            if rules is None or not claims_its_network(pool):
                 continue
             live = [Turn(0, uid, _pool_of(self.allocations[uid]), span) for uid, span in self.live.items()]
             wrong = self._differing(pool, rules, live)
@@ -427,6 +427,7 @@ def _seen(pool: Json) -> int:
     return int((pool.get("status") or {}).get("allocationsSeen") or 0)
 
 
-def _claims_its_network(pool: Json) -> bool:
+def claims_its_network(pool: Json) -> bool:
+    """Whether a pool may hand out: its network, as it is now, is its own."""
     claimed = (pool.get("status") or {}).get("claimedCIDR")
     return bool(claimed) and inside(oracle.network(pool["spec"]["cidr"]), oracle.network(claimed))
