@@ -58,12 +58,11 @@ def parse_address(text: str) -> tuple[Family, int]:
     """An address from its text."""
     octets = text.split(".")
     if len(octets) == 4:
+        a, b, c, d = octets
         try:
-            a, b, c, d = (_OCTETS[octet] for octet in octets)
+            return Family.V4, _OCTETS[a] << 24 | _OCTETS[b] << 16 | _OCTETS[c] << 8 | _OCTETS[d]
         except KeyError:
             pass
-        else:
-            return Family.V4, a << 24 | b << 16 | c << 8 | d
     elif ":" in text and "%" not in text:
         try:
             return Family.V6, int(IPv6Address(text))

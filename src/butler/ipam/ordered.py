@@ -5,7 +5,7 @@ holes in a pool that is most of the work. So the members stand in short sorted l
 in one more: finding is two binary searches, adding and removing move a few hundred entries at most. A heap or a dict
 cannot be asked for what lies next to a given number.
 
-`sortedcontainers` is built the same way and can do far more; measured inside `FreeSpace`, this is 1.3 to 2.7 times
+`sortedcontainers` is built the same way and can do far more; measured inside `FreeSpace`, this is 1.2 to 2 times
 as fast, because it never has to know the position of a member.
 """
 
