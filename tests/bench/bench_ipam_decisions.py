@@ -173,10 +173,8 @@ def against_recipes(real_neutron: bool) -> tuple[float, float]:
         rows.append([f"{count:,}", duration(ours), *cells])
     table(["blocks, scattered in a /12", "Butler", *columns, *([neutron_itself.NAME] if real_neutron else [])], rows)
     note("Ours is a true best fit of any length; the others hand out aligned powers of two only.")
-    note(
-        "The walk over subnets knows one size only, and its time is that of the first free one: 4,000 steps if need be."
-    )
-    return ratio
+    note("The walk over subnets knows one size only; it is quick while the front of the pool has room.")
+    return ratio, least
 
 
 def rebuild() -> float:

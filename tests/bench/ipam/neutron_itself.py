@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from build_kubernetes import cache_dir
+
 from ipam.contenders import networks_of
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ json.dump({"median": statistics.median(spent), "free": free}, sys.stdout)
 def python() -> Path:
     """The interpreter that has Neutron, installed first where it is missing."""
     folder = cache_dir() / f"neutron-{VERSION}"
-    found = folder / "bin/python"
+    found: Path = folder / "bin/python"
     if not (folder / "complete").exists():
         uv = str(Path(sys.executable).with_name("uv"))
         print(f"installing {NAME} and what it needs into {folder} (once)", file=sys.stderr, flush=True)

@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import build_kubernetes
@@ -21,7 +22,6 @@ from run_kubernetes import end_with_parent, free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from control_planes import ControlPlane
 
@@ -39,8 +39,6 @@ def version() -> str:
 
 def crds() -> list[Path]:
     """Its own CRDs, and Cluster API's as it ships them for its own tests; asked from Go's module cache."""
-    from pathlib import Path  # noqa: PLC0415
-
     go = shutil.which("go")
     if go is None:
         raise build_kubernetes.UnavailableError("there is no `go` on the PATH")

@@ -59,7 +59,7 @@ async def write_all(kubeconfig: str, namespace: str, template: dict[str, Any]) -
 
         async def work() -> None:
             for name, patch in queue:
-                await client.patch(ALLOCATIONS, name, patch, namespace, subresource="status", timeout=10.0)
+                await client.patch(ALLOCATIONS, name, patch, namespace, subresource="status", timeout=120.0)
 
         began = time.perf_counter()
         await asyncio.gather(*(work() for _ in range(IpamSettings().commit_concurrency)))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from control_planes import ControlPlane
 
 CONNECTIONS = 32
-PATIENCE = 300.0
+PATIENCE = 900.0
 """Seconds after which a stage that does not finish is given up."""
 
 _SAMPLE = re.compile(r"^apiserver_request_total\{(.*)\} (\S+)$", re.MULTILINE)
