@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-crash test-alerts fuzz kubernetes bench-apiserver bench-ipam setup setup-test lint types format generate lock clean
+.PHONY: help run test test-crash test-model test-alerts fuzz kubernetes bench-apiserver bench-ipam setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ test-alerts: ## Check the shipped alert rules, and that each fires when it shoul
 	bin=$$(nice -n 10 $(PYTHON) tools/build_kubernetes.py prometheus) && \
 	$$bin/promtool check rules --lint=all --lint-fatal charts/butler/alerts/*.rules.yaml && \
 	$$bin/promtool test rules tests/alerts/*.test.yaml
+
+test-model: setup-test ## Search larger worlds of the address protocol for an order of events that breaks it
+	$(BIN)/pytest -q -s --timeout 3600 -m slow tests/model
 
 fuzz: setup-test ## Send thousands of spoiled requests to the embedded API server (FUZZ_EXAMPLES=20000)
 	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/pytest -q --timeout 3600 tests/local/test_fuzz.py

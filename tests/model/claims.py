@@ -5,7 +5,8 @@ mask), so that an edit of a pool's spec grows it over its neighbour, shrinks it 
 `butler.controllers.networkpool.claiming` and `.claims` do, one request at a time, with anything in between:
 
     claim    look at the pool (in the cache), read the ConfigMap, read the pool, list the allocations if the entry
-             would lose something, swap the entry, write claimedCIDR for the version of the pool that was looked at
+             would lose something, swap the entry (unless it stands there already, word for word), write claimedCIDR
+             for the version of the pool that was looked at
     shrink   look at the pool, read the ConfigMap, read the pool, list the allocations, swap the entry
     drop     the same for a pool that is gone
     and      write a smaller claimedCIDR, remove the finalizer of a pool that nobody holds anything from
@@ -67,8 +68,6 @@ class Mind(NamedTuple):
     """Whether that version of the pool is still the newest."""
     entry: Entry | None = None
     """What is to be swapped in."""
-    no_op: bool = False
-    """The entry is there already, word for word."""
     network: int = 0
     """What is to be written to claimedCIDR."""
     listed: tuple[int, ...] = ()
@@ -341,7 +340,8 @@ class ClaimsModel:
                 return None
         elif before is None or entry is None or not before.network & ~entry.network or entry.network & ~before.network:
             return None
-        mind = mind._replace(no_op=before is not None and before == entry)
+        if entry is not None and before == entry:
+            return self._follows(mind)
         loses = self.rules.entry_keeps_what_is_held and self._lost(mind, state)
         return mind._replace(stage="list" if loses else "swap")
 
@@ -350,14 +350,17 @@ class ClaimsModel:
         return (before.network if before else 0) & ~(mind.entry.network if mind.entry else 0)
 
     def _swaps(self, state: State, who: int, mind: Mind) -> State:
-        follows: Mind | None = None
-        if mind.doing == "claim" and mind.entry is not None and self.rules.grow_the_entry_first:
-            if mind.newest or not self.rules.status_for_the_pool_looked_at:
-                follows = Mind("status", "write the pool", mind.pool, network=mind.entry.network)
-        state = _think(state, who, follows)
-        if mind.no_op or state.claims is None:
+        state = _think(state, who, self._follows(mind))
+        if state.claims is None:
             return state
         return _tidy(_claims(state, _put(state.claims, mind.pool, mind.entry)), self.rules, swapped=True)
+
+    def _follows(self, mind: Mind) -> Mind | None:
+        """What is left to do once the entry stands: a claim goes on to the pool, if that still has its version."""
+        fits = mind.newest or not self.rules.status_for_the_pool_looked_at
+        if mind.doing != "claim" or mind.entry is None or not self.rules.grow_the_entry_first or not fits:
+            return None
+        return Mind("status", "write the pool", mind.pool, network=mind.entry.network)
 
     # What a change does to those who had read what was there before.
 
@@ -375,9 +378,10 @@ class ClaimsModel:
             entry = mind.entry
             if another and entry is not None:
                 entry = entry._replace(same_uid=False)
+            late = mind._replace(entry=entry)
             if mind.doing == "claim":
-                mind = mind._replace(newest=False, same_uid=mind.same_uid and not another)
-            minds[who] = mind._replace(entry=entry)
+                late = late._replace(newest=False, same_uid=mind.same_uid and not another)
+            minds[who] = late
         claims = state.claims
         entry = claims[index] if claims is not None else None
         if another and claims is not None and entry is not None:
@@ -469,8 +473,6 @@ def _swap(mind: Mind) -> str:
     pool = POOLS[mind.pool]
     if mind.entry is None:
         return f"drops the claim of pool {pool} from the ConfigMap"
-    if mind.no_op:
-        return f"sees that the ConfigMap has the very claim of pool {pool} already"
     return f"sets the claim of pool {pool} in the ConfigMap to {words_of(mind.entry.network)}"
 
 
