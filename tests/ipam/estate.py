@@ -259,16 +259,19 @@ class Estate:
         began = min((r.seconds for r in self._witness.history.revisions), default=0.0)
         return "\n".join(story.line(r, began) for r in self._witness.history.revisions[-count:])
 
-    def why_unsettled(self) -> str:
-        """What the controllers still have to do; empty when nothing."""
+    def why_unsettled(self, *, tidy: bool = False) -> str:
+        """What the controllers still have to do; empty when nothing.
+
+        Intents that were carried out stay for a while, as their removal is no hurry: `tidy` waits for that too.
+        """
         for key, pool in self._witness.state(POOL).items():
             status = pool.get("status") or {}
             if pool["metadata"].get("deletionTimestamp"):
                 return f"pool {key[1]} has to go"
             if status.get("observedGeneration") != pool["metadata"]["generation"]:
                 return f"pool {key[1]} has not been looked at since its last edit"
-            if status.get("intents"):
-                return f"pool {key[1]} has open intents"
+            if status.get("intents") and tidy:
+                return f"pool {key[1]} has intents"
         held = [_span(a) for a in self.allocations.values() if (a.get("status") or {}).get("phase") == "Allocated"]
         for name, allocation in self.allocations.items():
             meta, phase = allocation["metadata"], (allocation.get("status") or {}).get("phase", "Pending")
@@ -286,20 +289,26 @@ class Estate:
                 return f"{name} would fit"
         return ""
 
-    async def settle(self, seconds: float = PATIENCE, quiet: float = QUIET_SECONDS) -> None:
-        """Until nothing is left to do, and then (L3) nothing is written for a while."""
-        await self.until(lambda: not self.why_unsettled(), self.why_unsettled, seconds)
-        deadline = time.monotonic() + seconds + quiet
-        while (still := quiet - (time.monotonic() - self._witness.last_change)) > 0 or self.why_unsettled():
+    async def settle(self, *, tidy: bool | None = None, quiet: float | None = None) -> None:
+        """Until nothing is left to do, and then (L3) nothing is written for a while; longer in long form."""
+        tidy = self.scale.big if tidy is None else tidy
+        quiet = (QUIET_SECONDS * self.scale.of(1, 5)) if quiet is None else quiet
+
+        def why_not() -> str:
+            return self.why_unsettled(tidy=tidy)
+
+        await self.until(lambda: not why_not(), why_not)
+        deadline = time.monotonic() + PATIENCE + quiet
+        while (still := quiet - (time.monotonic() - self._witness.last_change)) > 0 or why_not():
             if time.monotonic() > deadline:
                 pytest.fail(f"L3, seed {self.scale.seed}: it never comes to rest, the last writes:\n{self.latest()}")
             await asyncio.sleep(max(still, 0.05))
 
-    async def verdict(self, orphans: Iterable[str] = ()) -> None:
+    async def verdict(self, orphans: Iterable[str] = (), *, views_in_order: bool = True) -> None:
         """All rules, over everything that happened."""
         history = await self._witness.finish()
         context = f"seed {self.scale.seed} on {self.plane.name}: "
-        insist(check(history), history, context)
+        insist(check(history, views_in_order=views_in_order), history, context)
         insist(at_rest(history, orphans), history, context)
 
     def granted(self) -> int:

@@ -14,6 +14,7 @@ Writes of events do not count: nothing depends on them.
 from __future__ import annotations
 
 import asyncio
+import random
 from typing import TYPE_CHECKING
 
 import pytest
@@ -111,7 +112,7 @@ async def play(estate: Estate) -> list[str]:
     return [str(orphan["metadata"]["uid"])]
 
 
-@pytest.mark.parametrize("writes", [1, 2, 3])
+@pytest.mark.parametrize("writes", [1, *(pytest.param(few, marks=pytest.mark.slow) for few in (2, 3, 5))])
 @scales(long=1)
 async def test_lives_of_few_writes_each_get_everything_done(estate: Estate, writes: int) -> None:
     process = await estate.butler("one", *OPTIONS, start=False)
@@ -165,12 +166,11 @@ async def test_one_crash_at_any_write_changes_nothing_in_the_end(
     points: list[tuple[int, Moment]] = [
         (at, side) for at in range(1, len(clean.writes) + 1) for side in ("before", "after")
     ]
-    estate = await fresh_estate("chosen")
-    chosen = points if scale.big else estate.rng.sample(points, 3)
+    # Writes that meet may be merged, so another run can be a little shorter than the clean one.
+    chosen = points if scale.big else random.Random(scale.seed).sample(points[:-6], 3)
     struck = []
     for at, side in chosen:
         killer = await _run(await fresh_estate(f"{at}-{side}"), at, side)
         struck += killer.struck
     print(f"killed {len(struck)} times: {struck}")
-    # The last write of a clean run may not come about in another one, as writes that meet are merged.
-    assert len(struck) >= len(chosen) * 0.8
+    assert len(struck) >= len(chosen) * 0.9

@@ -248,6 +248,7 @@ def test_s6_counters_that_fit_no_state_are_found(tale: Tale) -> None:
     whole_life(tale)
     tale.status(allocatedIPs=5, availableIPs=23)
     assert found(tale) == {"S6"}
+    assert not check(tale.history, views_in_order=False)
 
 
 @pytest.mark.parametrize("name", ["totalIPs", "largestFreeBlock", "fragmentationPercent", "allocationCount"])
@@ -323,6 +324,14 @@ def test_a_released_one_that_goes_before_its_pool_knows_is_found(tale: Tale) -> 
     tale.write("a", phase="Released")
     tale.remove(ALLOCATION, "a")
     assert found(tale) == {"release"}
+
+
+def test_a_released_one_may_go_when_there_was_no_pool_to_take_note(tale: Tale) -> None:
+    tale.request("c", pool="q")
+    tale.write("c", phase="Released")
+    tale.pool("q", {"cidr": "10.50.0.0/24"})
+    tale.remove(ALLOCATION, "c")
+    assert not found(tale)
 
 
 def test_a_promise_without_the_claim_is_found() -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fault_proxy import Asked, Moment
     from ipam.estate import Estate
 
-LEASE = ("--lease-seconds", "2")
+LEASE = ("--lease-seconds", "1")
 
 
 @scales()
@@ -77,7 +77,7 @@ async def test_leaders_frozen_and_woken_at_any_moment(estate: Estate) -> None:
             await asyncio.sleep(estate.rng.uniform(0.2, 1.0))
             victim = trio[turn % 3]
             victim.freeze()
-            await asyncio.sleep(2.5)
+            await asyncio.sleep(1.5)
             victim.thaw()
 
     freezing = asyncio.create_task(freeze_in_turn())

@@ -50,7 +50,9 @@ async def test_of_two_pools_that_overlap_only_one_ever_hands_out(estate: Estate)
         *(estate.request(f"w-{number}", 4, pool="wide") for number in range(4)),
         *(estate.request(f"n-{number}", 4, pool="narrow") for number in range(4)),
     )
-    await estate.settle()
+    await estate.until(
+        lambda: sorted(estate.phases().values()) == ["Allocated"] * 4 + ["Failed"] * 4, lambda: str(estate.phases())
+    )
     served = {name[0] for name, phase in estate.phases().items() if phase == "Allocated"}
     assert len(served) == 1, f"one pool has the network: {estate.phases()}"
     winner, prefix = ("wide", "w") if served == {"w"} else ("narrow", "n")

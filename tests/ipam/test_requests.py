@@ -23,7 +23,7 @@ async def test_what_does_not_fit_waits_and_is_served_when_space_is_freed(estate:
     await estate.until(lambda: list(estate.phases().values()) == ["Allocated"] * 4, estate.why_unsettled)
     for number in range(waiting):
         await estate.request(f"late-{number}", 4)
-    await estate.settle()
+    await estate.until(lambda: list(estate.phases().values()).count("Failed") == waiting, lambda: str(estate.phases()))
     assert {estate.reason(f"late-{number}") for number in range(waiting)} == {"PoolExhausted"}
     served = [f"early-{number}" for number in range(4)]
     for _ in range(waiting):
@@ -38,6 +38,24 @@ async def test_what_does_not_fit_waits_and_is_served_when_space_is_freed(estate:
 
 def _granted(estate: Estate) -> list[str]:
     return sorted(name for name, phase in estate.phases().items() if phase == "Allocated")
+
+
+@scales()
+async def test_at_rest_nothing_is_written(estate: Estate) -> None:
+    """With requests granted, refused and released, two controllers that look on in silence."""
+    for name in ("one", "two"):
+        await estate.butler(name)
+    await estate.pool(tenantAllocation={"start": "10.40.0.8", "end": "10.40.0.23"})
+    await estate.until(lambda: bool(estate.pool_status().get("claimedCIDR")), "the network is claimed")
+    await estate.pool("overlapping", "10.40.0.128/25")
+    await asyncio.gather(*(estate.request(f"r-{number}", 3) for number in range(8)))
+    await estate.request("astray", pool="overlapping")
+    await estate.request("lost", pool="no-such-pool")
+    await estate.until(lambda: len(_granted(estate)) == 5, lambda: str(estate.phases()))
+    await estate.api.delete("ipallocations", _granted(estate)[0])
+    # Refusals whose figures alone have changed are written again after a minute, once.
+    await estate.settle(tidy=True, quiet=estate.scale.of(4, 100))
+    await estate.verdict()
 
 
 @scales()
