@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-crash test-model test-alerts fuzz kubernetes bench-apiserver bench-ipam setup setup-test lint types format generate lock clean
+.PHONY: help run test test-crash test-faults test-model test-alerts fuzz kubernetes bench-apiserver bench-ipam setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -22,6 +22,9 @@ test-alerts: ## Check the shipped alert rules, and that each fires when it shoul
 	bin=$$(nice -n 10 $(PYTHON) tools/build_kubernetes.py prometheus) && \
 	$$bin/promtool check rules --lint=all --lint-fatal charts/butler/alerts/*.rules.yaml && \
 	$$bin/promtool test rules tests/alerts/*.test.yaml
+
+test-faults: setup-test ## Play every fault of address management at length on both control planes (BUTLER_SEED=7 replays one)
+	$(BIN)/pytest -q -m slow --timeout 1800 tests/ipam
 
 test-model: setup-test ## Search larger worlds of the address protocol for an order of events that breaks it
 	$(BIN)/pytest -q -s --timeout 3600 -m slow tests/model
