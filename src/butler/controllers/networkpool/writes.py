@@ -20,7 +20,7 @@ from butler.controllers.networkpool.holdings import pool_key
 from butler.controllers.networkpool.plan import WAITING, is_promise, is_waiting
 from butler.controllers.owners import tenant_key
 from butler.kube.errors import ApiError, Conflict, KubeError, NotFound, OutcomeUnknown
-from butler.kube.objects import is_newer
+from butler.kube.objects import is_newer, key_of
 from butler.kube.resource import resource_of
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ class AllocationWriter:
         now: Callable[[], datetime],
     ) -> None:
         self._client = client
+        self._allocations = allocations
         self._tenants = tenants
         self._events = events
         self._metrics = metrics
@@ -68,9 +69,13 @@ class AllocationWriter:
         self._now = now
         self._first_seen: dict[str, float] = {}  # by the loop's clock, of those that wait
         self._refused_at: dict[str, float] = {}
+        self._replaced: dict[str, str] = {}
+        """The version that our last write replaced, until the view shows what came of it."""
         allocations.on_change(self._note)
 
     def _note(self, change: Change[IPAllocation]) -> None:
+        if change.old is not None:
+            self._replaced.pop(change.old.metadata.uid, None)
         for allocation in (change.old, change.new):
             if allocation is not None and (change.new is None or allocation.status.phase not in WAITING):
                 self._first_seen.pop(allocation.metadata.uid, None)
@@ -92,6 +97,7 @@ class AllocationWriter:
                 and allocation.status.phase in WAITING
                 and allocation.metadata.deletion_timestamp is None
                 and is_promise(intent)
+                and self._is_current(allocation)
             ):
                 todo.append(self._commit_one(allocation, intent))
         newest: str | None = None
@@ -144,14 +150,19 @@ class AllocationWriter:
 
     async def _write(self, allocation: IPAllocation, status: IPAllocationStatus, step: Step) -> IPAllocation | None:
         patch = status_patch(allocation.metadata, allocation.status, status)
+        meta = allocation.metadata
         if patch is None:
             return None
-        meta = allocation.metadata
         try:
             async with self._free_hands:
-                return await self._client.patch(
+                if not self._is_current(allocation):
+                    return None
+                written = await self._client.patch(
                     ALLOCATIONS, meta.name, patch, meta.namespace, subresource="status", timeout=WRITE_TIMEOUT
                 )
+            if self._is_current(allocation):  # else the watch was quicker
+                self._replaced[meta.uid] = meta.resource_version
+            return written
         except (Conflict, NotFound) as error:
             self._metrics.conflict(pool_key(allocation), step)
             log.debug("%s %s/%s: %s", step, meta.namespace, meta.name, error)
@@ -160,6 +171,12 @@ class AllocationWriter:
                 self._metrics.unknown_outcome(pool_key(allocation), step)
             raise
         return None
+
+    def _is_current(self, allocation: IPAllocation) -> bool:
+        """Whether this is the newest version that we know of: a write on any other would only be a conflict."""
+        meta = allocation.metadata
+        overtaken = self._replaced.get(meta.uid) == meta.resource_version
+        return not overtaken and self._allocations.get(key_of(allocation)) is allocation
 
     def _tenant_of(self, allocation: IPAllocation) -> TenantCluster | None:
         return self._tenants.get(tenant_key(allocation))
