@@ -40,13 +40,14 @@ from butler.controllers.networkpool.plan import (
     only_forgets_intents,
     open_intents,
     plan,
+    uncommitted,
 )
-from butler.controllers.networkpool.writes import WRITE_TIMEOUT, AllocationWriter
+from butler.controllers.networkpool.writes import LOOK_AGAIN, WRITE_TIMEOUT, AllocationWriter
 from butler.ipam.decide import Refusal
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.kube.controller import After, Controller
 from butler.kube.errors import ApiError, Conflict, KubeError, NotFound, OutcomeUnknown
-from butler.kube.objects import key_of
+from butler.kube.objects import finalizers_patch, key_of, with_finalizer, without_finalizer
 from butler.kube.resource import Key, resource_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ log = logging.getLogger(__name__)
 
 
 class StaleView(KubeError):
-    """The allocation cache is behind what the pool's status takes into account."""
+    """A cache is behind: that of the allocations what the pool's status takes into account, or that of the pools."""
 
 
 class NetworkPoolController:
@@ -91,6 +92,7 @@ class NetworkPoolController:
         self._pools = pools
         self._allocations = allocations
         self._claims = claims
+        self._scope = settings.namespace
         self._events = events
         self._metrics = metrics
         self._holdings = Holdings(lambda pool: metrics.inconsistent(pool, "unreadable"))
@@ -111,11 +113,16 @@ class NetworkPoolController:
             Controller("networkpool", self.reconcile, workers=8, metrics=metrics)
             .watches(self._pools, self._pool_and_overlapped)
             .watches(self._allocations, lambda allocation: [pool_key(allocation)])
-            .watches(self._claims, lambda config_map: [*read_claims(config_map), *self._overlapped()])
+            .watches(self._claims, self._claimants)
         )
 
     def _pool_and_overlapped(self, pool: NetworkPool) -> Iterable[Key]:
         return [key_of(pool), *self._overlapped()]
+
+    def _claimants(self, config_map: Json) -> Iterable[Key]:
+        """All whom a change of the claims may concern; those of other namespaces are for others to look after."""
+        ours = (key for key in read_claims(config_map) if self._scope in ("", key.namespace))
+        return [*ours, *self._overlapped()]
 
     def _overlapped(self) -> list[Key]:
         """Pools that wait for another one to go out of their way."""
@@ -123,12 +130,18 @@ class NetworkPoolController:
 
     async def reconcile(self, key: Key) -> After | None:
         """Bring a pool and its requests in order."""
+        before: NetworkPool | None = None
         while True:
             pool = self._pools.get(key)
             if pool is None:
                 return await self._without_pool(key)
-            if pool.metadata.deletion_timestamp is None and Finalizer.NETWORK_POOL not in pool.metadata.finalizers:
-                await self._set_finalizers(pool, (*pool.metadata.finalizers, Finalizer.NETWORK_POOL))
+            if pool is before:
+                # To decide the same again at once would only meet the same conflict again.
+                raise StaleView(f"NetworkPool {key} is no longer what the cache shows")
+            before = pool
+            finalizers = with_finalizer(pool, Finalizer.NETWORK_POOL)
+            if finalizers is not None:
+                await self._set_finalizers(pool, finalizers)
                 continue
             await self._catch_up(pool.status.allocations_seen)
             outcome = await self._pass(key, pool)
@@ -145,11 +158,10 @@ class NetworkPoolController:
         if pool.metadata.deletion_timestamp is not None:
             if not pool.metadata.finalizers:
                 return _Done()  # nothing keeps it: the watch will say so
-            ours = Finalizer.NETWORK_POOL in pool.metadata.finalizers
-            if ours and view.live == 0 and not open_intents(pool, view):
-                keep = tuple(name for name in pool.metadata.finalizers if name != Finalizer.NETWORK_POOL)
-                await self._set_finalizers(pool, keep)
-                return _Done()
+            others = without_finalizer(pool, Finalizer.NETWORK_POOL)
+            if others is not None and view.live == 0 and not open_intents(pool, view):
+                await self._set_finalizers(pool, others)
+                return None
             obstacle = self._being_deleted(key, pool, view)
         book = self._holdings.book(key, layout) if layout is not None else None
         if book is not None and book.overlaps:
@@ -162,16 +174,20 @@ class NetworkPoolController:
             if reserved is None:
                 return None
             pool = reserved
+        if claim.again:
+            return None  # it lasts a moment only: nobody is refused for it
         newest = await self._writer.commit(pool, view.find)
         pairs = [(allocation, refusal) for refusal in made.refusals if (allocation := view.find(refusal.uid))]
         next_refusal = await self._writer.refuse(pairs)
         self._metrics.pool_status(key, pool.status)
         self._report_waiting(key)
         await self._claiming.settle(pool)
-        if made.left_over or claim.again:
+        if made.left_over:
             await self._catch_up(newest)
-            return None if made.granted or claim.again else _Done(After(0.5))
-        waits = [each for each in (wait, made.next_notice, next_refusal) if each is not None]
+            return None if made.granted else _Done(After(0.5))
+        # What was carried out shows in the view any moment; what met a conflict may need us again.
+        unsettled = LOOK_AGAIN if uncommitted(pool, view.find) else None
+        waits = [each for each in (wait, made.next_notice, next_refusal, unsettled) if each is not None]
         return _Done(After(min(waits)) if waits else None)
 
     # Observe.
@@ -241,20 +257,13 @@ class NetworkPoolController:
             # The watch will say so too; until then there is nothing to decide.
             raise Conflict(409, gone.status, f"NetworkPool {key} is gone") from gone
 
-    async def _set_finalizers(self, pool: NetworkPool, finalizers: tuple[str, ...]) -> None:
-        meta = pool.metadata
-        patch = {
-            "metadata": {
-                "uid": meta.uid,
-                "resourceVersion": meta.resource_version,
-                "finalizers": [str(name) for name in finalizers],
-            }
-        }
+    async def _set_finalizers(self, pool: NetworkPool, finalizers: list[str]) -> None:
+        key, patch = key_of(pool), finalizers_patch(pool, finalizers)
         try:
-            self._pools.wrote(await self._client.patch(POOLS, meta.name, patch, meta.namespace, timeout=WRITE_TIMEOUT))
+            self._pools.wrote(await self._client.patch(POOLS, key.name, patch, key.namespace, timeout=WRITE_TIMEOUT))
         except (Conflict, NotFound):
-            self._metrics.conflict(key_of(pool), "reserve")
-            await self._read_again(key_of(pool))
+            self._metrics.conflict(key, "reserve")
+            await self._read_again(key)
 
     async def _without_pool(self, key: Key) -> After | None:
         """Requests for a pool that does not exist, and what an earlier one of that name left behind."""

@@ -92,6 +92,18 @@ def open_intents(pool: NetworkPool, view: View) -> tuple[Intent, ...]:
     )
 
 
+def uncommitted(pool: NetworkPool, find: Callable[[str], IPAllocation | None]) -> list[tuple[IPAllocation, Intent]]:
+    """The grants that stand in the pool and not in their allocations: those to carry out."""
+    found = ((find(intent.uid), intent) for intent in pool.status.intents if is_promise(intent))
+    return [
+        (allocation, intent)
+        for allocation, intent in found
+        if allocation is not None
+        and allocation.status.phase in WAITING
+        and allocation.metadata.deletion_timestamp is None
+    ]
+
+
 def plan(
     pool: NetworkPool,
     layout: PoolLayout | None,

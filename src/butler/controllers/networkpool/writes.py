@@ -2,7 +2,8 @@
 
 Each write is valid only for the very version of the allocation that the view showed. Failing is ordinary: somebody
 labelled or deleted the allocation meanwhile, or another process was quicker. Then nothing is done about it here: the
-intent stands in the pool, and the change that got in the way brings the pool up for another pass.
+intent stands in the pool, and the change that got in the way brings the pool up for another pass; should it not
+show, the pool is looked at again after a moment.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocatio
 from butler.api.labels import ConditionType
 from butler.controllers.networkpool import outcomes
 from butler.controllers.networkpool.holdings import pool_key
-from butler.controllers.networkpool.plan import WAITING, is_promise, is_waiting
+from butler.controllers.networkpool.plan import WAITING, is_waiting, uncommitted
 from butler.controllers.owners import tenant_key
 from butler.kube.errors import ApiError, Conflict, KubeError, NotFound, OutcomeUnknown
 from butler.kube.objects import is_newer, key_of
@@ -40,6 +41,8 @@ ALLOCATIONS: Final = resource_of(IPAllocation)
 WRITE_TIMEOUT: Final = 10.0
 SAME_REFUSAL_EVERY: Final = 60.0
 """Seconds between rewrites of a refusal in which only the figures changed."""
+LOOK_AGAIN: Final = 1.0
+"""Seconds after which a write is tried again that met a conflict, should nothing be heard of its allocation."""
 log = logging.getLogger(__name__)
 
 
@@ -89,17 +92,8 @@ class AllocationWriter:
         Raises Unfinished, after having tried them all, when some could not be written for another reason than that
         their allocation has changed.
         """
-        todo = []
-        for intent in pool.status.intents:
-            allocation = find(intent.uid)
-            if (
-                allocation is not None
-                and allocation.status.phase in WAITING
-                and allocation.metadata.deletion_timestamp is None
-                and is_promise(intent)
-                and self._is_current(allocation)
-            ):
-                todo.append(self._commit_one(allocation, intent))
+        due = uncommitted(pool, find)
+        todo = [self._commit_one(allocation, intent) for allocation, intent in due if self._is_current(allocation)]
         newest: str | None = None
         for written in await _all(todo):
             if written is not None and (newest is None or is_newer(written, newest)):
@@ -122,7 +116,9 @@ class AllocationWriter:
                 todo.append(self._refuse_one(allocation, status, refusal))
             else:
                 waits.append(SAME_REFUSAL_EVERY - since)
-        await _all(todo)
+        written = await _all(todo)
+        if not all(written):
+            waits.append(LOOK_AGAIN)
         return min(waits, default=None)
 
     async def _commit_one(self, allocation: IPAllocation, intent: Intent) -> str | None:
@@ -139,14 +135,15 @@ class AllocationWriter:
         )
         return written.metadata.resource_version
 
-    async def _refuse_one(self, allocation: IPAllocation, status: IPAllocationStatus, refusal: Refusal) -> None:
+    async def _refuse_one(self, allocation: IPAllocation, status: IPAllocationStatus, refusal: Refusal) -> bool:
         before = find_condition(allocation.status.conditions, ConditionType.READY)
         if await self._write(allocation, status, "refuse") is None:
-            return
+            return False
         self._refused_at[allocation.metadata.uid] = asyncio.get_running_loop().time()
         if before is None or before.reason != refusal.reason:
             self._metrics.processed(pool_key(allocation), "failed")
             self._events.record(allocation, ALLOCATIONS, "AllocationFailed", refusal.message, "Warning")
+        return True
 
     async def _write(self, allocation: IPAllocation, status: IPAllocationStatus, step: Step) -> IPAllocation | None:
         patch = status_patch(allocation.metadata, allocation.status, status)

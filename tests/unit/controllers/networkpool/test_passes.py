@@ -1,0 +1,154 @@
+"""Passes of the allocator over pools, against a small API server over HTTP that misbehaves when a test says so."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+from aiohttp import web
+from prometheus_client import CollectorRegistry
+
+from butler.api.codec import to_json
+from butler.api.ipallocation import IPAllocation
+from butler.api.networkpool import NetworkPool
+from butler.api.tenantcluster import TenantCluster
+from butler.controllers.metrics import IpamMetrics
+from butler.controllers.networkpool.claims import CLAIMS, Claim, entry
+from butler.controllers.networkpool.controller import NetworkPoolController
+from butler.controllers.settings import IpamSettings
+from butler.kube.cache import Cache
+from butler.kube.client import Client
+from butler.kube.config import Connection
+from butler.kube.resource import CONFIGMAPS, Key, resource_of
+from butler.kube.retry import Backoff
+from unit.controllers.networkpool.values import NAMESPACE, POOL, allocation, pool
+from unit.kube.fake_api import FakeApi, status
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable
+
+    from butler.kube.resource import Json
+
+API = "/apis/butler.butlerlabs.dev/v1alpha1"
+POOL_PATH = f"{API}/namespaces/{NAMESPACE}/networkpools/{POOL.name}"
+ALLOCATION_PATHS = f"{API}/namespaces/{NAMESPACE}/ipallocations"
+REQUEST_PATH = f"{ALLOCATION_PATHS}/web"
+CLAIMS_PATH = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CLAIMS}"
+
+
+class Events:
+    """Nobody reads them here."""
+
+    def record(self, *_: object) -> None:
+        pass
+
+
+class Desk:
+    """The allocator at work, and the server that it works on."""
+
+    def __init__(self, api: FakeApi) -> None:
+        self.api = api
+        self.caches: dict[str, Cache[Any]] = {}
+
+    def put(self, path: str, obj: Any) -> None:
+        body = to_json(obj)
+        body["metadata"].pop("resourceVersion")
+        self.api.put(path, body)
+
+    def status(self, path: str = REQUEST_PATH) -> Json:
+        found: Json = self.api.objects[path].get("status", {})
+        return found
+
+    async def until(self, holds: Callable[[], bool], what: str) -> None:
+        try:
+            async with asyncio.timeout(20):
+                while not holds():  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+        except TimeoutError:
+            pytest.fail(f"never came true: {what}")
+
+    async def granted(self, path: str = REQUEST_PATH) -> None:
+        await self.until(lambda: self.status(path).get("phase") == "Allocated", "the request is granted")
+
+    @asynccontextmanager
+    async def at_work(self, namespace: str = "") -> AsyncIterator[None]:
+        async with Client(Connection(self.api.url), backoff=Backoff(0.005, cap=0.02)) as client:
+            home = f"metadata.name={CLAIMS}"
+            pools = Cache(client, resource_of(NetworkPool), namespace=namespace)
+            allocations = Cache(client, resource_of(IPAllocation), namespace=namespace)
+            tenants = Cache(client, resource_of(TenantCluster))
+            claims = Cache(client, CONFIGMAPS, namespace=NAMESPACE, field_selector=home)
+            self.caches = {"pools": pools, "allocations": allocations}
+            settings = IpamSettings(namespace=namespace, home_namespace=NAMESPACE)
+            metrics, events = IpamMetrics(CollectorRegistry()), cast("Any", Events())
+            caches = (pools, allocations, tenants, claims)
+            controller = NetworkPoolController(client, *caches, events, metrics, settings).controller()
+            tasks = [asyncio.create_task(cache.run()) for cache in caches]
+            tasks.append(asyncio.create_task(controller.run(lambda: 0.0)))
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    api = FakeApi()
+    await api.start()
+    yield Desk(api)
+    await api.stop()
+
+
+def refusing(times: int, part: str, text: str = "") -> Callable[[web.Request], Any]:
+    """Answer so many writes of a path with a conflict that is none, and count down."""
+    left = [times]
+
+    async def before(request: web.Request) -> web.Response | None:
+        if request.method == "PATCH" and part in request.path and left[0] and text in await request.text():
+            left[0] -= 1
+            return web.json_response(status(409, "Conflict"), status=409)
+        return None
+
+    return before
+
+
+async def test_a_grant_that_met_conflicts_without_cause_is_carried_out_all_the_same(desk: Desk) -> None:
+    desk.put(POOL_PATH, pool())
+    desk.put(REQUEST_PATH, allocation("web"))
+    desk.api.before = refusing(3, "/ipallocations/")
+    async with desk.at_work():
+        await desk.granted()
+
+
+async def test_a_refusal_that_met_conflicts_without_cause_is_written_all_the_same(desk: Desk) -> None:
+    desk.put(POOL_PATH, pool())
+    desk.put(REQUEST_PATH, allocation("web", 500))
+    desk.api.before = refusing(3, "/ipallocations/")
+    async with desk.at_work():
+        await desk.until(lambda: desk.status().get("phase") == "Failed", "the request is refused")
+
+
+async def test_a_reserve_that_met_conflicts_without_cause_is_made_again_but_not_in_a_frenzy(desk: Desk) -> None:
+    desk.put(POOL_PATH, pool())
+    desk.put(REQUEST_PATH, allocation("web"))
+    desk.api.before = refusing(6, "/networkpools/")
+    async with desk.at_work():
+        began = asyncio.get_running_loop().time()
+        await desk.granted()
+        assert asyncio.get_running_loop().time() - began > 0.2, "each attempt waits longer than the last"
+
+
+async def test_pools_of_other_namespaces_are_left_to_those_who_look_after_them(desk: Desk) -> None:
+    foreign = Key("elsewhere", "theirs")
+    desk.put(f"{API}/namespaces/elsewhere/networkpools/theirs", pool(name="theirs", cidr="10.9.0.0/24"))
+    desk.api.put(CLAIMS_PATH, {"data": dict([entry(foreign, Claim("10.9.0.0/24", "p9", 1))])})
+    desk.put(POOL_PATH, pool())
+    desk.put(REQUEST_PATH, allocation("web"))
+    async with desk.at_work(NAMESPACE):
+        await desk.granted()
+        await asyncio.sleep(0.5)
+    assert not [path for verb, path in desk.api.requests if verb == "GET" and "/networkpools/theirs" in path]
