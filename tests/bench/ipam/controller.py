@@ -30,6 +30,10 @@ class ControllerProcess:
                 preexec_fn=end_with_parent,  # noqa: PLW1509 (one call)
             )  # fmt: skip
 
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
     def alive(self) -> None:
         """Raise when it has ended."""
         if self._process.poll() is not None:

@@ -5,7 +5,7 @@
 Run as a process of its own, as the controller is. TEMPLATE holds the status of an allocation that the controller has
 really granted; every waiting allocation of the namespace gets one like it, with addresses of its own, by the same
 merge patch with the same preconditions and as many at a time. Bodies are made before the clock starts. Prints how
-many were written and in how many seconds.
+many were written, in how many seconds, and with how much processor time here.
 """
 
 from __future__ import annotations
@@ -61,9 +61,10 @@ async def write_all(kubeconfig: str, namespace: str, template: dict[str, Any]) -
             for name, patch in queue:
                 await client.patch(ALLOCATIONS, name, patch, namespace, subresource="status", timeout=120.0)
 
-        began = time.perf_counter()
+        began, used = time.perf_counter(), time.process_time()
         await asyncio.gather(*(work() for _ in range(IpamSettings().commit_concurrency)))
-        print(json.dumps({"written": len(patches), "seconds": time.perf_counter() - began}))
+        seconds, processor = time.perf_counter() - began, time.process_time() - used
+        print(json.dumps({"written": len(patches), "seconds": seconds, "processor": processor}))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ import aiohttp
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable
+    from collections.abc import AsyncIterator, Callable, Iterable
 
     from control_planes import ControlPlane
 
@@ -67,8 +67,9 @@ _read_line = msgspec.json.Decoder(_Line).decode
 class Observer:
     """Sees objects change: when the first was touched, and when each was done."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_first_change: Callable[[], None] | None = None) -> None:
         self.first_change: float | None = None
+        self._at_first_change = at_first_change
         self.done: dict[str, float] = {}
         self._moved = asyncio.Condition()
 
@@ -77,6 +78,8 @@ class Observer:
             event = _read_line(line)
             if event.type == "MODIFIED" and self.first_change is None:
                 self.first_change = time.perf_counter()
+                if self._at_first_change is not None:
+                    self._at_first_change()
             status = event.object.status
             name = event.object.metadata.name
             is_done = status is not None and (status.phase == "Allocated" or status.address_ref)
@@ -135,9 +138,9 @@ class Server:
             return msgspec.json.decode(text)  # type: ignore[no-any-return]
 
     @asynccontextmanager
-    async def watching(self, *paths: str) -> AsyncIterator[Observer]:
+    async def watching(self, *paths: str, at_first_change: Callable[[], None] | None = None) -> AsyncIterator[Observer]:
         """Follow changes from now on."""
-        observer = Observer()
+        observer = Observer(at_first_change)
         tasks = []
         answers = []
         try:

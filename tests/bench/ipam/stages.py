@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ipam import controller, objects, peer
+from ipam import controller, objects, peer, processor
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -45,6 +45,8 @@ class Rate:
     count: int
     seconds: float
     since_start: float = 0.0
+    server_seconds: float = 0.0  # of processor time, in API server and etcd
+    client_seconds: float = 0.0  # and in whoever wrote
 
     @property
     def per_second(self) -> float:
@@ -54,8 +56,9 @@ class Rate:
 class Stages:
     """One server and what was learned on it."""
 
-    def __init__(self, server: Server, scratch: Path, options: Options) -> None:
+    def __init__(self, server: Server, scratch: Path, options: Options, server_pids: list[int] | None = None) -> None:
         self.server = server
+        self._server_pids = server_pids or []
         self.options = options
         self._scratch = scratch
         self._tenants: list[str] = []  # their UIDs, by number
@@ -106,31 +109,54 @@ class Stages:
         template = self._scratch / "granted.json"
         template.write_text(json.dumps(granted["status"]))
         script = Path(__file__).parent / "raw_writes.py"
-        async with self.server.watching(path) as seen:
+        cpu: list[float] = []
+        async with self.server.watching(path, at_first_change=lambda: cpu.append(self._server_cpu())) as seen:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, str(script), str(self.server.plane.kubeconfig), objects.RAW, str(template),
                 stdout=subprocess.PIPE,
             )  # fmt: skip
             output, _ = await process.communicate()
             assert process.returncode == 0, "the raw writes failed"
+            cpu.append(self._server_cpu())
             await seen.all_of(body["metadata"]["name"] for body in waiting)
         result = json.loads(output)
         assert result["written"] == self.options.requests, result
-        return Rate(result["written"], result["seconds"])
+        return Rate(
+            result["written"], result["seconds"], server_seconds=cpu[1] - cpu[0], client_seconds=result["processor"]
+        )
+
+    def _server_cpu(self) -> float:
+        return processor.seconds(self._server_pids)
 
     async def grant_waiting(self) -> tuple[Rate, Counter[Written]]:
         """Waiting requests to Allocated, and what was written for it."""
         bodies = self.requests(self.options.requests)
         await self.server.create_all(objects.ALLOCATIONS, bodies)
         before = await self.server.writes()
-        async with self.server.watching(objects.ALLOCATIONS, objects.POOLS) as seen:
+        cpu: list[tuple[float, float]] = []
+        started: list[controller.ControllerProcess] = []
+
+        def look() -> None:
+            cpu.append((self._server_cpu(), processor.seconds([started[0].pid])))
+
+        async with self.server.watching(objects.ALLOCATIONS, objects.POOLS, at_first_change=look) as seen:
             with self.controller() as process:
+                started.append(process)
                 last = await seen.all_of((body["metadata"]["name"] for body in bodies), process.alive)
+                look()
                 await asyncio.sleep(SETTLE)
                 written = await self.server.writes()
         assert seen.first_change is not None
         written.subtract(before)
-        return Rate(len(bodies), last - seen.first_change, last - process.started), +written
+        (server_before, client_before), (server_after, client_after) = cpu
+        rate = Rate(
+            len(bodies),
+            last - seen.first_change,
+            last - process.started,
+            server_after - server_before,
+            client_after - client_before,
+        )
+        return rate, +written
 
     async def peer_claims(self) -> tuple[Rate, Counter[Written]]:
         """The same number of waiting claims through the peer."""
