@@ -105,6 +105,8 @@ class PoolReason(StrEnum):
     OVERLAP = "Overlap"
     VALIDATION_FAILED = "ValidationFailed"
     DELETING = "Deleting"
+    ALLOCATION_UNREADABLE = "AllocationUnreadable"
+    """Nobody can tell which addresses are free, because an allocation of the namespace makes no sense to us."""
     UTILIZATION_ABOVE_THRESHOLD = "UtilizationAboveThreshold"
     UTILIZATION_BELOW_THRESHOLD = "UtilizationBelowThreshold"
 

@@ -27,7 +27,7 @@ from butler.kube.retry import Backoff
 from butler.kube.store import Change, Entry, IndexFunction, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable, Collection, Hashable
 
     from butler.kube.client import Client, WatchEvent
     from butler.kube.resource import Key, Resource
@@ -78,6 +78,7 @@ class Cache(Generic[T]):
         self._position: str | None = None
         self._must_list = True
         self._listing: dict[Key, str] | None = None  # own writes made known while a list is under way
+        self._unreadable: set[Key] = set()
         self._synced = asyncio.Event()
         self._moved: set[asyncio.Event] = set()
         self._heard_at: float | None = None
@@ -104,6 +105,11 @@ class Cache(Generic[T]):
 
     def __contains__(self, key: object) -> bool:
         return key in self._store
+
+    @property
+    def unreadable(self) -> Collection[Key]:
+        """Objects whose newest version does not fit their type: an older one is here, or none at all."""
+        return self._unreadable
 
     def index(self, name: str, function: IndexFunction[T]) -> None:
         """Keep objects findable by what `function` says of them; it must depend on the object alone."""
@@ -239,6 +245,7 @@ class Cache(Generic[T]):
             self._listing = None
         entries = {key_of(obj): self._entry(obj) for obj in listed.items}
         self._move(listed.resource_version)
+        self._unreadable = undecodable
         self._publish(self._store.replace(entries, keep=ahead | undecodable))
         # Only now: a transform or an index that fails leaves us blind, however well the server answers.
         self._heard()
@@ -280,6 +287,7 @@ class Cache(Generic[T]):
             return
         if event.object is not None:
             key = key_of(event.object)
+            self._unreadable.discard(key)
             if event.type == "DELETED":
                 changes = self._store.remove(key, event.resource_version)
             else:
@@ -304,9 +312,10 @@ class Cache(Generic[T]):
         if self._is_past(version):
             return
         if deleted:
+            self._unreadable.discard(key)
             self._publish(self._store.remove(key, version))
         else:
-            self._complain(key, version, error, set())
+            self._complain(key, version, error, self._unreadable)
         self._move(version)
 
     def _complain(self, key: Key, version: str, error: Exception, seen: set[Key]) -> None:

@@ -143,7 +143,7 @@ class Admission:
     async def _allocations_for(self, pool: NetworkPool) -> list[IPAllocation]:
         """The allocations of a pool's namespace, as new as the pool's status demands."""
         namespace, cache = pool.metadata.namespace, self._allocations
-        if cache.namespace in ("", namespace) and cache.has_synced:
+        if cache.namespace in ("", namespace) and cache.has_synced and not cache.unreadable:
             seen = pool.status.allocations_seen
             if not seen or await cache.reached(seen, self._cache_patience):
                 return cache.values()

@@ -311,14 +311,17 @@ async def test_an_object_that_does_not_fit_is_neither_dropped_nor_a_stop(
         known = cache.get(A)
         assert known is not None
         assert known.data == {"x": 1}, "the last good version stays"
+        assert set(cache.unreadable) == {A}
         api.compact()
         api.put(f"{MAPS}/c")
         api.compact()
         api.close_watches()
         await until(lambda: Key("default", "c") in cache)
         assert A in cache, "through a list as well"
+        assert set(cache.unreadable) == {A}
         api.remove(f"{MAPS}/a")
         await until(lambda: A not in cache)
+        assert not cache.unreadable
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
     assert metrics.registry.get_sample_value(

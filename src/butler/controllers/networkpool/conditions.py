@@ -19,7 +19,7 @@ from butler.api.networkpool import CapacityNotice, CapacityTier, NetworkPoolStat
 from butler.ipam.capacity import THRESHOLDS, Capacity, tiers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from butler.kube.events import EventType
@@ -114,6 +114,14 @@ def names(of: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
     more = f" and {len(of) - SHOWN_NAMES} more" if len(of) > SHOWN_NAMES else ""
     return ", ".join(of[:SHOWN_NAMES]) + more
+
+
+def unreadable(of: Collection[str]) -> str:
+    """Why a pool hands out nothing beside allocations that cannot be read."""
+    return (
+        f"nobody can tell which addresses are free, because IPAllocation {names(sorted(of))} cannot be read:"
+        " run the version of Butler that wrote it, or put its status right"
+    )
 
 
 def _utilization(capacity: Capacity | None, tier: CapacityTier, *, above: bool) -> str:

@@ -28,9 +28,9 @@ from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import AllocationReason, ConditionType, Finalizer, PoolReason
 from butler.api.networkpool import NetworkPool
 from butler.controllers import absence
-from butler.controllers.networkpool.claiming import Claiming, is_overlapped
-from butler.controllers.networkpool.claims import ClaimRegister, read_claims
-from butler.controllers.networkpool.conditions import NotHandingOut, names
+from butler.controllers.networkpool.claiming import Claimed, Claiming, is_overlapped
+from butler.controllers.networkpool.claims import ClaimRegister, claimed_network, read_claims
+from butler.controllers.networkpool.conditions import NotHandingOut, names, unreadable
 from butler.controllers.networkpool.holdings import Holdings, pool_key
 from butler.controllers.networkpool.plan import (
     Plan,
@@ -69,6 +69,8 @@ VIEW_TIMEOUT: Final = 5.0
 """Seconds to wait for the allocation cache to catch up with what the pool has seen."""
 TIDY_AFTER: Final = 2.0
 """Seconds that carried out intents may stay in a pool's status when nothing else is to be written."""
+UNREADABLE_AGAIN: Final = 5.0
+"""Seconds until a pool is looked at again that waits for an allocation to make sense: its end may not be told."""
 log = logging.getLogger(__name__)
 
 
@@ -155,11 +157,14 @@ class NetworkPoolController:
         obstacle = obstacle or claim.obstacle
         # From here to the reserve nothing is awaited: pool and view belong together.
         view = self._view(key)
+        if view.unreadable:
+            obstacle = NotHandingOut(PoolReason.ALLOCATION_UNREADABLE, unreadable(view.unreadable))
+            claim = Claimed(claimed_network(pool))  # nor is anything given up that somebody may hold
         if pool.metadata.deletion_timestamp is not None:
             if not pool.metadata.finalizers:
                 return _Done()  # nothing keeps it: the watch will say so
             others = without_finalizer(pool, Finalizer.NETWORK_POOL)
-            if others is not None and view.live == 0 and not open_intents(pool, view):
+            if others is not None and view.live == 0 and not view.unreadable and not open_intents(pool, view):
                 await self._set_finalizers(pool, others)
                 return None
             obstacle = self._being_deleted(key, pool, view)
@@ -187,7 +192,8 @@ class NetworkPoolController:
             return None if made.granted else _Done(After(0.5))
         # What was carried out shows in the view any moment; what met a conflict may need us again.
         unsettled = LOOK_AGAIN if uncommitted(pool, view.find) else None
-        waits = [each for each in (wait, made.next_notice, next_refusal, unsettled) if each is not None]
+        unread = UNREADABLE_AGAIN if view.unreadable else None
+        waits = [each for each in (wait, made.next_notice, next_refusal, unsettled, unread) if each is not None]
         return _Done(After(min(waits)) if waits else None)
 
     # Observe.
@@ -198,6 +204,7 @@ class NetworkPoolController:
             leaving=self._allocations.by("leaving", key),
             live=self._holdings.count(key),
             find=lambda uid: next(iter(self._allocations.by("uid", uid)), None),
+            unreadable=[each.name for each in self._allocations.unreadable if each.namespace == key.namespace],
         )
 
     async def _catch_up(self, version: str | None) -> None:

@@ -27,7 +27,7 @@ from butler.ipam.requests import Refused, read_request
 from butler.kube.objects import is_newer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
     from datetime import datetime
 
     from butler.controllers.networkpool.holdings import Book
@@ -49,6 +49,8 @@ class View:
     """How many allocations of this pool hold addresses."""
     find: Callable[[str], IPAllocation | None]
     """The allocation with a UID, in whatever phase."""
+    unreadable: Collection[str] = ()
+    """Names of allocations beside the pool that make no sense to us: they may hold or await anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,9 @@ def is_leaving(allocation: IPAllocation) -> bool:
 def open_intents(pool: NetworkPool, view: View) -> tuple[Intent, ...]:
     """The intents that nobody may forget yet."""
     return tuple(
-        intent for intent in pool.status.intents if is_promise(intent) and not _is_settled(view.find(intent.uid))
+        intent
+        for intent in pool.status.intents
+        if is_promise(intent) and (intent.name in view.unreadable or not _is_settled(view.find(intent.uid)))
     )
 
 

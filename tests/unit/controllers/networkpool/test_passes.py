@@ -23,7 +23,7 @@ from butler.kube.client import Client
 from butler.kube.config import Connection
 from butler.kube.resource import CONFIGMAPS, Key, resource_of
 from butler.kube.retry import Backoff
-from unit.controllers.networkpool.values import NAMESPACE, POOL, allocation, pool
+from unit.controllers.networkpool.values import NAMESPACE, POOL, allocation, intent, pool
 from unit.kube.fake_api import FakeApi, status
 
 if TYPE_CHECKING:
@@ -152,3 +152,24 @@ async def test_pools_of_other_namespaces_are_left_to_those_who_look_after_them(d
         await desk.granted()
         await asyncio.sleep(0.5)
     assert not [path for verb, path in desk.api.requests if verb == "GET" and "/networkpools/theirs" in path]
+
+
+async def test_beside_an_allocation_that_cannot_be_read_nothing_is_granted_or_forgotten(desk: Desk) -> None:
+    """As after going back to an older Butler, which does not know a phase that the newer one wrote."""
+    strange = to_json(allocation("strange", holds="10.0.0.1-10.0.0.4"))
+    strange["status"]["phase"] = "Resting"
+    promised = intent("strange", "10.0.0.1-10.0.0.4", uid="uid-101")
+    desk.api.put(f"{ALLOCATION_PATHS}/strange", strange)
+    desk.put(POOL_PATH, pool(claimed_cidr="10.0.0.0/24", intents=(promised,)))
+    desk.put(REQUEST_PATH, allocation("web"))
+    async with desk.at_work():
+        await desk.until(lambda: desk.status().get("phase") == "Failed", "the request is refused")
+        found = desk.status(POOL_PATH)
+        (ready,) = (each for each in found["conditions"] if each["type"] == "Ready")
+        assert (ready["status"], ready["reason"]) == ("False", "AllocationUnreadable")
+        assert "IPAllocation strange cannot be read" in ready["message"]
+        assert [each["name"] for each in found["intents"]] == ["strange"]
+        strange["status"]["phase"] = "Allocated"
+        desk.api.put(f"{ALLOCATION_PATHS}/strange", strange)
+        await desk.granted()
+        assert desk.status()["startAddress"] == "10.0.0.5"
