@@ -8,14 +8,15 @@ knows nothing of the operator: what a test learns, it learns from the server.
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import threading
 import time
-import urllib.error
 import urllib.request
 from collections import Counter
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 from butler.controllers.ipam import add_ipam
 from butler.controllers.settings import IpamSettings
@@ -115,19 +116,38 @@ class Desk:
     def __init__(self, control_plane: ControlPlane, namespace: str) -> None:
         self.control_plane = control_plane
         self.namespace = namespace
+        self._lines = threading.local()  # a connection for each thread that asks
+        self._open: list[http.client.HTTPSConnection] = []
+
+    def close(self) -> None:
+        """Hang up."""
+        for line in self._open:
+            line.close()
 
     # Requests.
 
+    def _line(self) -> http.client.HTTPSConnection:
+        """A connection that is kept: a handshake for every look would take the machine from the server."""
+        if not hasattr(self._lines, "line"):
+            host = urlsplit(self.control_plane.url).netloc
+            self._lines.line = http.client.HTTPSConnection(host, context=self.control_plane.tls, timeout=30)
+            self._open.append(self._lines.line)
+        return cast("http.client.HTTPSConnection", self._lines.line)
+
     def send(self, method: str, path: str, body: Json | None = None, kind: str = "application/json") -> tuple[int, Any]:
         data = None if body is None else json.dumps(body).encode()
-        headers = {**self.control_plane.headers, "Content-Type": kind}
-        request = urllib.request.Request(self.control_plane.url + path, data, headers, method=method)
+        line, headers = self._line(), {**self.control_plane.headers, "Content-Type": kind}
+        path = urlsplit(self.control_plane.url).path + path
         try:
-            with urllib.request.urlopen(request, context=self.control_plane.tls, timeout=30) as answer:
-                return answer.status, json.load(answer)
-        except urllib.error.HTTPError as error:
-            with error:
-                return error.code, json.loads(error.read() or b"{}")
+            line.request(method, path, data, headers)
+            answer = line.getresponse()
+        except (http.client.RemoteDisconnected, ConnectionError):
+            if method != "GET":
+                raise
+            line.close()  # the server hung up meanwhile
+            line.request(method, path, data, headers)
+            answer = line.getresponse()
+        return answer.status, json.loads(answer.read() or b"{}")
 
     def path(self, plural: str, name: str = "", subresource: str = "") -> str:
         return "/".join(part for part in (API, "namespaces", self.namespace, plural, name, subresource) if part)
@@ -311,11 +331,15 @@ def allocation(
 
 
 @contextmanager
-def fresh_desk(control_plane: ControlPlane, prefix: str = "ipam") -> Iterator[Desk]:
+def fresh_desk(control_plane: ControlPlane) -> Iterator[Desk]:
     """A namespace of its own in which Butler's kinds are served."""
-    desk = Desk(control_plane, control_plane.fresh_namespace(prefix))
+    with closing(Desk(control_plane, control_plane.fresh_namespace("ipam"))) as desk:
+        yield from _served(desk)
+
+
+def _served(desk: Desk) -> Iterator[Desk]:
     # A definition is established a moment before its storage starts.
     desk.until(lambda: all(desk.send("GET", desk.path(each))[0] == 200 for each in (POOLS, ALLOCATIONS)), "served")
     yield desk
-    if not control_plane.disposable:
-        control_plane.request("DELETE", f"/api/v1/namespaces/{desk.namespace}")
+    if not desk.control_plane.disposable:
+        desk.send("DELETE", f"/api/v1/namespaces/{desk.namespace}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,8 +63,7 @@ class Terminal(Desk):
 @pytest.fixture(scope="module")
 def home(control_plane: ControlPlane, definitions: None) -> Iterator[Terminal]:
     control_plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": HOME}})
-    terminal = Terminal(control_plane, HOME)
-    with RunningOperator(control_plane, HOME):
+    with closing(Terminal(control_plane, HOME)) as terminal, RunningOperator(control_plane, HOME):
         yield terminal
         terminal.clears()
 
