@@ -13,6 +13,7 @@ from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType, PoolReason
 from butler.controllers.networkpool.claims import (
     Claims,
+    StillHeld,
     claimed_network,
     contains,
     is_network,
@@ -21,7 +22,7 @@ from butler.controllers.networkpool.claims import (
 )
 from butler.controllers.networkpool.conditions import NotHandingOut
 from butler.controllers.networkpool.plan import intent_range, is_promise
-from butler.ipam.addresses import Range, parse_network
+from butler.ipam.addresses import parse_network
 from butler.kube.objects import key_of
 
 if TYPE_CHECKING:
@@ -64,11 +65,7 @@ class Claiming:
         if contains(claimed, wanted):
             return Claimed(wanted if held is None else claimed)
         if held is not None:
-            message = (
-                f"it cannot move from {claimed} to {wanted} while {held} holds addresses there:"
-                " change the cidr back, or release them"
-            )
-            return Claimed(claimed, NotHandingOut(PoolReason.VALIDATION_FAILED, message))
+            return Claimed(claimed, _stays(claimed, wanted, held))
         moving = NotHandingOut(PoolReason.OVERLAP, f"it is moving from {claimed} to {wanted}")
         return Claimed(None, moving, again=True)
 
@@ -89,7 +86,10 @@ class Claiming:
             await self._register.drop(key)
 
     async def _grow(self, pool: NetworkPool) -> Claimed:
-        rival = self._older_rival(pool) or await self._register.claim(pool)
+        try:
+            rival = self._older_rival(pool) or await self._register.claim(pool)
+        except StillHeld as held:  # from an earlier pool of this name, which somebody removed by force
+            return Claimed(claimed_network(pool), _stays(held.cidr, pool.spec.cidr, held.holder))
         if rival is None:
             return Claimed(pool.spec.cidr)
         other = self._pools.get(rival)
@@ -125,21 +125,21 @@ class Claiming:
         held = [(holding.name, holding.range) for holding in self._holdings.of(key_of(pool))]
         # Also intents that are carried out already: then they name what the allocation holds anyhow.
         held += [(intent.name, intent_range(intent)[1]) for intent in pool.status.intents if is_promise(intent)]
-        return next((name for name, each in held if _meet(each, old) and not _is_inside(each, new)), None)
+        return next((name for name, each in held if each.overlaps(old) and not new.contains(each)), None)
+
+
+def _stays(claimed: str, wanted: str, holder: str) -> NotHandingOut:
+    message = (
+        f"it cannot move from {claimed} to {wanted} while {holder} holds addresses there:"
+        " change the cidr back, or release them"
+    )
+    return NotHandingOut(PoolReason.VALIDATION_FAILED, message)
 
 
 def is_overlapped(pool: NetworkPool) -> bool:
     """Whether the pool waits for another one to go out of its way."""
     ready = find_condition(pool.status.conditions, ConditionType.READY)
     return ready is not None and ready.reason == PoolReason.OVERLAP
-
-
-def _meet(one: Range, other: Range) -> bool:
-    return one.first <= other.last and other.first <= one.last
-
-
-def _is_inside(inner: Range, outer: Range) -> bool:
-    return outer.first <= inner.first and inner.last <= outer.last
 
 
 def _age(pool: NetworkPool) -> tuple[float, str]:

@@ -12,7 +12,6 @@ what the pool looked like a moment ago then fails.
 
 from __future__ import annotations
 
-import ipaddress
 from typing import TYPE_CHECKING, NamedTuple
 
 from butler.api.ipallocation import IPAllocation
@@ -48,6 +47,11 @@ class PoolMoved(KubeError):
 class StillHeld(KubeError):
     """A claim cannot be given up: look again when the addresses are released."""
 
+    def __init__(self, pool: Key, holder: str, cidr: str) -> None:
+        super().__init__(f"NetworkPool {pool}: {holder} still holds addresses in {cidr}")
+        self.holder = holder
+        self.cidr = cidr
+
 
 Claims = dict[Key, Claim]
 
@@ -64,9 +68,10 @@ def read_claims(config_map: Json | None) -> Claims:
     return claims
 
 
-def entry(key: Key, claim: Claim) -> tuple[str, str]:
+def entry(key: Key, claim: Claim | None) -> tuple[str, str | None]:
+    """How a claim stands in the ConfigMap; None takes it away."""
     # Namespaces have no dots, so the first one ends the namespace.
-    return f"{key.namespace}.{key.name}", f"{claim.cidr} {claim.uid} {claim.generation}"
+    return f"{key.namespace}.{key.name}", f"{claim.cidr} {claim.uid} {claim.generation}" if claim else None
 
 
 def is_network(cidr: str) -> bool:
@@ -79,13 +84,13 @@ def is_network(cidr: str) -> bool:
 
 def contains(outer: str, inner: str) -> bool:
     """Whether one network lies inside another."""
-    a, b = ipaddress.ip_network(outer), ipaddress.ip_network(inner)
-    return a.version == b.version and a.overlaps(b) and a.prefixlen <= b.prefixlen
+    (family, a), (other, b) = parse_network(outer), parse_network(inner)
+    return family is other and a.contains(b)
 
 
 def overlaps(one: str, other: str) -> bool:
-    a, b = ipaddress.ip_network(one), ipaddress.ip_network(other)
-    return a.version == b.version and a.overlaps(b)
+    (family, a), (its_family, b) = parse_network(one), parse_network(other)
+    return family is its_family and a.overlaps(b)
 
 
 def claimed_network(pool: NetworkPool) -> str | None:
@@ -150,13 +155,11 @@ class ClaimRegister:
         if before is not None and not (claim is not None and contains(claim.cidr, before.cidr)):
             for allocation in (await self._client.list(_ALLOCATIONS, key.namespace)).items:
                 if allocation.spec.pool_ref.name == key.name and _holds_in(allocation, before.cidr, claim):
-                    name = allocation.metadata.name
-                    raise StillHeld(f"NetworkPool {key}: {name} still holds addresses in {before.cidr}")
-        name, text = entry(key, claim or Claim("", "", 0))
+                    raise StillHeld(key, allocation.metadata.name, before.cidr)
         meta = config_map["metadata"]
         patch = {
             "metadata": {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]},
-            "data": {name: text if claim is not None else None},
+            "data": dict([entry(key, claim)]),
         }
         await self._client.patch(CONFIGMAPS, CLAIMS, patch, self._home)
 

@@ -17,7 +17,7 @@ from itertools import islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
-from butler.ipam.addresses import BadAddress, Family, Range, parse_address
+from butler.ipam.addresses import BadAddress, Family, Range, parse_range
 from butler.ipam.free_space import FreeSpace, NotFree
 from butler.kube.resource import Key
 
@@ -45,11 +45,8 @@ def holding_of(allocation: IPAllocation) -> Holding | None:
     status = allocation.status
     if status.phase is not IPAllocationPhase.ALLOCATED or status.start_address is None or status.end_address is None:
         return None
-    family, first = parse_address(status.start_address)
-    other, last = parse_address(status.end_address)
-    if family is not other or last < first:
-        raise BadAddress(f"{status.start_address} to {status.end_address} is no range")
-    return Holding(family, Range(first, last), pool_key(allocation), allocation.metadata.name)
+    family, held = parse_range(status.start_address, status.end_address)
+    return Holding(family, held, pool_key(allocation), allocation.metadata.name)
 
 
 def pool_key(allocation: IPAllocation) -> Key:

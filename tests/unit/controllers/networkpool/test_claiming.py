@@ -127,6 +127,19 @@ async def test_a_pool_moves_by_giving_up_first() -> None:
     assert estate.server.entries == {"vlan40": "10.9.0.0/24"}
 
 
+async def test_a_pool_made_anew_elsewhere_says_who_still_holds_addresses_of_the_one_before() -> None:
+    """Somebody removed the old one by force, with its finalizer."""
+    left = allocation("a", holds="10.0.0.7-10.0.0.8")
+    estate = Estate(pool(cidr="10.9.0.0/24", uid="p2"), left, register={"vlan40": "10.0.0.0/24"})
+    claimed, obstacle, again = await estate.step()
+    assert (claimed, again) == (None, False)
+    assert obstacle == (
+        "ValidationFailed: it cannot move from 10.0.0.0/24 to 10.9.0.0/24 while a holds addresses there:"
+        " change the cidr back, or release them"
+    )
+    assert estate.server.entries == {"vlan40": "10.0.0.0/24"}
+
+
 async def test_a_pool_does_not_move_away_from_those_who_hold_addresses() -> None:
     moved = pool(cidr="10.9.0.0/24", claimed_cidr="10.0.0.0/24")
     estate = Estate(moved, allocation("a", holds="10.0.0.1-10.0.0.2"), register={"vlan40": "10.0.0.0/24"})
