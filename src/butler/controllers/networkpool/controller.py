@@ -181,11 +181,17 @@ class NetworkPoolController:
             pool = reserved
         if claim.again:
             return None  # it lasts a moment only: nobody is refused for it
-        newest = await self._writer.commit(pool, view.find)
         pairs = [(allocation, refusal) for refusal in made.refusals if (allocation := view.find(refusal.uid))]
-        next_refusal = await self._writer.refuse(pairs)
+        # Side by side, whatever becomes of either: who cannot be written to keeps nobody else waiting.
+        newest, next_refusal = await asyncio.gather(
+            self._writer.commit(pool, view.find), self._writer.refuse(pairs), return_exceptions=True
+        )
         self._metrics.pool_status(key, pool.status)
         self._report_waiting(key)
+        if isinstance(newest, BaseException):
+            raise newest
+        if isinstance(next_refusal, BaseException):
+            raise next_refusal
         await self._claiming.settle(pool)
         if made.left_over:
             await self._catch_up(newest)

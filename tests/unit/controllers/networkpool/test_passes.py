@@ -142,6 +142,20 @@ async def test_a_reserve_that_met_conflicts_without_cause_is_made_again_but_not_
         assert asyncio.get_running_loop().time() - began > 0.2, "each attempt waits longer than the last"
 
 
+async def test_a_grant_that_cannot_be_written_keeps_no_refusal_waiting(desk: Desk) -> None:
+    async def before(request: web.Request) -> web.Response | None:
+        mine = request.method == "PATCH" and "/ipallocations/cursed" in request.path
+        return web.json_response(status(422, "Invalid", "some policy minds"), status=422) if mine else None
+
+    desk.put(POOL_PATH, pool())
+    desk.put(REQUEST_PATH, allocation("web", 500))
+    desk.put(f"{ALLOCATION_PATHS}/cursed", allocation("cursed"))
+    desk.api.before = before
+    async with desk.at_work():
+        await desk.until(lambda: desk.status().get("phase") == "Failed", "the request is refused")
+        assert [each["name"] for each in desk.status(POOL_PATH)["intents"]] == ["cursed"], "its range is kept"
+
+
 async def test_pools_of_other_namespaces_are_left_to_those_who_look_after_them(desk: Desk) -> None:
     foreign = Key("elsewhere", "theirs")
     desk.put(f"{API}/namespaces/elsewhere/networkpools/theirs", pool(name="theirs", cidr="10.9.0.0/24"))
