@@ -49,7 +49,7 @@ async def _up(directory: Path, port: int, *, controllers: bool, quiet: bool) -> 
         loop.add_signal_handler(number, stop.set)
     control_plane = await ControlPlane.start(directory, port=port)
     try:
-        async with _controllers(control_plane) if controllers else _without_controllers(control_plane):
+        async with _controllers(control_plane, stop) if controllers else _without_controllers(control_plane):
             if not quiet:
                 seconds = time.monotonic() - began
                 click.echo(welcome(control_plane, seconds, kubectl=_kubectl(), controllers=controllers))
@@ -62,10 +62,11 @@ async def _up(directory: Path, port: int, *, controllers: bool, quiet: bool) -> 
 
 
 @contextlib.asynccontextmanager
-async def _controllers(control_plane: ControlPlane) -> AsyncIterator[None]:
+async def _controllers(control_plane: ControlPlane, stop: asyncio.Event) -> AsyncIterator[None]:
     """Butler's controllers and admission in this process, ready before anything else happens.
 
-    No lease: on one data directory there is one process.
+    No lease: on one data directory there is one process. Should they end by themselves, all of it stops: a control
+    plane that looks alive and grants nothing is worse than none.
     """
     metrics = Metrics()
     connection = config.load(control_plane.kubeconfig)
@@ -73,8 +74,9 @@ async def _controllers(control_plane: ControlPlane) -> AsyncIterator[None]:
     async with Client(connection, field_manager=NAME, observe=metrics.observe_request) as client:
         operator = build(process, client, metrics)
         running = asyncio.create_task(operator.run(handle_signals=False))
+        running.add_done_callback(lambda _: stop.set())
         try:
-            while not running.done() and operator.why_unready():  # noqa: ASYNC110  # a state of many parts, once
+            while not stop.is_set() and operator.why_unready():  # noqa: ASYNC110  # a state of many parts, once
                 await asyncio.sleep(0.01)
             yield
         finally:
