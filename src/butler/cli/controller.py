@@ -81,8 +81,11 @@ def run_controller(
     except ConfigError as error:
         raise click.ClickException(str(error)) from None
     process = Process(connection, ipam, admission, lease_seconds, host, port)
-    with contextlib.suppress(KeyboardInterrupt):
-        uvloop.run(_run(process))
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            uvloop.run(_run(process))
+    except OSError as error:  # all that concerns the API server has errors of its own
+        raise click.ClickException(f"cannot serve: {error.strerror or error}") from None
 
 
 def admission_settings(
