@@ -26,10 +26,11 @@ from butler.api.conditions import condition_holds
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
 from butler.api.labels import ConditionType, Finalizer, Label
 from butler.controllers.absence import read
+from butler.controllers.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.holdings import pool_key
 from butler.controllers.networkpool.plan import is_leaving
 from butler.controllers.owners import owner_of, tenant_key
-from butler.controllers.release import ALLOCATIONS, DELETED_BY_REQUEST, POOLS, WRITE_TIMEOUT, Releases
+from butler.controllers.release import DELETED_BY_REQUEST, Releases
 from butler.kube.controller import After, Controller
 from butler.kube.errors import NotFound
 from butler.kube.objects import finalizers_patch, is_newer, key_of, with_finalizer, without_finalizer

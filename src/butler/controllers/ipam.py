@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from butler.api.ipallocation import IPAllocation
-from butler.api.networkpool import NetworkPool
 from butler.api.tenantcluster import TenantCluster
 from butler.controllers.ipallocation import IPAllocationController
+from butler.controllers.kinds import ALLOCATIONS, POOLS
 from butler.controllers.metrics import IpamMetrics
 from butler.controllers.networkpool.claims import CLAIMS
 from butler.controllers.networkpool.controller import NetworkPoolController
@@ -21,6 +20,7 @@ from butler.controllers.settings import IpamSettings
 from butler.kube.resource import CONFIGMAPS, resource_of
 
 if TYPE_CHECKING:
+    from butler.api.ipallocation import IPAllocation
     from butler.kube.operator import Operator
 
 
@@ -28,10 +28,8 @@ def add_ipam(operator: Operator, settings: IpamSettings | None = None) -> None:
     """Let an operator look after NetworkPools and IPAllocations."""
     settings = settings or IpamSettings()
     metrics = IpamMetrics(operator.metrics.registry)
-    pools = operator.cache(resource_of(NetworkPool), namespace=settings.namespace)
-    allocations = operator.cache(
-        resource_of(IPAllocation), namespace=settings.namespace, transform=without_address_list
-    )
+    pools = operator.cache(POOLS, namespace=settings.namespace)
+    allocations = operator.cache(ALLOCATIONS, namespace=settings.namespace, transform=without_address_list)
     tenants = operator.cache(resource_of(TenantCluster))
     claims = operator.cache(CONFIGMAPS, namespace=settings.home_namespace, field_selector=f"metadata.name={CLAIMS}")
     granting = NetworkPoolController(

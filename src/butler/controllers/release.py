@@ -21,27 +21,24 @@ from butler.api.codec import status_patch
 from butler.api.conditions import with_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
 from butler.api.labels import AllocationReason, ConditionType, TenantReason
-from butler.api.networkpool import NetworkPool
+from butler.controllers.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.holdings import pool_key
 from butler.controllers.owners import tenant_key
-from butler.kube.errors import ApiError, Conflict, KubeError, OutcomeUnknown
+from butler.kube.errors import Conflict, KubeError
 from butler.kube.objects import key_of
-from butler.kube.resource import resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from butler.api.networkpool import NetworkPool
     from butler.controllers.metrics import IpamMetrics, Why
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
 
-ALLOCATIONS: Final = resource_of(IPAllocation)
-POOLS: Final = resource_of(NetworkPool)
 IPS_RELEASED: Final = "IPsReleased"
 ORPHANED_ALLOCATION_GC: Final = "OrphanedAllocationGC"
-WRITE_TIMEOUT: Final = 10.0
 
 log = logging.getLogger(__name__)
 
@@ -132,7 +129,7 @@ class Releases:
             self._metrics.conflict(pool, "release")
             raise
         except KubeError as error:
-            if isinstance(error, OutcomeUnknown) or (isinstance(error, ApiError) and error.outcome_unknown):
+            if error.outcome_unknown:
                 self._metrics.unknown_outcome(pool, "release")
             raise
         held = what_it_held(allocation.status)

@@ -17,6 +17,11 @@ import msgspec
 class KubeError(Exception):
     """Anything this package raises about an API server."""
 
+    @property
+    def outcome_unknown(self) -> bool:
+        """Whether a write may have happened all the same: read before writing again."""
+        return False
+
 
 class ConfigError(KubeError):
     """The kubeconfig or the credentials in it cannot be used; the message says which file and what to do."""
@@ -28,6 +33,10 @@ class Unreachable(KubeError):
 
 class OutcomeUnknown(KubeError):
     """The request was sent but not answered: a write may or may not have happened. Read before writing again."""
+
+    @property
+    def outcome_unknown(self) -> bool:
+        return True
 
 
 class BadAnswer(KubeError):
@@ -90,7 +99,7 @@ class ApiError(KubeError):
 
     @property
     def outcome_unknown(self) -> bool:
-        """True when the server itself cannot say whether a write happened (its storage or a hop timed out)."""
+        # The server itself cannot say: its storage or a hop timed out.
         return self.code in (500, 502, 504)
 
 

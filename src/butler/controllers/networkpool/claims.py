@@ -14,21 +14,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from butler.api.ipallocation import IPAllocation
-from butler.api.networkpool import NetworkPool
 from butler.controllers import absence
+from butler.controllers.kinds import ALLOCATIONS, POOLS
 from butler.controllers.networkpool.holdings import holding_of
 from butler.ipam.addresses import BadAddress, parse_network
 from butler.kube.errors import AlreadyExists, KubeError, NotFound
 from butler.kube.objects import key_of
-from butler.kube.resource import CONFIGMAPS, Json, Key, resource_of
+from butler.kube.resource import CONFIGMAPS, Json, Key
 
 if TYPE_CHECKING:
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.networkpool import NetworkPool
     from butler.kube.client import Client
 
 CLAIMS = "butler-network-claims"
-_POOLS = resource_of(NetworkPool)
-_ALLOCATIONS = resource_of(IPAllocation)
 _PURPOSE = "Which NetworkPool may hand out from which network; kept by Butler, not for editing."
 
 
@@ -116,7 +115,7 @@ class ClaimRegister:
         """Enter the pool's network; the rival's key when that is not possible."""
         key = key_of(pool)
         config_map = await self._read()
-        now = await self._client.get(_POOLS, key.name, key.namespace)
+        now = await self._client.get(POOLS, key.name, key.namespace)
         if (now.metadata.uid, now.metadata.generation) != (pool.metadata.uid, pool.metadata.generation):
             raise PoolMoved(f"NetworkPool {key} was changed meanwhile")
         if (claimed := claimed_network(now)) is not None and not contains(now.spec.cidr, claimed):
@@ -132,7 +131,7 @@ class ClaimRegister:
     async def shrink(self, key: Key) -> None:
         """Give back what a pool's status no longer claims."""
         config_map = await self._read()
-        pool = await self._client.get(_POOLS, key.name, key.namespace)
+        pool = await self._client.get(POOLS, key.name, key.namespace)
         claimed = claimed_network(pool)
         if claimed is None or claimed != pool.spec.cidr:
             return
@@ -145,7 +144,7 @@ class ClaimRegister:
         config_map = await self._read()
         if key not in read_claims(config_map):
             return
-        if await absence.read(self._client, _POOLS, key) is not None:
+        if await absence.read(self._client, POOLS, key) is not None:
             return
         await self._replace(config_map, key, None)
 
@@ -153,7 +152,7 @@ class ClaimRegister:
         """Swap an entry, unless somebody still holds addresses from this pool in what would be given up."""
         before = read_claims(config_map).get(key)
         if before is not None and not (claim is not None and contains(claim.cidr, before.cidr)):
-            for allocation in (await self._client.list(_ALLOCATIONS, key.namespace)).items:
+            for allocation in (await self._client.list(ALLOCATIONS, key.namespace)).items:
                 if allocation.spec.pool_ref.name == key.name and _holds_in(allocation, before.cidr, claim):
                     raise StillHeld(key, allocation.metadata.name, before.cidr)
         meta = config_map["metadata"]
@@ -169,7 +168,7 @@ class ClaimRegister:
             return await self._client.get(CONFIGMAPS, CLAIMS, self._home)
         except NotFound:
             pass
-        pools = await self._client.list(_POOLS, self._scope)
+        pools = await self._client.list(POOLS, self._scope)
         data = dict(
             entry(key_of(pool), Claim(claimed, pool.metadata.uid, pool.metadata.generation))
             for pool in pools.items

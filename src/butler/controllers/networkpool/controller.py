@@ -26,8 +26,8 @@ from butler.api.codec import status_patch
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import AllocationReason, ConditionType, Finalizer, PoolReason
-from butler.api.networkpool import NetworkPool
 from butler.controllers import absence
+from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.claiming import Claimed, Claiming, is_overlapped
 from butler.controllers.networkpool.claims import ClaimRegister, claimed_network, read_claims
 from butler.controllers.networkpool.conditions import NotHandingOut, names, unreadable
@@ -42,18 +42,18 @@ from butler.controllers.networkpool.plan import (
     plan,
     uncommitted,
 )
-from butler.controllers.networkpool.writes import LOOK_AGAIN, WRITE_TIMEOUT, AllocationWriter
+from butler.controllers.networkpool.writes import LOOK_AGAIN, AllocationWriter
 from butler.ipam.decide import Refusal
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.kube.controller import After, Controller
-from butler.kube.errors import ApiError, Conflict, KubeError, NotFound, OutcomeUnknown
+from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.objects import finalizers_patch, key_of, with_finalizer, without_finalizer
-from butler.kube.resource import Key, resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from butler.api.ipallocation import IPAllocation
+    from butler.api.networkpool import NetworkPool
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.metrics import IpamMetrics
     from butler.controllers.settings import IpamSettings
@@ -62,9 +62,8 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
     from butler.kube.metrics import Metrics
-    from butler.kube.resource import Json
+    from butler.kube.resource import Json, Key
 
-POOLS: Final = resource_of(NetworkPool)
 VIEW_TIMEOUT: Final = 5.0
 """Seconds to wait for the allocation cache to catch up with what the pool has seen."""
 TIDY_AFTER: Final = 2.0
@@ -254,7 +253,7 @@ class NetworkPoolController:
             await self._read_again(key)
             return None
         except KubeError as error:
-            if isinstance(error, OutcomeUnknown) or (isinstance(error, ApiError) and error.outcome_unknown):
+            if error.outcome_unknown:
                 self._metrics.unknown_outcome(key, "reserve")
                 await self._read_again(key)
             raise

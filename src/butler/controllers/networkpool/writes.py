@@ -16,13 +16,13 @@ from butler.api.codec import status_patch
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
 from butler.api.labels import ConditionType
+from butler.controllers.kinds import ALLOCATIONS, WRITE_TIMEOUT
 from butler.controllers.networkpool import outcomes
 from butler.controllers.networkpool.holdings import pool_key
 from butler.controllers.networkpool.plan import WAITING, is_waiting, uncommitted
 from butler.controllers.owners import tenant_key
-from butler.kube.errors import ApiError, Conflict, KubeError, NotFound, OutcomeUnknown
+from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.objects import is_newer, key_of
-from butler.kube.resource import resource_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from butler.kube.events import EventRecorder
     from butler.kube.store import Change
 
-ALLOCATIONS: Final = resource_of(IPAllocation)
-WRITE_TIMEOUT: Final = 10.0
 SAME_REFUSAL_EVERY: Final = 60.0
 """Seconds between rewrites of a refusal in which only the figures changed."""
 LOOK_AGAIN: Final = 1.0
@@ -164,7 +162,7 @@ class AllocationWriter:
             self._metrics.conflict(pool_key(allocation), step)
             log.debug("%s %s/%s: %s", step, meta.namespace, meta.name, error)
         except KubeError as error:
-            if isinstance(error, OutcomeUnknown) or (isinstance(error, ApiError) and error.outcome_unknown):
+            if error.outcome_unknown:
                 self._metrics.unknown_outcome(pool_key(allocation), step)
             raise
         return None
