@@ -57,8 +57,11 @@ class Claiming:
     async def step(self, pool: NetworkPool, layout: PoolLayout | None) -> Claimed:
         """What to claim in the pool's next status. Enters the register first where the claim grows."""
         claimed, wanted = claimed_network(pool), pool.spec.cidr
-        if layout is None or pool.metadata.deletion_timestamp is not None or claimed == wanted:
+        if layout is None or pool.metadata.deletion_timestamp is not None:
             return Claimed(claimed)
+        if claimed == wanted and self.knows(key_of(pool)):
+            return Claimed(claimed)
+        # Also when the register does not know what the pool claims: then somebody edited or deleted the register.
         if claimed is None or contains(wanted, claimed):
             return await self._grow(pool)
         held = self._held(pool, claimed, wanted)

@@ -68,6 +68,12 @@ async def test_a_pool_that_has_what_it_wants_asks_for_nothing() -> None:
     assert not estate.server.counts
 
 
+async def test_a_claim_that_somebody_took_out_of_the_register_is_entered_again() -> None:
+    estate = Estate(pool(claimed_cidr="10.0.0.0/24"), register={})
+    assert await estate.step() == ("10.0.0.0/24", None, False)
+    assert estate.server.entries == {"vlan40": "10.0.0.0/24"}
+
+
 @pytest.mark.parametrize(
     "subject",
     [pool(deleting=True), pool("10.0.0.0-10.0.0.9", reserved=("10.0.0.0/30", "10.0.0.0/31"))],
