@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.ipam.addresses import BadAddress, Family, Range, parse_range
-from butler.ipam.free_space import FreeSpace, NotFree
+from butler.ipam.free_space import FreeSpace, NotFree, NotTaken
 from butler.kube.resource import Key
 
 if TYPE_CHECKING:
@@ -123,8 +123,11 @@ class Book:
             return
         self._in_order = None
         if self._exact:
-            for part in self.inside(holding.range):
-                self._free.give(part)
+            try:
+                for part in self.inside(holding.range):
+                    self._free.give(part)
+            except NotTaken:  # cannot be; but a handler that raises would leave the books behind for good
+                self._exact = False
 
     def _concerns(self, uid: str, holding: Holding) -> bool:
         """Whether a holding takes any of the usable addresses; notes one of the pool's own that has others too."""
@@ -169,9 +172,6 @@ class Holdings:
 
     def of(self, pool: Key) -> Iterator[Holding]:
         return (holding for holding in self._live.values() if holding.pool == pool)
-
-    def holds(self, uid: str) -> bool:
-        return uid in self._live
 
     def changed(self, change: Change[IPAllocation]) -> None:
         """Take in what the cache reports."""

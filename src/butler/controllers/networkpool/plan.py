@@ -22,7 +22,7 @@ from butler.api.networkpool import MOST_INTENTS, Intent, NetworkPool, NetworkPoo
 from butler.controllers.networkpool.conditions import NotHandingOut, Notice, with_capacity, with_readiness
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
 from butler.ipam.capacity import Capacity, capacity_of
-from butler.ipam.decide import Refusal, decide
+from butler.ipam.decide import Decision, Grant, Refusal, decide
 from butler.ipam.requests import Refused, read_request
 from butler.kube.objects import is_newer
 
@@ -140,13 +140,14 @@ def plan(
                 borrowed.take(_range_of(intent))
             if obstacle is not None:
                 refusals = _refuse_all(asking, obstacle)
+                capacity = capacity_of(borrowed.free, layout.total)
             else:
-                granted, refusals, left_over = _grant(
-                    asking, layout, borrowed.free, _holders(book, kept), MOST_INTENTS - len(kept)
-                )
-            for intent in granted:
-                borrowed.take(_range_of(intent))
-            capacity = capacity_of(borrowed.free, layout.total)
+                most = MOST_INTENTS - len(kept)
+                decision, unfit = _decide(asking, layout, borrowed.free, _holders(book, kept), most)
+                granted = tuple(_intent(grant, layout.family) for grant in decision.grants)
+                refusals = (*unfit, *decision.refusals)
+                left_over = bool(decision.left_over)
+                capacity = decision.capacity
         status = msgspec.structs.replace(
             status,
             total_ips=capacity.total,
@@ -197,30 +198,30 @@ def _is_news(allocation: IPAllocation, seen: str | None) -> bool:
     return seen is None or is_newer(allocation.metadata.resource_version, seen)
 
 
-def _grant(
+def _decide(
     asking: Sequence[IPAllocation],
     layout: PoolLayout,
     free: FreeSpace,
     holders: Callable[[Range], Sequence[str]],
     most: int,
-) -> tuple[tuple[Intent, ...], tuple[Refusal, ...], bool]:
+) -> tuple[Decision, list[Refusal]]:
+    """The decision on all that this pool might grant, and the refusals of the rest."""
     requests, refusals = [], []
     for allocation in asking:
         try:
             requests.append(read_request(allocation, layout))
         except Refused as refused:
             refusals.append(refused.refusal)
-    decision = decide(requests, free, layout, holders, most)
-    granted = tuple(
-        Intent(
-            uid=grant.uid,
-            name=grant.name,
-            start_address=address_text(grant.range.first, layout.family),
-            end_address=address_text(grant.range.last, layout.family),
-        )
-        for grant in decision.grants
+    return decide(requests, free, layout, holders, most), refusals
+
+
+def _intent(grant: Grant, family: Family) -> Intent:
+    return Intent(
+        uid=grant.uid,
+        name=grant.name,
+        start_address=address_text(grant.range.first, family),
+        end_address=address_text(grant.range.last, family),
     )
-    return granted, (*refusals, *decision.refusals), bool(decision.left_over)
 
 
 def _holders(book: Book, intents: Sequence[Intent]) -> Callable[[Range], Sequence[str]]:
