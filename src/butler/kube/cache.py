@@ -146,12 +146,15 @@ class Cache(Generic[T]):
         return asyncio.get_running_loop().time() - self._heard_at
 
     async def reached(self, version: str, timeout: float) -> bool:
-        """Wait until everything up to a version has been seen; False when that takes too long."""
+        """Wait until everything up to a version has been seen; False when that takes too long.
+
+        Where the watch lost its place or its order, nothing counts as seen before the next list.
+        """
         moved = asyncio.Event()
         self._moved.add(moved)
         try:
             async with asyncio.timeout(timeout):
-                while self._position is None or is_newer(version, self._position):
+                while self._must_list or self._position is None or is_newer(version, self._position):
                     await moved.wait()
                     moved.clear()
         except TimeoutError:

@@ -162,6 +162,29 @@ async def test_a_line_that_comes_too_late_and_is_news_lists_anew(api: FakeApi, c
         await until(lambda: (A in cache) == (late != "DELETED") and told[-1].key == A)
 
 
+async def test_a_watch_out_of_order_has_reached_nothing_until_all_is_listed_anew(api: FakeApi, client: Client) -> None:
+    go_on = asyncio.Event()
+
+    async def slow_list(request: web.Request) -> None:
+        if not request.query.get("watch"):
+            await go_on.wait()
+
+    async with running(client) as (cache, _):
+        await until(lambda: api.counts["WATCH"] == 1)
+        api.before = slow_list
+        passed_over = {"metadata": {"name": "a", "namespace": "default", "uid": "u-a", "resourceVersion": "150"}}
+        api.version = 150
+        api.objects[f"{MAPS}/a"] = passed_over
+        api.put(f"{MAPS}/b")
+        await until(lambda: B in cache)
+        api.send_line("ADDED", passed_over)
+        await until(lambda: api.counts["GET"] == 2)
+        assert not await cache.reached("150", 0.05)
+        go_on.set()
+        assert await cache.reached("150", 5)
+        assert A in cache
+
+
 async def test_a_half_open_connection_is_noticed(api: FakeApi, client: Client) -> None:
     stalled = asyncio.Event()
 
