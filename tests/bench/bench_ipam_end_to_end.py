@@ -1,6 +1,6 @@
 """Butler's allocator as a process on a real kube-apiserver, beside that server's own limit and beside a peer.
 
-    python tests/bench/bench_ipam_end_to_end.py [--requests 2000] [--allocations 10000] [--rest 60] [--no-peer]
+    python tests/bench/bench_ipam_end_to_end.py [--requests 2000] [--allocations 10000] [--rounds 2] [--rest 60]
     (or: make bench-ipam PART=end-to-end, with REST_SECONDS=600 for the full ten minutes of rest)
 
 etcd syncs to disk. The server's limit is measured with the same client, concurrency and bodies as the controller's,
@@ -33,7 +33,6 @@ from ipam import objects, peer, processor  # noqa: E402
 
 CRDS = str(Path(__file__).parents[2] / "charts/butler/crds")
 NAMESPACES = (objects.HOME, objects.TEAM, objects.RAW)
-ROUNDS = 2
 
 
 async def on_kubernetes(server: Server, scratch: Path, options: Options) -> list[Goal]:
@@ -45,10 +44,10 @@ async def on_kubernetes(server: Server, scratch: Path, options: Options) -> list
     raw: list[Rate] = []
     ours: list[Rate] = []
     written: Counter[Written] = Counter()
-    for turn in range(ROUNDS):
-        note(f"round {turn + 1} of {ROUNDS}: {options.requests:,} raw status writes ...")
+    for turn in range(options.rounds):
+        note(f"round {turn + 1} of {options.rounds}: {options.requests:,} raw status writes ...")
         raw.append(await bench.raw_limit(turn))
-        note(f"round {turn + 1} of {ROUNDS}: {options.requests:,} waiting requests ...")
+        note(f"round {turn + 1} of {options.rounds}: {options.requests:,} waiting requests ...")
         rate, writes = await bench.grant_waiting()
         ours.append(rate)
         written += writes
@@ -87,20 +86,28 @@ def show_rates(raw: list[Rate], ours: list[Rate], written: Counter[Written]) -> 
         ["processor time per write, ms", "API server and etcd", "client", "both"],
         [processor_row("raw status writes", raw), processor_row("Butler", ours)],
     )
+    by_processor = sum(processor_time(raw)) / sum(processor_time(ours))
     count = sum(rate.count for rate in ours)
     per_request = show_writes(written, count, "allocation")
     return [
-        Goal("end to end: 80 % of the raw status-write limit", f"{mean / limit:.0%}", mean / limit >= 0.80),
+        Goal(
+            "end to end: 80 % of the raw status-write limit",
+            f"{mean / limit:.0%} ({by_processor:.0%} by processor time)",
+            mean / limit >= 0.80,
+        ),
         Goal("end to end: at most 1.1 writes per allocation", f"{per_request:.3f}", per_request <= 1.1),
     ]
 
 
-def processor_row(name: str, rates: list[Rate]) -> list[str]:
-    """What a write costs, which neighbours on the machine change little."""
+def processor_time(rates: list[Rate]) -> tuple[float, float]:
+    """Seconds that a write costs the server and the client, which neighbours on the machine change little."""
     count = sum(rate.count for rate in rates)
-    server = 1000 * sum(rate.server_seconds for rate in rates) / count
-    client = 1000 * sum(rate.client_seconds for rate in rates) / count
-    return [name, f"{server:.2f}", f"{client:.2f}", f"{server + client:.2f}"]
+    return sum(rate.server_seconds for rate in rates) / count, sum(rate.client_seconds for rate in rates) / count
+
+
+def processor_row(name: str, rates: list[Rate]) -> list[str]:
+    server, client = processor_time(rates)
+    return [name, *(f"{1000 * seconds:.2f}" for seconds in (server, client, server + client))]
 
 
 def show_writes(written: Counter[Written], count: int, thing: str) -> float:
@@ -165,7 +172,7 @@ def show_large(
     what = ", ".join(f"{number} {key}" for key, number in loud.items()) or "none"
     first = statistics.median(cold)
     table(
-        ["", ""],
+        ["", "seen"],
         [
             ["create and grant at the same time, per second", f"{filled.per_second:.0f}"],
             ["cold start to the first new grant (each)", ", ".join(duration(each) for each in cold)],
@@ -174,8 +181,10 @@ def show_large(
         ],
     )
     return [
-        Goal("cold start with 10,000 allocations to first new grant under 5 s", duration(first), first < 5),
-        Goal("memory with 10,000 allocations under 150 MB", f"{memory:.0f} MB, at most {peak:.0f} MB", memory < 150),
+        Goal(f"cold start with {count:,} allocations to first new grant under 5 s", duration(first), first < 5),
+        Goal(
+            f"memory with {count:,} allocations under 150 MB", f"{memory:.0f} MB, at most {peak:.0f} MB", memory < 150
+        ),
         Goal(f"no writes at rest ({rest:.0f} s)", what, not loud),
     ]
 
@@ -210,12 +219,13 @@ def run(options: Options) -> list[Goal]:
 
 
 def options_from(arguments: argparse.Namespace) -> Options:
-    return Options(arguments.requests, arguments.allocations, arguments.rest, arguments.peer)
+    return Options(arguments.requests, arguments.allocations, arguments.rounds, arguments.rest, arguments.peer)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--requests", type=int, default=Options.requests)
     parser.add_argument("--allocations", type=int, default=Options.allocations)
+    parser.add_argument("--rounds", type=int, default=Options.rounds, help="turns of raw writes and of the controller")
     parser.add_argument("--rest", type=float, default=Options.rest, help="seconds in which nothing may be written")
     parser.add_argument("--no-peer", dest="peer", action="store_false")
 

@@ -34,6 +34,7 @@ SETTLE = 4.0
 class Options:
     requests: int = 2_000
     allocations: int = 10_000
+    rounds: int = 2
     rest: float = 60.0
     peer: bool = True
 
