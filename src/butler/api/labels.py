@@ -103,6 +103,8 @@ class PoolReason(StrEnum):
 
     READY = "Ready"
     OVERLAP = "Overlap"
+    NOT_CLAIMED = "NotClaimed"
+    """Which pool has which network cannot be recorded, so nothing may be handed out."""
     VALIDATION_FAILED = "ValidationFailed"
     DELETING = "Deleting"
     ALLOCATION_UNREADABLE = "AllocationUnreadable"

@@ -7,7 +7,7 @@ which this pool's allocations still live is never given up. See `claims` for why
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType, PoolReason
@@ -23,6 +23,7 @@ from butler.controllers.networkpool.claims import (
 from butler.controllers.networkpool.conditions import NotHandingOut
 from butler.controllers.networkpool.plan import intent_range, is_promise
 from butler.ipam.addresses import parse_network
+from butler.kube.errors import Forbidden, NotFound
 from butler.kube.objects import key_of
 
 if TYPE_CHECKING:
@@ -33,14 +34,19 @@ if TYPE_CHECKING:
     from butler.kube.cache import Cache
     from butler.kube.resource import Json, Key
 
+RETRY_SECONDS: Final = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What the pool's status is to claim, why it hands out nothing, and whether another pass follows at once."""
+    """What the pool's status is to claim, why it hands out nothing, and when to take another step."""
 
     cidr: str | None
     obstacle: NotHandingOut | None = None
     again: bool = False
+    """Another step follows at once."""
+    retry: float | None = None
+    """Another step may go better after so many seconds, though nothing we watch changes until then."""
 
 
 class Claiming:
@@ -89,10 +95,16 @@ class Claiming:
             await self._register.drop(key)
 
     async def _grow(self, pool: NetworkPool) -> Claimed:
+        claimed = claimed_network(pool)
         try:
-            rival = self._older_rival(pool) or await self._register.claim(pool)
+            # Nobody goes before a pool that has its claim already.
+            older = self._older_rival(pool) if claimed != pool.spec.cidr else None
+            rival = older or await self._register.claim(pool)
         except StillHeld as held:  # from an earlier pool of this name, which somebody removed by force
-            return Claimed(claimed_network(pool), _stays(held.cidr, pool.spec.cidr, held.holder))
+            return Claimed(claimed, _stays(held.cidr, pool.spec.cidr, held.holder))
+        except (NotFound, Forbidden) as error:
+            message = f"Butler cannot record which pool has which network: {error.message}"
+            return Claimed(claimed, NotHandingOut(PoolReason.NOT_CLAIMED, message), retry=RETRY_SECONDS)
         if rival is None:
             return Claimed(pool.spec.cidr)
         other = self._pools.get(rival)
@@ -102,7 +114,7 @@ class Claiming:
             f"{pool.spec.cidr} overlaps NetworkPool {rival}{f' ({network})' if network else ''}:"
             " change or delete one of them, nothing is granted from this one until then"
         )
-        return Claimed(claimed_network(pool), NotHandingOut(PoolReason.OVERLAP, message))
+        return Claimed(claimed, NotHandingOut(PoolReason.OVERLAP, message))
 
     def _older_rival(self, pool: NetworkPool) -> Key | None:
         """An older pool that wants the same addresses and has not claimed them yet: it goes first."""

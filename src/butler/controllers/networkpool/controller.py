@@ -198,8 +198,9 @@ class NetworkPoolController:
         # What was carried out shows in the view any moment; what met a conflict may need us again.
         unsettled = LOOK_AGAIN if uncommitted(pool, view.find) else None
         unread = UNREADABLE_AGAIN if view.unreadable else None
-        waits = [each for each in (wait, made.next_notice, next_refusal, unsettled, unread) if each is not None]
-        return _Done(After(min(waits)) if waits else None)
+        waits = (wait, made.next_notice, next_refusal, unsettled, unread, claim.retry)
+        soonest = min((each for each in waits if each is not None), default=None)
+        return _Done(After(soonest) if soonest is not None else None)
 
     # Observe.
 

@@ -11,6 +11,7 @@ from butler.api.conditions import with_condition
 from butler.controllers.networkpool.claiming import Claiming, is_overlapped
 from butler.controllers.networkpool.claims import CLAIMS, Claim, ClaimRegister, entry
 from butler.ipam.layout import InvalidPool, read_layout
+from butler.kube.errors import NotFound, Status
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
 from unit.controllers.networkpool.small_server import Shown, SmallServer
@@ -72,6 +73,20 @@ async def test_a_claim_that_somebody_took_out_of_the_register_is_entered_again()
     estate = Estate(pool(claimed_cidr="10.0.0.0/24"), register={})
     assert await estate.step() == ("10.0.0.0/24", None, False)
     assert estate.server.entries == {"vlan40": "10.0.0.0/24"}
+
+
+async def test_a_pool_says_so_when_its_claim_cannot_be_recorded() -> None:
+    estate = Estate(pool())
+
+    async def refuse(*_: object) -> None:
+        raise NotFound(404, Status(reason="NotFound", message='namespaces "butler-system" not found'))
+
+    estate.server.create = refuse  # type: ignore[method-assign, assignment]
+    claimed, obstacle, _ = await estate.step()
+    assert claimed is None
+    assert obstacle == (
+        'NotClaimed: Butler cannot record which pool has which network: namespaces "butler-system" not found'
+    )
 
 
 @pytest.mark.parametrize(
