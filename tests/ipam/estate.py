@@ -252,6 +252,8 @@ class Estate:
                 process.insist_alive()
             if time.monotonic() > deadline:
                 said = what if isinstance(what, str) else what()
+                # What went wrong before says more than what did not come about after.
+                insist(check(self._witness.history), self._witness.history, f"seed {self.scale.seed}, no {said}: ")
                 pytest.fail(f"seed {self.scale.seed}: not within {seconds} s: {said}\n{self.latest()}")
 
     def latest(self, count: int = 15) -> str:
