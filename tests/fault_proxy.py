@@ -41,6 +41,7 @@ Kind = Literal[
     "stall",  # half open: accept, then say nothing for ever
     "deny",  # answer that this very object does not exist, as a server would, and never ask it
     "refuse_after",  # let the server do it, then answer with `code`
+    "stall_after",  # let the server do it, then say nothing for ever
     "truncate",  # send a well-formed answer whose body ends early
     "shorten",  # lists: leave out every other item, as if they did not exist
     "empty",  # lists: leave out all items
@@ -271,6 +272,8 @@ class FaultProxy:
                 _cut(transport)
             if fault.kind == "refuse_after":
                 return _refusal(fault.code)
+            if fault.kind == "stall_after":
+                await asyncio.sleep(3600)
             headers = [(n, v) for n, v in answer.headers.items() if n.lower() not in _HOP_BY_HOP]
             if fault.kind == "truncate":
                 content = content[: len(content) * 2 // 3]

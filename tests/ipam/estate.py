@@ -179,7 +179,7 @@ class Estate:
 
     async def pool(self, name: str = "pool", cidr: str = "10.40.0.0/24", **spec: Any) -> Json:
         meta = {"name": name, "namespace": self.namespace}
-        return await self.api.create(POOLS, _named("NetworkPool", meta, {"cidr": cidr, **spec}))
+        return await self.api.create(POOLS, named("NetworkPool", meta, {"cidr": cidr, **spec}))
 
     async def request(
         self,
@@ -203,7 +203,7 @@ class Estate:
             spec["count"] = count
         if pinned is not None:
             spec["pinnedRange"] = {"startAddress": pinned[0], "endAddress": pinned[1]}
-        return await self.api.create(ALLOCATIONS, _named("IPAllocation", meta, spec))
+        return await self.api.create(ALLOCATIONS, named("IPAllocation", meta, spec))
 
     async def tenant(self, name: str) -> Json:
         spec = {
@@ -217,9 +217,7 @@ class Estate:
                 },
             },
         }  # fmt: skip
-        return await self.api.create(
-            TENANTS, _named("TenantCluster", {"name": name, "namespace": self.namespace}, spec)
-        )
+        return await self.api.create(TENANTS, named("TenantCluster", {"name": name, "namespace": self.namespace}, spec))
 
     # What can be seen.
 
@@ -323,7 +321,7 @@ class Estate:
         )
 
 
-def _named(kind: str, meta: Json, spec: Json) -> Json:
+def named(kind: str, meta: Json, spec: Json) -> Json:
     return {"apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": kind, "metadata": meta, "spec": spec}
 
 

@@ -29,16 +29,23 @@ BAD_READS = (Fault("refuse", 429), Fault("refuse", 500), Fault("refuse", 503), F
 
 @dataclass(frozen=True)
 class Unreliable:
-    """A share of all requests goes wrong; watches are opened but live a short life."""
+    """A share of all requests goes wrong; watches are opened but live a short life.
+
+    `silent` is the share of writes that are done and then never answered: only a time limit ends such a wait.
+    """
 
     seed: int
     rate: float = 0.2
+    silent: float = 0.0
 
     def fault(self, traffic: Traffic, number: int) -> Fault:
         rng = random.Random(f"{self.seed}:{traffic}:{number}")
         if traffic == "watch":
             return Fault("close", after=rng.randrange(5, 40))
-        if rng.random() >= self.rate:
+        chance = rng.random()
+        if traffic == "write" and chance > 1 - self.silent:
+            return Fault("stall_after")
+        if chance >= self.rate:
             return FAIR
         return rng.choice(BAD_WRITES if traffic == "write" else BAD_READS)
 

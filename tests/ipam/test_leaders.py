@@ -67,6 +67,44 @@ async def test_a_leader_frozen_in_mid_write_wakes_up_to_a_world_that_went_on(est
 
 
 @scales()
+async def test_a_release_that_arrives_long_after_its_time_releases_nobody_else(estate: Estate) -> None:
+    """The old leader's release of a name is kept back until another allocation has that name, and that range."""
+    old = await estate.butler("old", *LEASE, lease=True)
+    await estate.pool(**CROWDED)
+    await estate.request("again", 8, born_with_finalizer=True)
+    await estate.until(lambda: estate.phases() == {"again": "Allocated"}, "a first grant")
+    first = estate.allocations["again"]
+    frozen, replaced, arrived = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def freeze(asked: Asked, moment: Moment) -> None:
+        if asked.name != "again" or asked.subresource != "status":
+            return
+        if moment == "after":
+            arrived.set()
+        elif not frozen.is_set():
+            old.freeze()
+            frozen.set()
+            await replaced.wait()
+
+    estate.lines["old"].on_write = freeze
+    await estate.butler("new", *LEASE, lease=True)
+    await estate.api.delete("ipallocations", "again")
+    await asyncio.wait_for(frozen.wait(), 60)
+    await estate.until(lambda: not estate.allocations, "the new leader released it")
+    await estate.request("again", 8, born_with_finalizer=True)
+    await estate.until(lambda: estate.phases() == {"again": "Allocated"}, "granted anew")
+    second = estate.allocations["again"]
+    assert second["status"]["startAddress"] == first["status"]["startAddress"], "the same range, for the test's sake"
+    replaced.set()
+    await asyncio.wait_for(arrived.wait(), 60)
+    old.thaw()
+    await estate.settle()
+    assert estate.allocations["again"]["metadata"]["uid"] == second["metadata"]["uid"]
+    assert estate.phases() == {"again": "Allocated"}
+    await estate.verdict()
+
+
+@scales()
 async def test_leaders_frozen_and_woken_at_any_moment(estate: Estate) -> None:
     """Three candidates; one after the other is stopped for longer than its lease, and continued."""
     trio = [await estate.butler(name, *LEASE, lease=True) for name in ("one", "two", "three")]
