@@ -322,6 +322,7 @@ class _Late:
     def __init__(self, fault: Fault) -> None:
         self._fault = fault
         self._rng = random.Random(fault.seed)
+        self._lag = self._rng.uniform(0, fault.seconds)
         self._due = 0.0
 
     async def pass_on(self, answer: aiohttp.ClientResponse, response: web.StreamResponse) -> None:
@@ -357,7 +358,10 @@ class _Late:
     def _when(self) -> float:
         now = asyncio.get_running_loop().time()
         if self._fault.kind == "lag":
-            self._due = max(self._due, now + self._rng.uniform(0, self._fault.seconds))
+            # Mostly by the same time, so that lines keep their distance; a delay for each would bring them in bursts.
+            if self._rng.random() < 0.1:
+                self._lag = self._rng.uniform(0, self._fault.seconds)
+            self._due = max(self._due, now + self._lag)
             return self._due
         return now + (self._fault.seconds if self._rng.random() < 0.3 else 0.0)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from ipam.estate import scales
 from ipam.workload import CROWDED, busy_day
 
@@ -60,6 +62,26 @@ async def test_of_two_pools_that_overlap_only_one_ever_hands_out(estate: Estate)
     await estate.api.delete("networkpools", winner)
     await asyncio.gather(*(estate.api.delete("ipallocations", f"{prefix}-{number}") for number in range(4)))
     await estate.until(lambda: list(estate.phases().values()) == ["Allocated"] * 4, lambda: str(estate.phases()))
+    await estate.settle()
+    await estate.verdict()
+
+
+@pytest.mark.parametrize("network", ["10.40.0.0/24", "10.44.0.0/24"], ids=["shrinks", "moves"])
+@scales(long=1)
+async def test_a_pool_gives_up_no_network_in_which_somebody_lives(estate: Estate, network: str) -> None:
+    """It was cut down by an edit; another pool waits for what it gives up, and gets it when the last holder is gone."""
+    await estate.butler("one")
+    await estate.pool("old", "10.40.0.0/23")
+    await estate.request("holder", pool="old", pinned=("10.40.1.10", "10.40.1.12"))
+    await estate.until(lambda: estate.phases() == {"holder": "Allocated"}, "a holder")
+    await estate.api.patch("networkpools", "old", {"spec": {"cidr": network}})
+    await estate.pool("new", "10.40.1.0/24")
+    await estate.request("waits", pool="new", pinned=("10.40.1.11", "10.40.1.11"))
+    await estate.until(lambda: estate.phases().get("waits") == "Failed", "no room as long as it is held")
+    await estate.settle()
+    assert estate.phases() == {"holder": "Allocated", "waits": "Failed"}
+    await estate.api.delete("ipallocations", "holder")
+    await estate.until(lambda: estate.phases() == {"waits": "Allocated"}, lambda: str(estate.phases()))
     await estate.settle()
     await estate.verdict()
 

@@ -11,6 +11,7 @@ from fault_proxy import Asked, Fault
 from ipam.estate import scales
 
 if TYPE_CHECKING:
+    from fault_proxy import Moment
     from ipam.estate import Estate
 
 SWEEPS = 1.6
@@ -140,6 +141,32 @@ async def test_orphans_that_wait_or_failed_are_collected_and_the_unborn_are_left
     await estate.settle()
     assert estate.phases()["ahead-of-its-tenant"] == "Allocated"
     await estate.verdict(orphans=gone)
+
+
+@scales(long=1)
+async def test_an_orphan_that_was_adopted_in_the_last_moment_keeps_its_addresses(estate: Estate) -> None:
+    """While its release is on the line, somebody says by label that another tenant owns it: the release comes late."""
+    await estate.butler("one")
+    await _house_of(estate, 2)
+    heir = await estate.api.get("tenantclusters", "tenant-1")
+    assert heir is not None
+    adopted: list[str] = []
+
+    async def adopt(asked: Asked, moment: Moment) -> None:
+        if asked.name == "tenant-0-lb" and moment == "before" and not adopted:
+            adopted.append(str(asked))
+            label = {"butler.butlerlabs.dev/tenant-uid": heir["metadata"]["uid"]}
+            reference = {"metadata": {"labels": label}}
+            await estate.api.patch("ipallocations", "tenant-0-lb", reference)
+
+    estate.lines["one"].on_write = adopt
+    await estate.api.delete("tenantclusters", "tenant-0")
+    await estate.until(lambda: estate.phases()["tenant-0-nodes"] == "Released", lambda: str(estate.phases()))
+    await estate.until(lambda: bool(adopted), "a release on the line")
+    await asyncio.sleep(SWEEPS)
+    await estate.settle()
+    assert estate.phases()["tenant-0-lb"] == "Allocated"
+    await estate.verdict()
 
 
 @scales(long=1)
