@@ -220,8 +220,21 @@ class Replay:
             what = f"allocationsSeen of {revision.name} went back"
             yield Violation("allocationsSeen", what, self._story(revision.uid)[-2:])
         yield from self._claim_stands(revision.key)
+        yield from self._lived_in(revision)
         if before is not None and before.get("status") != after.get("status"):
             yield from self._counted(revision)
+
+    def _lived_in(self, revision: Revision) -> Iterator[Violation]:
+        """A pool gives up no network in which its allocations live."""
+        old, new = (((obj or {}).get("status") or {}).get("claimedCIDR") for obj in (revision.before, revision.after))
+        if not old or old == new:
+            return
+        for uid, span in self.live.items():
+            if _pool_of(self.allocations[uid]) != revision.key or not inside(span, oracle.network(old)):
+                continue
+            if not new or not inside(span, oracle.network(new)):
+                what = f"{revision.name} went from {old} to {new}, but {text(span)} is held"
+                yield Violation("claims", what, (*self._story(uid)[-2:], revision))
 
     def _dropped(self, revision: Revision, uid: str, intent: Json) -> Iterator[Violation]:
         allocation = self.allocations.get(uid)

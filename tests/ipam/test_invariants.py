@@ -368,6 +368,13 @@ def test_a_claim_given_up_under_live_allocations_is_found(tale: Tale) -> None:
     assert found(tale) == {"claims"}
 
 
+@pytest.mark.parametrize("claim", [None, "10.40.0.0/29"])
+def test_a_pool_that_gives_up_what_is_lived_in_is_found(tale: Tale, claim: str | None) -> None:
+    whole_life(tale)
+    tale.status(claimedCIDR=claim)
+    assert found(tale) == {"claims"}
+
+
 def test_a_pool_that_goes_while_in_use_is_found(tale: Tale) -> None:
     whole_life(tale)
     tale.remove(POOL, "p")
