@@ -12,13 +12,16 @@ import re
 import time
 from collections import Counter
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import aiohttp
 import msgspec
 
+from ipam.report import note
+
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 
     from control_planes import ControlPlane
 
@@ -42,8 +45,9 @@ class Written(NamedTuple):
         return f"{self.verb} {self.resource}" + (f", refused with {self.refused}" if self.refused else "")
 
 
-class _Meta(msgspec.Struct):
+class _Meta(msgspec.Struct, rename="camel"):
     name: str = ""
+    resource_version: str = ""
 
 
 class _Status(msgspec.Struct, rename="camel"):
@@ -53,7 +57,7 @@ class _Status(msgspec.Struct, rename="camel"):
 
 class _Object(msgspec.Struct):
     metadata: _Meta = msgspec.field(default_factory=_Meta)
-    status: _Status | None = None
+    status: _Status | str | None = None  # text where the server reports an error
 
 
 class _Line(msgspec.Struct):
@@ -69,24 +73,40 @@ class Observer:
 
     def __init__(self, at_first_change: Callable[[], None] | None = None) -> None:
         self.first_change: float | None = None
-        self._at_first_change = at_first_change
         self.done: dict[str, float] = {}
+        self.tasks: list[asyncio.Task[None]] = []
+        self._at_first_change = at_first_change
         self._moved = asyncio.Condition()
 
-    async def follow(self, answer: aiohttp.ClientResponse) -> None:
-        async for line in answer.content:
-            event = _read_line(line)
-            if event.type == "MODIFIED" and self.first_change is None:
-                self.first_change = time.perf_counter()
-                if self._at_first_change is not None:
-                    self._at_first_change()
-            status = event.object.status
-            name = event.object.metadata.name
-            is_done = status is not None and (status.phase == "Allocated" or status.address_ref)
-            if is_done and name not in self.done:
-                self.done[name] = time.perf_counter()
-                async with self._moved:
-                    self._moved.notify_all()
+    async def follow(self, open_watch: Callable[[str], Awaitable[aiohttp.ClientResponse]], version: str) -> None:
+        """Take in all changes after a version. A busy server ends the streams of those who read slowly: go on."""
+        while True:
+            answer = await open_watch(version)
+            try:
+                assert answer.status == 200, await answer.text()
+                async for line in answer.content:
+                    event = _read_line(line)
+                    if event.type == "ERROR":
+                        raise RuntimeError(f"the watch failed: {line!r}")
+                    version = event.object.metadata.resource_version
+                    await self._take(event)
+            except aiohttp.ClientError as error:
+                note(f"(our watch broke: {error!r})")
+            finally:
+                answer.close()
+            note("(the server ended our watch; it goes on where it was)")
+
+    async def _take(self, event: _Line) -> None:
+        if event.type == "MODIFIED" and self.first_change is None:
+            self.first_change = time.perf_counter()
+            if self._at_first_change is not None:
+                self._at_first_change()
+        status, name = event.object.status, event.object.metadata.name
+        is_done = isinstance(status, _Status) and (status.phase == "Allocated" or status.address_ref)
+        if is_done and name not in self.done:
+            self.done[name] = time.perf_counter()
+            async with self._moved:
+                self._moved.notify_all()
 
     async def all_of(self, names: Iterable[str], alive: Any = None) -> float:
         """Wait until all are done; when the last one was. `alive` is asked now and then and may raise."""
@@ -95,6 +115,9 @@ class Observer:
         while missing := wanted - self.done.keys():
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{len(missing)} of {len(wanted)} are not done after {PATIENCE:.0f} s")
+            for task in self.tasks:
+                if task.done():
+                    task.result()  # which raises: it never ends by itself
             if alive is not None:
                 alive()
             async with self._moved:
@@ -141,22 +164,20 @@ class Server:
     async def watching(self, *paths: str, at_first_change: Callable[[], None] | None = None) -> AsyncIterator[Observer]:
         """Follow changes from now on."""
         observer = Observer(at_first_change)
-        tasks = []
-        answers = []
         try:
             for path in paths:
                 version = (await self.get(f"{path}?limit=1"))["metadata"]["resourceVersion"]
-                query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": "3600"}
-                answer = await self._session.get(self.plane.url + path, params=query)
-                answers.append(answer)
-                tasks.append(asyncio.create_task(observer.follow(answer)))
+                follow = observer.follow(partial(self._open_watch, path), version)
+                observer.tasks.append(asyncio.create_task(follow))
             yield observer
         finally:
-            for task in tasks:
+            for task in observer.tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            for answer in answers:
-                answer.close()
+            await asyncio.gather(*observer.tasks, return_exceptions=True)
+
+    async def _open_watch(self, path: str, version: str) -> aiohttp.ClientResponse:
+        query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": "3600"}
+        return await self._session.get(self.plane.url + path, params=query)
 
     async def writes(self) -> Counter[Written]:
         """How many writes the server has answered so far, by resource and verb."""
