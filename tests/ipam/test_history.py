@@ -37,7 +37,9 @@ async def test_a_witness_whose_connections_break_misses_nothing(ready_plane: Con
     ):
         line.plan = Confused(1, ("close", "cut_within"))
         shaken = Witness(line.url, None, {}, namespace=namespace, home_namespace=namespace)
-        calm = Witness(ready_plane.url, ready_plane.tls, ready_plane.headers, namespace=namespace)
+        calm = Witness(
+            ready_plane.url, ready_plane.tls, ready_plane.headers, namespace=namespace, home_namespace=namespace
+        )
         async with shaken.watching(), calm.watching():
             await _change(api)
             seen = [(each.version, each.name, each.after) for each in (await shaken.finish()).in_order()]

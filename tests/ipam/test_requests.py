@@ -54,7 +54,7 @@ async def test_at_rest_nothing_is_written(estate: Estate) -> None:
     await estate.until(lambda: len(_granted(estate)) == 5, lambda: str(estate.phases()))
     await estate.api.delete("ipallocations", _granted(estate)[0])
     # Refusals whose figures alone have changed are written again after a minute, once.
-    await estate.settle(tidy=True, quiet=estate.scale.of(4, 100))
+    await estate.settle(tidy=True, quiet=estate.scale.of(3, 100))
     await estate.verdict()
 
 
