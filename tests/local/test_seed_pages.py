@@ -300,6 +300,8 @@ def test_all_allocations_with_role_labels(operator: Operator) -> None:
         ["my-cluster-lb", "my-cluster", "<none>", "Allocated", "8", "10.40.0.80/29"],
         ["my-cluster-lb-growth-1", "my-cluster", "growth", "Allocated", "1", "10.40.0.88/32"],
         ["my-cluster-nodes", "my-cluster", "<none>", "Allocated", "5", "10.40.0.64/29"],
+        ["old-lb", "<none>", "<none>", "Pending", "<none>", "<none>"],
+        ["web-lb", "<none>", "<none>", "Pending", "2", "<none>"],
     ]
 
 

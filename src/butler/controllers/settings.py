@@ -20,5 +20,5 @@ class IpamSettings:
     """Seconds between looks for allocations whose tenant is gone."""
     sighting_gap: float = 60.0
     """Seconds between the two looks that a missing tenant takes."""
-    commit_concurrency: int = 64
-    """How many allocations are written at the same time."""
+    commit_concurrency: int = 40
+    """How many allocations are written at the same time: some connections of the client are left for others."""
