@@ -236,10 +236,6 @@ def test_the_allocators_notes_are_kept_in_the_status(butler: Butler) -> None:
     status, answer = butler.replace(NetworkPool, changed(created, {"status": notes}), "status")
     assert (status, answer["status"]) == (200, notes)
 
-    twice = changed(answer, {"status.intents": [intent, intent]})
-    status, refusal = butler.replace(NetworkPool, twice, "status")
-    assert (status, refusal["details"]["causes"][0]["field"]) == (422, "status.intents[1]"), refusal
-
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_kubectl_prints_the_published_columns(butler: Butler, kind: type[CustomResource]) -> None:
