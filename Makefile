@@ -13,7 +13,7 @@ run: setup ## Start Butler on this machine (Ctrl-C stops it)
 	@$(BIN)/butleradm local up
 
 test: setup-test lint types ## Install what is needed, then lint, type-check and run all tests
-	$(BIN)/pytest -q
+	$(BIN)/python tools/run_tests.py
 
 test-crash: setup-test ## Kill the embedded API server 50 times under load and check that nothing is lost
 	$(BIN)/pytest -q -s -m slow tests/local/test_crash.py
