@@ -33,7 +33,7 @@ def add_ipam(operator: Operator, settings: IpamSettings | None = None) -> None:
     tenants = operator.cache(resource_of(TenantCluster))
     claims = operator.cache(CONFIGMAPS, namespace=settings.home_namespace, field_selector=f"metadata.name={CLAIMS}")
     granting = NetworkPoolController(
-        operator.client, pools, allocations, tenants, claims, operator.events, metrics, settings
+        operator.client, pools, allocations, tenants, claims, operator.events, metrics, settings, _now
     )
     living = IPAllocationController(
         operator.client,

@@ -18,6 +18,7 @@ from butler.kube.client import Listed
 from butler.kube.errors import ApiError, Conflict, Status, error_from_status
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
+from unit.kube.fake_api import merge
 
 T = TypeVar("T")
 
@@ -107,7 +108,7 @@ class FakeServer:
         now, asked = self.allocations[key].metadata, patch["metadata"]
         if (asked["uid"], asked["resourceVersion"]) != (now.uid, now.resource_version):
             raise Conflict(409, Status(reason="Conflict"))
-        merged = _merge(to_json(self.allocations[key]), patch)
+        merged = merge(to_json(self.allocations[key]), patch)
         merged["metadata"]["resourceVersion"] = str(int(now.resource_version) + 1)
         self.allocations[key] = after = from_json(IPAllocation, merged)
         if after.metadata.deletion_timestamp is not None and not after.metadata.finalizers:
@@ -144,15 +145,3 @@ class Notebook:
 
 def identity(key: Key, uid: str) -> TenantIdentity:
     return from_json(TenantIdentity, {"metadata": {"name": key.name, "namespace": key.namespace, "uid": uid}})
-
-
-def _merge(target: Any, patch: Any) -> Any:
-    if not isinstance(patch, dict):
-        return patch
-    merged = dict(target) if isinstance(target, dict) else {}
-    for name, value in patch.items():
-        if value is None:
-            merged.pop(name, None)
-        else:
-            merged[name] = _merge(merged.get(name), value)
-    return merged

@@ -157,7 +157,7 @@ class FakeApi:
         claimed = body.get("metadata", {}).get("resourceVersion") if isinstance(body, dict) else None
         if claimed is not None and claimed != old["metadata"]["resourceVersion"]:
             return 409, status(409, "Conflict", "the object has been modified")
-        self._commit("MODIFIED", path, body if request.method == "PUT" else _merge(old, body))
+        self._commit("MODIFIED", path, body if request.method == "PUT" else merge(old, body))
         return 200, self.objects[path]
 
     def _is_collection(self, path: str) -> bool:
@@ -205,7 +205,8 @@ def _within(asked: str, collection: str) -> bool:
     return collection.startswith(f"{head}/namespaces/") and collection.endswith(f"/{plural}")
 
 
-def _merge(target: Any, patch: Any) -> Any:
+def merge(target: Any, patch: Any) -> Any:
+    """What a JSON merge patch makes of an object."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -213,5 +214,5 @@ def _merge(target: Any, patch: Any) -> Any:
         if value is None:
             merged.pop(name, None)
         else:
-            merged[name] = _merge(merged.get(name), value)
+            merged[name] = merge(merged.get(name), value)
     return merged

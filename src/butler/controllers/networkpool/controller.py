@@ -19,7 +19,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from butler.api.codec import status_patch
@@ -50,7 +49,8 @@ from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.objects import finalizers_patch, key_of, with_finalizer, without_finalizer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
@@ -88,8 +88,10 @@ class NetworkPoolController:
         events: EventRecorder,
         metrics: IpamMetrics,
         settings: IpamSettings,
+        clock: Callable[[], datetime],
     ) -> None:
         self._client = client
+        self._clock = clock
         self._pools = pools
         self._allocations = allocations
         self._claims = claims
@@ -105,7 +107,7 @@ class NetworkPoolController:
         allocations.index("leaving", lambda allocation: [pool_key(allocation)] if is_leaving(allocation) else [])
         allocations.on_change(self._holdings.changed)
         self._writer = AllocationWriter(
-            client, allocations, tenants, events, metrics, settings.commit_concurrency, _now
+            client, allocations, tenants, events, metrics, settings.commit_concurrency, clock
         )
 
     def controller(self, metrics: Metrics | None = None) -> Controller:
@@ -171,7 +173,7 @@ class NetworkPoolController:
         if book is not None and book.overlaps:
             log.error("NetworkPool %s: two allocations hold the same address; was a status edited by hand?", key)
             self._metrics.inconsistent(key, "overlap")
-        made = plan(pool, layout, book, view, obstacle=obstacle, claimed_cidr=claim.cidr, now=_now())
+        made = plan(pool, layout, book, view, obstacle=obstacle, claimed_cidr=claim.cidr, now=self._clock())
         wait = self._put_off(key, pool, made)
         if wait is None and made.status != pool.status:
             reserved = await self._reserve(pool, made)
@@ -346,7 +348,3 @@ def _read(pool: NetworkPool) -> tuple[PoolLayout | None, NotHandingOut | None]:
     except InvalidPool as invalid:
         problems = "; ".join(f"{problem.field}: {problem.message}" for problem in invalid.problems)
         return None, NotHandingOut(PoolReason.VALIDATION_FAILED, problems)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC).replace(microsecond=0)

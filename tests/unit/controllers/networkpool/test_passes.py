@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -84,7 +85,9 @@ class Desk:
             settings = IpamSettings(namespace=namespace, home_namespace=NAMESPACE)
             metrics, events = IpamMetrics(CollectorRegistry()), cast("Any", Events())
             caches = (pools, allocations, tenants, claims)
-            controller = NetworkPoolController(client, *caches, events, metrics, settings).controller()
+            controller = NetworkPoolController(
+                client, *caches, events, metrics, settings, lambda: datetime.now(UTC).replace(microsecond=0)
+            ).controller()
             tasks = [asyncio.create_task(cache.run()) for cache in caches]
             tasks.append(asyncio.create_task(controller.run(lambda: 0.0)))
             try:
