@@ -272,6 +272,7 @@ def test_a_pool_made_again_under_its_name_starts_anew(desk: Desk) -> None:
     desk.delete(POOLS, "pool")
     desk.delete(ALLOCATIONS, "a")
     desk.gone(POOLS, "pool")
+    desk.gone(ALLOCATIONS, "a")
     desk.pool("pool", "10.2.0.0/24")
     desk.ask("a", 4)
     assert desk.granted("a") == "10.2.0.1-10.2.0.4"
