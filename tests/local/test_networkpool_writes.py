@@ -50,7 +50,14 @@ def insist_no_overlap(granted: list[Json]) -> None:
 
 
 def tidied(desk: Desk) -> None:
-    desk.until(lambda: not desk.status(POOLS, "pool").get("intents"), "what was carried out is forgotten")
+    """All intents are forgotten and all grants counted: between these two, on a slow machine, lies a write."""
+
+    def look() -> bool:
+        status = desk.status(POOLS, "pool")
+        granted = [each for each in allocations(desk) if each["status"]["phase"] == "Allocated"]
+        return not status.get("intents") and status.get("allocationCount") == len(granted)
+
+    desk.until(look, "what was carried out is forgotten and counted")
 
 
 def writes_at_rest(operator: RunningOperator) -> int:

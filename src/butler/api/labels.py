@@ -19,6 +19,19 @@ class Label(StrEnum):
     ALLOCATION_ROLE = "butler.butlerlabs.dev/allocation-role"
     PLATFORM_LOAD_BALANCER = "butler.butlerlabs.dev/platform-lb"
     """On a tenant's Services that belong to platform addons, with the value `true`."""
+    SOURCE_NAMESPACE = "butler.butlerlabs.dev/source-namespace"
+    """Where the TenantCluster lives that an object was made for; its name is in the tenant label."""
+
+
+MANAGED_BY = ("app.kubernetes.io/managed-by", "butler")
+"""The label, and its value, on everything that Butler makes for a cluster."""
+
+
+class Annotation(StrEnum):
+    """What people write on objects to tell Butler something out of the ordinary."""
+
+    FORCE_DELETE = "butler.butlerlabs.dev/force-delete"
+    """On a TenantCluster that is being deleted, with its own name as the value: give up waiting for machines."""
 
 
 class AllocationRole(StrEnum):
@@ -42,6 +55,7 @@ class FieldManager(StrEnum):
 
     IPAM = "butler-controller/ipam"
     WEBHOOKS = "butler-controller/webhooks"
+    TENANTS = "butler-controller/tenants"
 
 
 ALLOCATED_BY = "networkpool-controller"
@@ -60,6 +74,7 @@ class ConditionType(StrEnum):
     TENANT_FOUND = "TenantFound"
     # ProviderConfig
     CREDENTIALS_VALID = "CredentialsValid"
+    REACHABLE = "Reachable"
     POOL_AVAILABLE = "PoolAvailable"
     # TenantCluster
     INFRASTRUCTURE_READY = "InfrastructureReady"
@@ -70,6 +85,10 @@ class ConditionType(StrEnum):
     PROVIDER_ACCESS_GRANTED = "ProviderAccessGranted"
     IMAGE_READY = "ImageReady"
     QUOTA_SATISFIED = "QuotaSatisfied"
+    PAUSED = "Paused"
+    DELETING = "Deleting"
+    # TenantAddon
+    INSTALLED = "Installed"
 
 
 class AllocationReason(StrEnum):

@@ -9,6 +9,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
+from butler.api.ipallocation import IPAllocationType
 from butler.api.labels import ConditionType
 from butler.api.meta import Condition, LocalObjectReference, SecretReference
 from butler.api.providers import (
@@ -49,7 +50,7 @@ class ScopeType(StrEnum):
 
 
 class PoolReference(Part):
-    """A NetworkPool, and its place in the order."""
+    """A NetworkPool, its place in the order, and what its addresses are for."""
 
     name: Annotated[str, about("Name of the NetworkPool.", min_length=1, max_length=253)]
     priority: Annotated[
@@ -60,6 +61,16 @@ class PoolReference(Part):
             maximum=2**31 - 1,
         ),
     ] = 0
+    types: Annotated[
+        tuple[IPAllocationType, ...],
+        about(
+            "What this pool's addresses are for: nodes, loadbalancer, or both when not given. Where no pool is for"
+            " nodes, machines get their addresses from the network itself, as by DHCP.",
+            min_items=1,
+            max_items=2,
+            list_type=ListType.SET,
+        ),
+    ] = ()
 
 
 class LoadBalancerAllocation(Part):
@@ -317,6 +328,7 @@ class ProviderConfig(CustomResource):
         conditions={
             ConditionType.READY: "Clusters can be put on this provider.",
             ConditionType.CREDENTIALS_VALID: "The Secret is there and holds what the provider needs.",
+            ConditionType.REACHABLE: "The provider answers and accepts the credentials; Unknown if not asked.",
             ConditionType.POOL_AVAILABLE: "At least one of the pools has free addresses.",
         },
         example="""

@@ -141,6 +141,18 @@ class OperatingSystem(Part):
             reason=Reason.FORBIDDEN,
             field_path=".talos",
         ),
+        Rule(
+            expression="!(self.type in ['kairos', 'bottlerocket'])",
+            message="Butler cannot bootstrap this operating system yet: use rocky, flatcar or talos",
+            reason=Reason.FORBIDDEN,
+            field_path=".type",
+        ),
+        Rule(
+            expression="!has(self.schematicID)",
+            message="Butler has no image factory yet: put the image's name into imageRef",
+            reason=Reason.FORBIDDEN,
+            field_path=".schematicID",
+        ),
     )
 
     type: Annotated[OSType, about("Operating system.")] = OSType.ROCKY
@@ -197,6 +209,12 @@ class Networking(Part):
             message_expression="'podCIDR ' + self.podCIDR + ' and serviceCIDR ' + self.serviceCIDR + ' overlap'",
             field_path=".serviceCIDR",
         ),
+        Rule(
+            expression="!has(self.loadBalancerPool) || !has(self.lbPoolSize)",
+            message="loadBalancerPool already says how many addresses there are: give one of the two",
+            reason=Reason.FORBIDDEN,
+            field_path=".lbPoolSize",
+        ),
     )
 
     pod_cidr: Annotated[
@@ -225,7 +243,11 @@ class Networking(Part):
     ] = None
     load_balancer_pool: Annotated[
         LoadBalancerPool | None,
-        about("Hand-picked load-balancer addresses, where no IPAllocation provides them."),
+        about(
+            "Hand-picked load-balancer addresses, for a cluster that uses them already; they must lie in a pool of the"
+            " provider. ipam mode only, and fixed once set.",
+            rules=(UNCHANGEABLE,),
+        ),
     ] = None
 
 
@@ -297,6 +319,12 @@ class TenantClusterSpec(Part):
     validations = (
         _set_once("providerConfigRef", "a cluster cannot move to another provider"),
         _set_once("teamRef", "a cluster cannot move to another team"),
+        Rule(
+            expression="!has(self.workspaces) || !self.workspaces.enabled",
+            message="Butler has no developer workspaces yet: leave them disabled",
+            reason=Reason.FORBIDDEN,
+            field_path=".workspaces.enabled",
+        ),
     )
 
     kubernetes_version: Annotated[
@@ -326,6 +354,28 @@ class TenantClusterSpec(Part):
         ),
     ] = ()
     workspaces: Annotated[Workspaces | None, about("Developer workspaces on the cluster.")] = None
+    paused: Annotated[
+        bool,
+        about("Leaves the cluster and its machines as they are until it is set to false again; deletion waits too."),
+    ] = False
+
+
+class DeletionStage(StrEnum):
+    """What a cluster that is being deleted waits for, in this order; addresses go last."""
+
+    ADDONS = "Addons"
+    LOAD_BALANCERS = "LoadBalancers"
+    CLUSTER_API = "ClusterAPI"
+    MACHINES = "Machines"
+    ADDRESSES = "Addresses"
+    NAMESPACE = "Namespace"
+
+
+class DeletionProgress(Part):
+    """How far the deletion of a cluster is."""
+
+    stage: Annotated[DeletionStage, about("What is being taken down.")]
+    since: Annotated[datetime, about("When this stage began; each has a time limit.")]
 
 
 class ObservedState(Part):
@@ -373,6 +423,7 @@ class TenantClusterStatus(Part):
     image_sync_ref: Annotated[
         LocalObjectReference | None, about("ImageSync that brings the workers' image to the provider.")
     ] = None
+    deletion: Annotated[DeletionProgress | None, about("How far the deletion of the cluster is.")] = None
     worker_nodes_desired: Annotated[int | None, about("How many workers there should be.", minimum=0)] = None
     worker_nodes_ready: Annotated[int | None, about("How many workers are ready.", minimum=0)] = None
     observed_state: Annotated[ObservedState | None, about("What was seen on the running cluster.")] = None
@@ -407,6 +458,8 @@ class TenantCluster(CustomResource):
             ConditionType.CONTROL_PLANE_READY: "The API server answers.",
             ConditionType.WORKERS_READY: "Workers have joined and are ready.",
             ConditionType.ADDONS_READY: "All addons are installed and healthy.",
+            ConditionType.PAUSED: "The cluster is left as it is, by spec.paused.",
+            ConditionType.DELETING: "The cluster is being taken down; the message says what it waits for.",
         },
         scale=Scale(wanted=".spec.workers.replicas", present=".status.workerNodesReady"),
         example="""

@@ -249,4 +249,4 @@ def test_a_kind_is_named_once() -> None:
         return (kind.definition.plural, kind.definition.singular, kind.definition.short_name)
 
     assert len({name for kind in KINDS for name in names(kind)}) == 3 * len(KINDS)
-    assert [kind.definition.short_name for kind in KINDS] == ["np", "ipa", "pc", "tc"]
+    assert [kind.definition.short_name for kind in KINDS] == ["np", "ipa", "pc", "tc", "ta"]

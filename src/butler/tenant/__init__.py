@@ -1,0 +1,1 @@
+"""Talking to tenant clusters: their kubeconfigs, their Services, their MetalLB."""
