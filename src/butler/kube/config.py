@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from butler.kube import foreign
 from butler.kube.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -123,19 +124,44 @@ def from_files(paths: list[Path], context: str | None = None, *, environ: Mappin
     present = [path for path in paths if path.exists()]
     if not present:
         raise ConfigError(f"kubeconfig not found: {', '.join(map(str, paths))}")
-    merged = _Merged(present)
+    merged = _Merged([(path, _read_yaml(path)) for path in present])
     return merged.connection(context, environ)
+
+
+def from_text(
+    text: str | bytes,
+    *,
+    source: str,
+    context: str | None = None,
+    allow_proxy: bool = False,
+    environ: Mapping[str, str] = os.environ,
+) -> Connection:
+    """Read a kubeconfig that came out of a Secret and is therefore foreign: inline data only (see `foreign`).
+
+    `source` names the Secret in errors, which repeat nothing of what it holds.
+    """
+    merged = _Merged([(Path(source), foreign.parse(text, source))])
+    name, _, (_, cluster), (_, user) = merged.choose(context)
+    where = f"{source}, context {name!r}"
+    foreign.refuse_reach(cluster, user, where, allow_proxy=allow_proxy)
+    connection = merged.connection(context, environ)
+    for what, pem in (
+        ("certificate-authority-data", connection.ca),
+        ("client-certificate-data", connection.client_cert),
+        ("client-key-data", connection.client_key),
+    ):
+        foreign.check_pem(pem if isinstance(pem, bytes) else None, what, where)
+    return connection
 
 
 class _Merged:
     """Several kubeconfig files as one: for each name, and for current-context, the first file wins."""
 
-    def __init__(self, paths: list[Path]) -> None:
-        self.where = ", ".join(map(str, paths))
+    def __init__(self, documents: list[tuple[Path, Json]]) -> None:
+        self.where = ", ".join(str(path) for path, _ in documents)
         self.current = ""
         self.entries: dict[str, dict[str, tuple[Path, Json]]] = {"clusters": {}, "contexts": {}, "users": {}}
-        for path in paths:
-            document = _read_yaml(path)
+        for path, document in documents:
             self.current = self.current or str(document.get("current-context") or "")
             for section, known in self.entries.items():
                 for entry in document.get(section) or []:
@@ -150,7 +176,8 @@ class _Merged:
             known = ", ".join(sorted(self.entries[section])) or "none"
             raise ConfigError(f"{self.where}: {why} {name!r}, which is not under {section} (there: {known})") from None
 
-    def connection(self, context: str | None, environ: Mapping[str, str]) -> Connection:
+    def choose(self, context: str | None) -> tuple[str, Json, tuple[Path, Json], tuple[Path, Json]]:
+        """The context's name, itself, and the cluster and user that it names, each with the file that has it."""
         name = context or self.current
         if not name:
             known = ", ".join(sorted(self.entries["contexts"])) or "none"
@@ -164,6 +191,10 @@ class _Merged:
         user_file, user = cluster_file, cast("Json", {})
         if chosen.get("user"):
             user_file, user = self.find("users", str(chosen["user"]), f"context {name!r} names user")
+        return name, chosen, (cluster_file, cluster), (user_file, user)
+
+    def connection(self, context: str | None, environ: Mapping[str, str]) -> Connection:
+        name, chosen, (cluster_file, cluster), (user_file, user) = self.choose(context)
         reader = _Reader(f"{self.where}, context {name!r}", environ)
         return reader.connection(chosen, cluster, cluster_file.parent, user, user_file.parent)
 
