@@ -1,0 +1,51 @@
+"""Everything that a cluster consists of, in the order in which it is applied.
+
+Credentials come before what uses them, templates before what points at them, and the Cluster last but one: Cluster
+API starts to work when it sees the Cluster, and then finds everything in place. The MachineDeployment comes last. It
+is left out for as long as it would point at nothing: machines of an operating system without a bootstrap template
+wait for the Secret with their configuration, because some providers take a missing Secret for a final failure.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butler.api.tenantcluster import OSType
+from butler.capi import bootstrap, cluster, steward
+from butler.capi.blueprint import Unbuildable
+from butler.capi.naming import named_by_content, workers_name
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from butler.api.providers import Provider
+    from butler.capi.blueprint import Blueprint, Infrastructure, Json
+
+BUILDERS: dict[Provider, Callable[[Blueprint], Infrastructure]] = {}
+
+
+def infrastructure(blueprint: Blueprint) -> Infrastructure:
+    """The provider's part of a cluster."""
+    provider = blueprint.provider.spec.provider
+    build = BUILDERS.get(provider)
+    if build is None:
+        raise Unbuildable("spec.provider", f"Butler cannot put clusters on provider {provider.value}")
+    return build(blueprint)
+
+
+def objects(blueprint: Blueprint) -> tuple[Json, ...]:
+    """All objects of a cluster, each after what it depends on."""
+    parts = infrastructure(blueprint)
+    prefix = workers_name(blueprint.cluster)
+    template = named_by_content(prefix, parts.machine_template)
+    template_name: str = template["metadata"]["name"]
+    found = [*parts.others, parts.cluster, steward.control_plane(blueprint), template]
+    if blueprint.cluster.spec.workers.machine_template.os.type is OSType.TALOS:
+        found.append(cluster.cluster(blueprint))
+        if blueprint.bootstrap_secret is not None:
+            found.append(cluster.workers(blueprint, template_name, secret=blueprint.bootstrap_secret))
+        return tuple(found)
+    configuration = named_by_content(prefix, bootstrap.kubeadm_template(blueprint))
+    name: str = configuration["metadata"]["name"]
+    found += [configuration, cluster.cluster(blueprint), cluster.workers(blueprint, template_name, bootstrap_name=name)]
+    return tuple(found)
