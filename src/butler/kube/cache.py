@@ -8,6 +8,11 @@ falls silent is taken for dead. Lines that repeat the past are ignored; a line t
 proves that the stream lost its order, so everything is listed again. Failures are retried for ever with a short
 pause, because a cache that gives up is a controller that is blind.
 
+A cache may be optional: of a kind whose definition may not be installed yet. Nobody waits for it, it looks for the
+kind now and then, and it fills when the kind appears. That a kind is not served says nothing about its objects (a
+server that starts serves none for a moment), so what is known stays; until `has_synced` an optional cache knows
+nothing, and that it holds no object must not be taken for there being none.
+
 Handlers are plain functions and must be quick; one that raises is logged and does not harm the others. Objects are
 shared with every reader: treat them as frozen.
 """
@@ -20,7 +25,7 @@ import random
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from butler.kube.errors import ApiError, Expired, KubeError, OutcomeUnknown
+from butler.kube.errors import ApiError, Expired, KubeError, NotFound, OutcomeUnknown
 from butler.kube.metrics import Metrics
 from butler.kube.objects import is_newer, is_older, key_of, uid_of, version_of
 from butler.kube.retry import Backoff
@@ -36,6 +41,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 RECONNECT = Backoff(first=0.1, cap=5.0)
+LOOK_FOR_KIND = Backoff(first=1.0, cap=30.0)
+"""How often an optional cache asks whether its kind is there by now: soon while things start, calmly later."""
 TOO_LARGE_VERSION = "ResourceVersionTooLarge"
 
 
@@ -58,12 +65,15 @@ class Cache(Generic[T]):
         silence: float = 90.0,
         page_size: int = 500,
         backoff: Backoff = RECONNECT,
+        required: bool = True,
+        look_for_kind: Backoff = LOOK_FOR_KIND,
         metrics: Metrics | None = None,
         rng: random.Random | None = None,
     ) -> None:
         self.resource = resource
         self.namespace = namespace
         self.silence = silence
+        self.required = required
         self.last_error = ""
         self._client = client
         self._labels = label_selector
@@ -71,6 +81,7 @@ class Cache(Generic[T]):
         self._transform = transform
         self._page_size = page_size
         self._backoff = backoff
+        self._look_for_kind = look_for_kind
         self._metrics = metrics or Metrics()
         self._rng = rng or random.Random()  # noqa: S311  # jitter, not secrets
         self._store: Store[T] = Store()
@@ -80,6 +91,8 @@ class Cache(Generic[T]):
         self._listing: dict[Key, str] | None = None  # own writes made known while a list is under way
         self._unreadable: set[Key] = set()
         self._synced = asyncio.Event()
+        self._tried = asyncio.Event()  # the server was asked once, whatever came of it
+        self._looked = 0  # how often in a row the kind was not there
         self._moved: set[asyncio.Event] = set()
         self._heard_at: float | None = None
         self._quiet_failures = 0
@@ -133,6 +146,18 @@ class Cache(Generic[T]):
 
     async def wait_synced(self) -> None:
         await self._synced.wait()
+
+    async def wait_settled(self) -> None:
+        """Wait for what a reader should wait for: everything; of an optional kind, the outcome of asking once.
+
+        So a kind that is there is read before anybody works with it, and one that is not holds nobody up.
+        """
+        await (self._synced if self.required else self._tried).wait()
+
+    @property
+    def is_absent(self) -> bool:
+        """Whether the server, when last asked, did not serve this kind."""
+        return self._looked > 0
 
     @property
     def position(self) -> str | None:
@@ -205,6 +230,9 @@ class Cache(Generic[T]):
             except OutcomeUnknown as error:
                 self._restart("lost", error)
             except ApiError as error:
+                if isinstance(error, NotFound) and not self.required:
+                    await self._wait_for_kind(error)
+                    continue
                 self._restart(f"http_{error.code}", error)
                 self._doubt_version(error)
             except KubeError as error:
@@ -214,8 +242,20 @@ class Cache(Generic[T]):
                 log.exception("cache of %s: unexpected failure, listing anew", self.resource)
                 self._restart("failure", error)
                 self._must_list = True
+            self._tried.set()
             await asyncio.sleep(self._backoff.delay(self._quiet_failures, self._rng))
             self._quiet_failures += 1
+
+    async def _wait_for_kind(self, error: NotFound) -> None:
+        self._must_list = True  # what a watch from before would tell once the kind is back, nobody promises
+        self._heard()  # a clear answer: we are not blind, there is nothing to see
+        self._tried.set()
+        if not self._looked:
+            log.info("cache of %s: the server does not serve this kind; looking for it now and then", self.resource)
+        self.last_error = f"{type(error).__name__}: {error}"
+        delay = self._look_for_kind.delay(self._looked, self._rng)
+        self._looked += 1
+        await asyncio.sleep(delay)
 
     def _restart(self, reason: str, error: Exception) -> None:
         self._metrics.watch_restarts.labels(str(self.resource), reason).inc()
@@ -253,7 +293,11 @@ class Cache(Generic[T]):
         # Only now: a transform or an index that fails leaves us blind, however well the server answers.
         self._heard()
         self._must_list = False
+        if self._looked:
+            log.info("cache of %s: the kind is served now", self.resource)
+        self._looked = 0
         self._synced.set()
+        self._tried.set()
         self.last_error = ""
 
     async def _follow(self) -> None:

@@ -76,6 +76,7 @@ class Controller:
         """Reconcile the keys that `to_keys` names (by default the object's own) when it changes.
 
         Both the old and the new state are asked, so that whoever an object points away from hears of it too.
+        Work begins when the caches have caught up; an optional one whose kind is missing is not waited for.
         """
 
         def enqueue(change: Change[T]) -> None:
@@ -104,7 +105,7 @@ class Controller:
             for replay in self._replays:
                 replay()
         for cache in self.caches:
-            await cache.wait_synced()
+            await cache.wait_settled()
         workers = {asyncio.create_task(self._work(), name=f"{self.name}-{number}") for number in range(self._workers)}
         try:
             await asyncio.wait(workers, return_when=asyncio.FIRST_COMPLETED)

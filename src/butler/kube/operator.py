@@ -79,9 +79,14 @@ class Operator:
         namespace: str = "",
         label_selector: str | None = None,
         field_selector: str | None = None,
+        required: bool = True,
         **options: Any,
     ) -> Cache[T]:
-        """The cache of a kind and scope, shared by all who ask for the same; the first to ask sets its options."""
+        """The cache of a kind and scope, shared by all who ask for the same; the first to ask sets its options.
+
+        With `required=False` the kind may be missing on the server: start and readiness do not wait for it, and the
+        cache fills when it appears. It is optional only as long as nobody asks for it without saying so.
+        """
         key = (resource, namespace, label_selector, field_selector)
         if key not in self._caches:
             self._caches[key] = Cache(
@@ -90,13 +95,16 @@ class Operator:
                 namespace=namespace,
                 label_selector=label_selector,
                 field_selector=field_selector,
+                required=required,
                 metrics=self.metrics,
                 **options,
             )
             self._cache_options[key] = options
         elif options and options != self._cache_options[key]:
             raise ValueError(f"the cache of {resource} is there already, with other options")
-        return cast("Cache[T]", self._caches[key])
+        cache = cast("Cache[T]", self._caches[key])
+        cache.required = cache.required or required
+        return cache
 
     def add(self, controller: Controller) -> None:
         self._controllers.append(controller)
@@ -131,7 +139,7 @@ class Operator:
     def why_unready(self) -> list[str]:
         if self._stopping.is_set():
             return ["stopping"]
-        waiting = [cache for cache in self._caches.values() if not cache.has_synced]
+        waiting = [cache for cache in self._caches.values() if cache.required and not cache.has_synced]
         unread = [f"{cache.resource} not read yet: {cache.last_error or 'listing'}" for cache in waiting]
         return unread + [why for _, why_unready in self._services if (why := why_unready())]
 
@@ -166,7 +174,7 @@ class Operator:
 
     async def _lead(self) -> None:
         for cache in self._caches.values():
-            await cache.wait_synced()
+            await cache.wait_settled()
         # What has been read stays; keep the collector from walking it again and again.
         gc.collect()
         gc.freeze()

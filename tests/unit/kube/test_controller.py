@@ -38,7 +38,7 @@ class StillCache:
         for key, obj in self.objects.items():
             handler(Change(key, None, obj))
 
-    async def wait_synced(self) -> None:
+    async def wait_settled(self) -> None:
         pass
 
     def set(self, key: Key, new: Json | None) -> None:
