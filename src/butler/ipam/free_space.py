@@ -94,6 +94,10 @@ class FreeSpace:
         """Length of the longest hole; 0 when nothing is free."""
         return self._sizes[-1] if self._sizes else 0
 
+    def lengths(self) -> dict[int, int]:
+        """How many holes there are of each length: all that matters where it does not matter which addresses."""
+        return dict(self._live)
+
     def extents(self) -> Iterator[Range]:
         """The holes, in order of address."""
         return (Range(first, last) for first, last in sorted(self._lasts.items()))
