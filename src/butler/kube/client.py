@@ -99,8 +99,9 @@ class Client:
     def connection(self) -> Connection:
         return self.transport.connection
 
-    async def close(self) -> None:
-        await self.transport.close()
+    async def close(self, *, wait: float = 0.0) -> None:
+        """Take no new requests, give those under way so many seconds to end, and hang up."""
+        await self.transport.close(wait=wait)
 
     async def __aenter__(self) -> Client:
         return self
@@ -135,15 +136,27 @@ class Client:
         limit: int = 500,
         resource_version: str | None = None,
         timeout: float | None = None,
+        max_items: int | None = None,
         on_undecodable: Undecodable | None = None,
     ) -> Listed[T]:
-        """Read all objects at one version, page by page; a list that expires half way starts again."""
+        """Read all objects at one version, page by page; a list that expires half way starts again.
+
+        With `max_items`, a list that does not end there is a BadAnswer: some servers are not ours to trust.
+        """
         params: dict[str, str | int | None] = {
             "labelSelector": label_selector,
             "fieldSelector": field_selector,
             "resourceVersion": resource_version,
         }
-        read = partial(self._list_pages, resource, namespace, params, timeout=timeout, on_undecodable=on_undecodable)
+        read = partial(
+            self._list_pages,
+            resource,
+            namespace,
+            params,
+            timeout=timeout,
+            max_items=max_items,
+            on_undecodable=on_undecodable,
+        )
         for _ in range(2):
             try:
                 return await read(limit)
@@ -161,6 +174,7 @@ class Client:
         limit: int,
         *,
         timeout: float | None,
+        max_items: int | None,
         on_undecodable: Undecodable | None,
     ) -> Listed[T]:
         items: list[T] = []
@@ -173,7 +187,7 @@ class Client:
             body = await self.transport.send(request, timeout=timeout)
             try:
                 head = _read_list(body)
-            except msgspec.MsgspecError as error:
+            except (msgspec.MsgspecError, RecursionError) as error:
                 raise BadAnswer(f"{request}: the list cannot be read: {error}") from error
             for raw in head.items or ():
                 try:
@@ -186,6 +200,8 @@ class Client:
             token = head.metadata.continue_
             if not token:
                 return Listed(items, head.metadata.resource_version)
+            if max_items is not None and (len(items) >= max_items or not head.items):
+                raise BadAnswer(f"{request}: the list has no end ({len(items)} items, and more to come)")
 
     async def watch(
         self,
@@ -222,7 +238,7 @@ class Client:
             async with self.transport.stream(request, silence=silence) as answer:
                 if on_open is not None:
                     on_open()
-                async for line in _lines(answer.content):
+                async for line in _lines(answer.content, self.transport.max_answer):
                     event = self._event(resource, line, request, on_undecodable)
                     if event is not None:
                         yield event
@@ -431,7 +447,7 @@ class Client:
     def _decode(self, resource: Resource[T], body: bytes, request: Request) -> T:
         try:
             return self._decoder(resource).decode(body)
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, RecursionError) as error:
             raise BadAnswer(f"{request}: the answer cannot be read: {error}") from error
 
 
@@ -448,11 +464,13 @@ def _delete_options(preconditions: Json, propagation: Propagation | None, grace:
     return options
 
 
-async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Whole lines of a stream, of any length. A last line without its end was cut off, and is dropped."""
+async def _lines(content: aiohttp.StreamReader, longest: int | None) -> AsyncIterator[bytes]:
+    """Whole lines of a stream. A last line without its end was cut off, and is dropped."""
     rest = b""
     async for chunk in content.iter_any():
         *whole, rest = (rest + chunk if rest else chunk).split(b"\n")
         for line in whole:
             if line:
                 yield line
+        if longest is not None and len(rest) > longest:
+            raise BadAnswer(f"a watch sent a line of more than {longest} bytes")

@@ -197,7 +197,7 @@ def api_error(code: int, body: bytes, request: str = "", retry_after: str | None
     """The error for an HTTP answer. Bodies that are not a Status (a proxy's HTML) keep their first words."""
     try:
         status = msgspec.json.decode(body, type=Status)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         status = Status(message=body[:200].decode("utf-8", "replace").strip(), code=code)
     return error_from_status(status, code, request, retry_after)
 

@@ -3,12 +3,14 @@
 Every request passes through `Transport.send`: credentials are added, one 401 renews them, refusals become typed
 errors, and the rules of `retry` decide whether to ask again. Connections are kept alive in a pool of HTTP/1.1
 connections (HTTP/2 buys nothing in Python), and watches have theirs beside it. The clock of a request covers all
-its attempts, so that callers wait no longer than they asked.
+its attempts, so that callers wait no longer than they asked. Redirects are refusals: credentials go nowhere else.
+With `max_answer`, for servers that are not ours to trust, no answer takes more memory than that.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 import socket
 import ssl
@@ -43,6 +45,7 @@ class Timeouts:
 
 DEFAULT_TIMEOUTS = Timeouts()
 DEFAULT_BACKOFF = Backoff()
+LONGEST_REFUSAL = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,7 @@ class Transport:
         pool: int = 48,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         attempts: int = 5,
+        max_answer: int | None = None,
         backoff: Backoff = DEFAULT_BACKOFF,
         user_agent: str = "butler",
         observe: Observer = ignore,
@@ -83,6 +87,7 @@ class Transport:
     ) -> None:
         self.connection = connection
         self.timeouts = timeouts
+        self.max_answer = max_answer  # bytes of one answer, or of one line of a watch
         self._credentials = Credentials(connection)
         self._pool = pool
         self._attempts = attempts
@@ -92,14 +97,33 @@ class Transport:
         self._observe = observe
         self._rng = rng or random.Random()  # noqa: S311  # jitter, not secrets
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # one for streams, one for all else
+        self._closed = False
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
 
-    async def close(self) -> None:
+    async def close(self, *, wait: float = 0.0) -> None:
+        """Take no new requests, give those under way so many seconds to end, and hang up. Streams are cut off."""
+        self._closed = True
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(wait):
+                await self._idle.wait()
         for session in self._sessions.values():
             await session.close()
         self._sessions.clear()
 
     async def send(self, request: Request, *, timeout: float | None = None) -> bytes:
         """The body of a successful answer, or a typed error."""
+        self._under_way += 1
+        self._idle.clear()
+        try:
+            return await self._send(request, timeout)
+        finally:
+            self._under_way -= 1
+            if not self._under_way:
+                self._idle.set()
+
+    async def _send(self, request: Request, timeout: float | None) -> bytes:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.timeouts.total if timeout is None else timeout)
         renewed = False
@@ -113,7 +137,7 @@ class Transport:
             failure: KubeError
             try:
                 async with _Answer(self, request, limits) as answer:
-                    body = await answer.read()
+                    body = await self._read(answer, request)
                 self._budget.earn()
                 return body
             except ApiError as error:
@@ -142,8 +166,25 @@ class Transport:
         )
         return _Answer(self, request, limits)
 
+    async def _read(self, answer: aiohttp.ClientResponse, request: Request, at_most: int | None = None) -> bytes:
+        if self.max_answer is None:
+            return await answer.read()
+        limit = min(at_most or self.max_answer, self.max_answer)
+        body = bytearray()
+        if (answer.content_length or 0) <= limit:
+            async for chunk in answer.content.iter_any():
+                body += chunk
+                if len(body) > limit:
+                    break
+            else:
+                return bytes(body)
+        server = self.connection.server
+        raise BadAnswer(f"{request}: {server} answered {answer.status} with more than {limit} bytes")
+
     async def open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Send once; refusals are raised, other answers are returned for the caller to read and release."""
+        if self._closed:
+            raise Unreachable(f"{request}: the client of {self.connection.source} was closed; ask for another one")
         identity = await self._credentials.headers()
         shown = self._credentials.generation
         started = asyncio.get_running_loop().time()
@@ -154,9 +195,10 @@ class Transport:
             if response.status < 300:
                 return response
             try:
-                body = await response.read()
+                # Refusals end up in logs and conditions, so a stranger's has to be short.
+                body = await self._read(response, request, LONGEST_REFUSAL)
             finally:
-                response.release()
+                response.close()  # a no-op for one that was read to its end
             if response.status == 401:
                 self._credentials.forget(shown)
             raise api_error(response.status, body, str(request), response.headers.get("Retry-After"))
