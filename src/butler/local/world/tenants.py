@@ -26,6 +26,7 @@ from butler.kube.resource import SECRETS, Json, Key
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from butler.api.tenantcluster import TenantCluster
     from butler.kube.operator import Operator
     from butler.kube.store import Change
 
@@ -152,3 +153,9 @@ class Tenants:
 def _tenant_of(secret: Json) -> Key | None:
     key = key_of(secret)
     return Key(key.namespace, key.name.removesuffix(SUFFIX)) if key.name.endswith(SUFFIX) else None
+
+
+def tenant_key(cluster: TenantCluster) -> Key | None:
+    """Under which key a TenantCluster's own API server is found here; None before it has a namespace."""
+    namespace = cluster.status.tenant_namespace
+    return Key(namespace, cluster.metadata.name) if namespace else None

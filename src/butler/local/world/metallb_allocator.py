@@ -1,0 +1,229 @@
+"""Who has which address: MetalLB's rules for giving addresses to Services. Pure, and knows no Kubernetes.
+
+The state is one table, Service to holding; everything else is derived from it. The rules:
+
+    which pool      the ones reserved for the Service's namespace or labels first, by priority (lower first, none
+                    last); then those that are for everyone. Pools without autoAssign only when asked for by name
+                    or by address. Among equals MetalLB goes by no order at all; here it is that of names.
+    which address   the first in the order of the pool's lines that is free, or that the Service may share
+    sharing         same sharing key (not empty), same backends (`Request.backend`), and no port twice
+
+What it holds can be changed by nothing but its own verbs, and a refused `assign` changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from butler.ipam.addresses import Family
+from butler.local.world.metallb_pools import Address, Pool, Pools
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+FAMILY_NAMES: Final = {Family.V4: "ipv4", Family.V6: "ipv6"}
+
+
+class Refused(Exception):
+    """Why a Service cannot have an address, in MetalLB's words: people search for them."""
+
+
+class Port(NamedTuple):
+    """One port of a Service."""
+
+    protocol: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.protocol}/{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A Service, as far as its address depends on it."""
+
+    service: str
+    """`<namespace>/<name>`"""
+    namespace: str
+    labels: Mapping[str, str]
+    ports: tuple[Port, ...]
+    families: tuple[Family, ...]
+    """Those of its cluster addresses, the preferred one first."""
+    policy: str = "SingleStack"
+    sharing: str = ""
+    backend: str = ""
+    """What it sends traffic to, where that decides with whom an address may be shared; else empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a Service has."""
+
+    pool: str
+    addresses: tuple[Address, ...]
+    ports: tuple[Port, ...]
+    sharing: str
+    backend: str
+
+
+class Allocator:
+    """Addresses held by Services, and the pools that they come from."""
+
+    def __init__(self) -> None:
+        self._pools: Pools = {}
+        self._held: dict[str, Holding] = {}
+        self._users: dict[Address, dict[str, Holding]] = {}
+
+    @property
+    def pools(self) -> Pools:
+        return self._pools
+
+    def held_by(self, service: str) -> Holding | None:
+        return self._held.get(service)
+
+    def set_pools(self, pools: Pools) -> None:
+        """Go on with other pools: who holds an address that no pool has any more, holds it no longer."""
+        self._pools = pools
+        for service, holding in list(self._held.items()):
+            pool = self.pool_of(holding.addresses)
+            self.unassign(service)
+            if pool is not None:
+                self._put(
+                    service, Holding(pool.name, holding.addresses, holding.ports, holding.sharing, holding.backend)
+                )
+
+    def pool_of(self, addresses: Iterable[Address]) -> Pool | None:
+        """The pool that has all of these addresses."""
+        wanted = list(addresses)
+        return next((pool for pool in self._pools.values() if all(pool.offers(each) for each in wanted)), None)
+
+    def assign(self, request: Request, addresses: tuple[Address, ...]) -> Holding:
+        """Give a Service exactly these addresses, in place of what it may have had."""
+        pool = self.pool_of(addresses)
+        if pool is None:
+            raise Refused(f"{quoted(addresses)} is not allowed in config")
+        if not pool.serves(request.namespace, request.labels):
+            raise Refused(f"pool {pool.name} not compatible for ip assignment")
+        if len(addresses) > 2:
+            raise Refused(f"more than two addresses {quoted(addresses)}")
+        if len(addresses) == 2 and addresses[0].family is addresses[1].family:
+            raise Refused(f'"{addresses[0]}" "{addresses[1]}" has the same family')
+        for address in addresses:
+            if problem := self._conflict(request, address):
+                raise Refused(problem)
+        self.unassign(request.service)
+        holding = Holding(pool.name, addresses, request.ports, request.sharing, request.backend)
+        self._put(request.service, holding)
+        return holding
+
+    def unassign(self, service: str) -> None:
+        """Take away what a Service has, if it has anything."""
+        holding = self._held.pop(service, None)
+        for address in holding.addresses if holding else ():
+            del self._users[address][service]
+            if not self._users[address]:
+                del self._users[address]
+
+    def allocate(self, request: Request) -> Holding:
+        """Any address that the Service may have without asking for it."""
+        everyone = [pool for pool in self._pools.values() if pool.auto_assign and pool.reserved is None]
+        for pools in (self._reserved_for(request), everyone):
+            addresses = self._best(request, pools)
+            if addresses:
+                try:
+                    return self.assign(request, addresses)
+                except Refused:
+                    continue
+        raise Refused("no available IPs")
+
+    def allocate_from(self, request: Request, name: str) -> Holding:
+        """An address of one pool, which need not be one that gives addresses by itself."""
+        pool = self._pools.get(name)
+        if pool is None:
+            raise Refused(f'unknown pool "{name}"')
+        addresses = _chosen(request, self._free(request, pool))
+        if not addresses:
+            family = "dual" if len(request.families) > 1 else FAMILY_NAMES[request.families[0]]
+            raise Refused(f"no available IPs in pool {name} for {family} IPFamily")
+        return self.assign(request, addresses)
+
+    def add_other_family(self, request: Request) -> Address:
+        """A second address, of the family that is missing, from the pool of the first."""
+        holding = self._held[request.service]
+        missing = Family.V6 if holding.addresses[0].family is Family.V4 else Family.V4
+        found = self._free(request, self._pools[holding.pool]).get(missing)
+        if found is None:
+            raise Refused(f"no available IPs in pool {holding.pool} for {FAMILY_NAMES[missing]} IPFamily")
+        self.assign(request, (holding.addresses[0], found))
+        return found
+
+    def _put(self, service: str, holding: Holding) -> None:
+        self._held[service] = holding
+        for address in holding.addresses:
+            self._users.setdefault(address, {})[service] = holding
+
+    def _conflict(self, request: Request, address: Address) -> str:
+        """Why the Service cannot be on this address beside those who are; empty when it can."""
+        others = {name: each for name, each in self._users.get(address, {}).items() if name != request.service}
+        for each in others.values():
+            if not request.sharing or (each.sharing, each.backend) != (request.sharing, request.backend):
+                names = ",".join(others)
+                return f'can\'t change sharing key for "{request.service}", address also in use by {names}'
+        for port in request.ports:
+            if any(port in each.ports for each in others.values()):
+                return f'port {port} is already in use on "{address}"'
+        return ""
+
+    def _reserved_for(self, request: Request) -> list[Pool]:
+        mine = []
+        for pool in self._pools.values():
+            reserved = pool.reserved
+            if reserved is None or not pool.auto_assign or not (reserved.namespaces or reserved.selectors):
+                continue
+            if pool.serves(request.namespace, request.labels):
+                mine.append((reserved.priority == 0, reserved.priority, pool.name, pool))
+        return [pool for *_, pool in sorted(mine, key=lambda each: each[:3])]
+
+    def _best(self, request: Request, pools: list[Pool]) -> tuple[Address, ...]:
+        """From the first pool that has all families; where one would do, from the first that has the preferred one."""
+        some: list[dict[Family, Address]] = []
+        for pool in pools:
+            free = self._free(request, pool)
+            if all(family in free for family in request.families):
+                return _chosen(request, free)
+            some.append(free)
+        if request.policy == "PreferDualStack":
+            for family in request.families:
+                for free in some:
+                    if family in free:
+                        return (free[family],)
+        return ()
+
+    def _free(self, request: Request, pool: Pool) -> dict[Family, Address]:
+        """The first address of each family that the Service could have in a pool."""
+        found: dict[Family, Address] = {}
+        for block in pool.blocks:
+            if block.family in found:
+                continue
+            for value in range(block.range.first, block.range.last + 1):
+                address = Address(block.family, value)
+                if not (pool.avoid_buggy and address.is_buggy) and not self._conflict(request, address):
+                    found[block.family] = address
+                    break
+        return found
+
+
+def _chosen(request: Request, free: dict[Family, Address]) -> tuple[Address, ...]:
+    """Of what a pool has, what the Service takes: IPv4 first, and one of two only where it does not insist."""
+    if len(request.families) == 1:
+        return tuple(free[family] for family in request.families if family in free)
+    both = tuple(free[family] for family in (Family.V4, Family.V6) if family in free)
+    if len(both) == 2:
+        return both
+    return both if request.policy == "PreferDualStack" else ()
+
+
+def quoted(addresses: Iterable[Address]) -> str:
+    """Addresses in a message, as Go prints a list of them."""
+    return "[" + " ".join(f'"{each}"' for each in addresses) + "]"
