@@ -66,12 +66,11 @@ class Metallb:
         self._addons.index(BY_CLUSTER, _cluster_with_metallb)
         self._metrics = Metrics()  # hundreds of caches of one kind have no place in the process' own
         self._running: dict[Key, Balancer] = {}
-        controller = Controller(COMPONENT, self.reconcile, workers=settings.workers, metrics=operator.metrics)
-        controller.watches(self._clusters, _tenant)
-        controller.watches(self._addons, self._tenant_of_addon)
-        tenants.on_change(lambda key: controller.queue.add(key))
-        self._wake = lambda key: controller.queue.add(key)
-        operator.add(controller)
+        self._controller = Controller(COMPONENT, self.reconcile, workers=settings.workers, metrics=operator.metrics)
+        self._controller.watches(self._clusters, _tenant)
+        self._controller.watches(self._addons, self._tenant_of_addon)
+        tenants.on_change(self._wake)
+        operator.add(self._controller)
         operator.add_task(self._until_the_end)
 
     async def reconcile(self, key: Key) -> None:
@@ -90,6 +89,9 @@ class Metallb:
             balancer = self._running[key] = Balancer(key, self._tenants, self._wake, self._metrics)
             return  # it says when it has read what there is
         await balancer.look()
+
+    def _wake(self, key: Key) -> None:
+        self._controller.queue.add(key)
 
     def _wanted(self, key: Key) -> bool:
         return key in self._tenants and any(
@@ -187,7 +189,7 @@ class Balancer:
             self._pools_changed = True
             self._wake(self._key)
 
-    def _namespace_changed(self, change: Change[Json]) -> None:
+    def _namespace_changed(self, _change: Change[Json]) -> None:
         self._pools_changed = True
         self._wake(self._key)
 
@@ -203,15 +205,17 @@ class Balancer:
             return  # nothing was ever configured, or nothing that makes sense
         while self._changed:
             key = next(iter(self._changed))
+            del self._changed[key]  # before the work, so that what is heard meanwhile counts as new
             before = self._allocator.held_by(str(key))
             try:
                 await self._converge(key)
+            except BaseException:
+                self._changed[key] = None
+                raise
             finally:
                 # What it gave up, or shares in another way now, may be what others are waiting for.
                 if before is not None and self._allocator.held_by(str(key)) != before:
                     self._look_at_all()
-            # Not before it went well: what could not be written is looked at again.
-            self._changed.pop(key, None)
 
     def _take_over_pools(self) -> None:
         objects = self._caches["pools"].values()
@@ -250,10 +254,8 @@ class Balancer:
             self._events.record(service, SERVICES, note.reason, note.message, note.type)
         if outcome.patch is None:
             return
-        patch = {
-            **outcome.patch,
-            "metadata": {**outcome.patch.get("metadata", {}), "resourceVersion": version_of(service)},
-        }
+        fence = {"resourceVersion": version_of(service)}
+        patch = {**outcome.patch, "metadata": outcome.patch.get("metadata", {}) | fence}
         with suppress(NotFound):  # its deletion is about to be heard
             written = await self._client.patch(SERVICES, key.name, patch, key.namespace, subresource="status")
             cache.wrote(written)
