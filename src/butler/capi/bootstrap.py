@@ -2,14 +2,19 @@
 
 Cluster API's kubeadm provider makes a script of it: cloud-init for Rocky, Ignition for Flatcar. kubeadm joins with a
 token that Cluster API makes and renews. What the machine is called, and by which id the provider knows it, is only
-known on the machine; cloud-init puts it in from the provider's metadata (`{{ ds.meta_data... }}`).
+known on the machine; cloud-init puts it in from the provider's metadata (`{{ ds.meta_data... }}`), and for Ignition
+a command does (`${COREOS_...}`).
+
+`externalCloudProvider` becomes the kubelet's `cloud-provider: external`: the node stays tainted until somebody, a
+cloud controller manager or the provider itself, has initialized it. Nothing else needs to know: the controller manager
+has no cloud code any more.
 
 Steward's control planes have no machines of their own, so there is only `joinConfiguration` here.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from butler.api.providers import Provider
 from butler.api.tenantcluster import OSType
@@ -20,46 +25,37 @@ from butler.capi.naming import KUBEADM_CONFIG_TEMPLATE, make, workers_name
 if TYPE_CHECKING:
     from butler.capi.blueprint import Blueprint, Json
 
-LOGIN = {OSType.ROCKY: "rocky", OSType.FLATCAR: "core"}
+LOGIN: Final = {OSType.ROCKY: "rocky", OSType.FLATCAR: "core"}
 """Who logs in by SSH: the user that people of that distribution expect."""
 
-_WITH_IGNITION = (Provider.PROXMOX, Provider.AWS)
-"""Providers that hand an Ignition configuration to the machine."""
+_OS_TYPE = "spec.workers.machineTemplate.os.type"
 
-_NODE_NAME = {
-    Provider.GCP: '{{ ds.meta_data.local_hostname.split(".")[0] }}',
+_IGNITION: Final[dict[Provider, flatcar.Metadata]] = {
+    Provider.AWS: flatcar.Metadata("/run/metadata/flatcar", unit="coreos-metadata.service"),
+    Provider.PROXMOX: flatcar.Metadata("/etc/proxmox-env"),
 }
-_USUAL_NODE_NAME = "{{ ds.meta_data.local_hostname }}"
+"""Providers that hand Ignition to machines, and where the machine then finds what it is called."""
 
 
 def kubeadm_template(blueprint: Blueprint) -> Json:
     """The template from which each worker gets its configuration."""
     system = blueprint.cluster.spec.workers.machine_template.os
+    provider = blueprint.provider.spec.provider
     if system.type is OSType.ROCKY:
         spec = rocky.preparation(blueprint.versions.workers, system.version)
         spec["format"] = "cloud-config"
     elif system.type is OSType.FLATCAR:
-        if blueprint.provider.spec.provider not in _WITH_IGNITION:
-            raise Unbuildable(
-                "spec.workers.machineTemplate.os.type",
-                f"machines of provider {blueprint.provider.spec.provider.value} get no Ignition: use rocky or talos",
-            )
-        spec = flatcar.preparation(blueprint.versions.workers)
+        if provider not in _IGNITION:
+            raise Unbuildable(_OS_TYPE, f"machines of provider {provider.value} get no Ignition: use rocky or talos")
+        spec = flatcar.preparation(blueprint.versions.workers, _IGNITION[provider])
         spec["format"] = "ignition"
     else:
-        raise Unbuildable(
-            "spec.workers.machineTemplate.os.type",
-            f"{system.type.value} has no bootstrap template: use rocky or flatcar",
-        )
-    spec["joinConfiguration"] = {"nodeRegistration": _node(blueprint)}
+        raise Unbuildable(_OS_TYPE, f"{system.type.value} has no bootstrap template: use rocky or flatcar")
+    node = _node(blueprint)
+    spec["joinConfiguration"] = {"nodeRegistration": node} if node else {}
     if system.ssh_authorized_key:
-        spec["users"] = [
-            {
-                "name": LOGIN[system.type],
-                "sudo": "ALL=(ALL) NOPASSWD:ALL",
-                "sshAuthorizedKeys": [system.ssh_authorized_key],
-            }
-        ]
+        login = {"name": LOGIN[system.type], "sudo": "ALL=(ALL) NOPASSWD:ALL"}
+        spec["users"] = [{**login, "sshAuthorizedKeys": [system.ssh_authorized_key]}]
     servers = time_servers(blueprint)
     if servers:
         spec["ntp"] = {"enabled": True, "servers": list(servers)}
@@ -72,14 +68,25 @@ def time_servers(blueprint: Blueprint) -> tuple[str, ...]:
 
 
 def _node(blueprint: Blueprint) -> Json:
-    arguments: dict[str, str] = {}
     provider = blueprint.provider.spec.provider
+    ignition = blueprint.cluster.spec.workers.machine_template.os.type is OSType.FLATCAR
+    arguments: dict[str, str] = {}
     if blueprint.cluster.spec.control_plane.external_cloud_provider:
         arguments["cloud-provider"] = "external"
     if provider is Provider.PROXMOX:
         # Nothing but the machine itself can tell Kubernetes which Proxmox machine it is.
-        arguments["provider-id"] = "proxmox://{{ ds.meta_data.instance_id }}"
-    node: Json = {"name": _NODE_NAME.get(provider, _USUAL_NODE_NAME)}
-    if arguments:
-        node["kubeletExtraArgs"] = arguments
-    return node
+        machine_id = "${COREOS_CUSTOM_INSTANCE_ID}" if ignition else "{{ ds.meta_data.instance_id }}"
+        arguments["provider-id"] = f"proxmox://{machine_id}"
+    name = _node_name(provider, ignition=ignition)
+    return {**({"name": name} if name else {}), **({"kubeletExtraArgs": arguments} if arguments else {})}
+
+
+def _node_name(provider: Provider, *, ignition: bool) -> str | None:
+    """What a node is called, where it is not simply its host name: providers find their machines by it."""
+    if ignition:
+        return "${COREOS_EC2_HOSTNAME}" if provider is Provider.AWS else None
+    if provider is Provider.GCP:
+        return '{{ ds.meta_data.local_hostname.split(".")[0] }}'
+    if provider is Provider.NUTANIX:
+        return "{{ ds.meta_data.hostname }}"
+    return "{{ ds.meta_data.local_hostname }}"
