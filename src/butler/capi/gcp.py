@@ -15,6 +15,8 @@ What we rely on, from its source and its webhooks:
   shared VPC; CAPG then touches neither its firewall nor its routers.
 - Images, in contrast, need a full reference; a bare name gets the image project before it.
 - CAPG calls its firewall rules and its (empty) instance groups after the cluster, and Google allows 63 characters.
+- A GCPCluster stored without a `network` can never be updated: only inside that block does the schema fill in the MTU
+  that the webhook asks for. So there always is one, by the name that CAPG would use, "default".
 - A root disk is a slow pd-standard unless another type is named, and the newest machine series take Hyperdisks only.
 - Templates are immutable apart from labels and network tags.
 
@@ -80,13 +82,13 @@ def infrastructure(blueprint: Blueprint) -> Infrastructure:
 
 
 class _Network(NamedTuple):
-    name: str | None
+    name: str
     project: str
 
 
 def _network(settings: GCPSettings) -> _Network:
     if settings.network is None or "/" not in settings.network:
-        return _Network(settings.network, settings.project_id)
+        return _Network(settings.network or "default", settings.project_id)
     match = re.fullmatch(r"projects/([^/]+)/global/networks/([^/]+)", settings.network)
     if match is None:
         raise Unbuildable("spec.gcp.network", "give a name, or projects/<project>/global/networks/<name>")
@@ -125,11 +127,10 @@ def _cluster(blueprint: Blueprint, settings: GCPSettings, network: _Network, zon
         "failureDomains": [zone],
         "loadBalancer": {"loadBalancerType": "None"},
         "credentialsRef": {"namespace": blueprint.namespace, "name": _secret_name(blueprint)},
+        "network": {"name": network.name},
     }
-    if network.name is not None:
-        spec["network"] = {"name": network.name}
-        if network.project != settings.project_id:
-            spec["network"]["hostProject"] = network.project
+    if network.project != settings.project_id:
+        spec["network"]["hostProject"] = network.project
     if blueprint.endpoint is not None:
         spec["controlPlaneEndpoint"] = {"host": blueprint.endpoint.host, "port": blueprint.endpoint.port}
     return make(PROVIDERS[Provider.GCP].cluster, blueprint, spec)
