@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from butler.api.ipallocation import IPAllocationType
-from butler.api.providerconfig import AllocationMode
+from butler.api.providerconfig import AllocationMode, TenantQuota
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -71,10 +71,10 @@ def room_of(
     load_balancer_default: int,
 ) -> Room:
     """What a pool with these holes and defaults offers to the tenants of a provider."""
-    quota = network.quota_per_tenant
+    quota = network.quota_per_tenant or TenantQuota()
     wanted = first_load_balancer_size(network)
-    nodes = _cut(nodes_default, quota and quota.max_node_ips)
-    balancer = _cut(load_balancer_default if wanted is None else wanted, quota and quota.max_load_balancer_ips)
+    nodes = _cut(nodes_default, quota.max_node_ips)
+    balancer = _cut(load_balancer_default if wanted is None else wanted, quota.max_load_balancer_ips)
     return Room(
         holes=holes,
         nodes=nodes if serves(reference, NODES) else None,

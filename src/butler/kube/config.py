@@ -217,7 +217,7 @@ class _Reader:
         if (cert is None) != (key is None):
             raise self.error("client-certificate and client-key must both be set")
         server = self.server(cluster, tls=ca is not None or insecure or cert is not None)
-        proxy = cluster.get("proxy-url") or _environment_proxy(server, self.environ)
+        proxy = cluster.get("proxy-url") or environment_proxy(server, self.environ)
         if proxy and urlsplit(proxy).scheme not in ("http", "https"):
             raise self.error(f"proxy-url scheme {urlsplit(proxy).scheme!r} is not supported; use an http proxy")
         token, token_file = user.get("token"), user.get("tokenFile")
@@ -334,7 +334,7 @@ def _beside(folder: Path, path: str) -> Path:
     return Path(os.path.normpath(folder / path))
 
 
-def _environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:
+def environment_proxy(server: str, environ: Mapping[str, str]) -> str | None:
     """What HTTPS_PROXY and NO_PROXY say, with loopback never proxied."""
     parts = urlsplit(server)
     host = parts.hostname or ""

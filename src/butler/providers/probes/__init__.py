@@ -1,0 +1,1 @@
+"""One module per provider: the few requests that show whether it takes the credentials."""

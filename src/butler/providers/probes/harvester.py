@@ -1,0 +1,71 @@
+"""Harvester: a Kubernetes API, asked who we are there, then for its versions.
+
+`/version` alone proves nothing: Kubernetes shows it to anybody, and takes a client certificate that it does not know
+for none at all. So the server is asked to say as whom it sees us.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butler.kube.credentials import Credentials
+from butler.kube.errors import ConfigError
+from butler.providers.credentials import KUBECONFIG
+from butler.providers.kubeconfig import read_kubeconfig
+from butler.providers.outcomes import Accepted, Refused, unexpected, version_text
+from butler.providers.web import NoAnswer, Reply, ask
+
+if TYPE_CHECKING:
+    from butler.providers.outcomes import Outcome
+    from butler.providers.probes.asked import Asked
+
+_WHO_AM_I = b'{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}'
+_NOBODY = "system:anonymous"
+
+
+async def probe(asked: Asked) -> Outcome:
+    settings = asked.spec.harvester
+    connection = read_kubeconfig(asked.credentials[KUBECONFIG].encode(), KUBECONFIG)
+    base = (settings.endpoint if settings is not None and settings.endpoint else connection.server).rstrip("/")
+    identity = Credentials(connection)
+    headers = dict(await identity.headers()) | {"Accept": "application/json", "Content-Type": "application/json"}
+    try:
+        tls = identity.tls()
+    except ConfigError:
+        return Refused("client-certificate-data and client-key-data of the kubeconfig are no pair: export it anew")
+
+    async def get(path: str) -> Reply:
+        return await ask(
+            "GET",
+            base + path,
+            headers=headers,
+            tls=tls,
+            server_name=connection.server_name,
+            patience=asked.patience,
+        )
+
+    version = await get("/version")
+    if version.status in (401, 403):
+        return Refused("Harvester does not accept the kubeconfig: export a new one and store it in the Secret")
+    kubernetes = version_text(version.at("gitVersion"))
+    if version.status != 200 or kubernetes is None:
+        return unexpected(version.status, "Harvester")
+    review = await ask(
+        "POST",
+        f"{base}/apis/authentication.k8s.io/v1/selfsubjectreviews",
+        headers=headers,
+        body=_WHO_AM_I,
+        tls=tls,
+        server_name=connection.server_name,
+        patience=asked.patience,
+    )
+    # Servers before Kubernetes 1.28 do not know the question: then /version has to do.
+    if review.status in (401, 403) or review.at("status", "userInfo", "username") == _NOBODY:
+        return Refused("Harvester knows nobody by this kubeconfig: export a new one and store it in the Secret")
+    try:
+        setting = await get("/apis/harvesterhci.io/v1beta1/settings/server-version")
+    except NoAnswer:
+        setting = Reply(0, b"")
+    own = version_text(setting.at("value")) if setting.status == 200 else None
+    text = f"{own} (Kubernetes {kubernetes})" if own else f"Kubernetes {kubernetes}"
+    return Accepted("Harvester accepts the kubeconfig", text)

@@ -1,0 +1,71 @@
+"""Settings that the schema lets pass and no provider could use."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from butler.api.codec import from_json
+from butler.api.providerconfig import ProviderConfigSpec
+from butler.providers.settings import foreign_secret, nutanix_url, proxmox_url, settings_problems
+from unit.providers.given import BLOCKS, config
+
+
+@pytest.mark.parametrize("provider", BLOCKS)
+def test_usual_settings_are_fine(provider: str) -> None:
+    assert settings_problems(config(provider).spec) == []
+
+
+@pytest.mark.parametrize(
+    ("provider", "settings", "field", "said"),
+    [
+        ("nutanix", {"clusterUUID": "prod"}, "spec.nutanix.clusterUUID", "'prod' is no UUID"),
+        ("nutanix", {"imageUUID": "x"}, "spec.nutanix.imageUUID", "is no UUID"),
+        ("nutanix", {"endpoint": "http://prism"}, "spec.nutanix.endpoint", "would send the credentials unprotected"),
+        ("nutanix", {"endpoint": "https://a:b@prism"}, "spec.nutanix.endpoint", "must not hold a user name"),
+        ("nutanix", {"endpoint": "https://"}, "spec.nutanix.endpoint", "is not the URL of a server"),
+        ("nutanix", {"endpoint": "https://prism:x"}, "spec.nutanix.endpoint", "is not a URL"),
+        ("nutanix", {"endpoint": "https://p:9441", "port": 9442}, "spec.nutanix.port", "9442 is not the port"),
+        ("proxmox", {"endpoint": "https://pve?x=1"}, "spec.proxmox.endpoint", "is not the URL of a server"),
+        ("harvester", {"endpoint": "harvester"}, "spec.harvester.endpoint", "is not the URL of a server"),
+        ("aws", {"region": "evil.example.com/"}, "spec.aws.region", "is no region"),
+        ("azure", {"subscriptionID": "Pay-As-You-Go"}, "spec.azure.subscriptionID", "is no UUID"),
+    ],
+)
+def test_unusable_settings_are_named(provider: str, settings: dict[str, Any], field: str, said: str) -> None:
+    (problem,) = settings_problems(config(provider, **settings).spec)
+    assert problem.field == field
+    assert said in problem.message
+
+
+def test_a_laboratory_may_do_without_tls() -> None:
+    assert settings_problems(config("nutanix", endpoint="http://prism", insecure=True).spec) == []
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "url"),
+    [("https://prism", "https://prism:9440"), ("https://prism:443/", "https://prism:443")],
+)
+def test_the_port_of_prism_may_stand_in_the_url(endpoint: str, url: str) -> None:
+    settings = config("nutanix", endpoint=endpoint).spec.nutanix
+    assert settings is not None
+    assert nutanix_url(settings) == url
+
+
+def test_the_path_of_proxmox_may_stand_in_the_url() -> None:
+    settings = config("proxmox", endpoint="https://pve:8006/api2/json/").spec.proxmox
+    assert settings is not None
+    assert proxmox_url(settings) == "https://pve:8006"
+
+
+def test_only_the_home_namespace_may_point_at_secrets_elsewhere() -> None:
+    spec = from_json(
+        ProviderConfigSpec,
+        {"provider": "aws", "credentialsRef": {"name": "s", "namespace": "butler-system"}, "aws": {"region": "x"}},
+    )
+    problem = foreign_secret(spec, "team-a", "butler-system")
+    assert problem is not None
+    assert problem.field == "spec.credentialsRef.namespace"
+    assert foreign_secret(spec, "butler-system", "butler-system") is None
+    assert foreign_secret(config("aws").spec, "team-a", "butler-system") is None
