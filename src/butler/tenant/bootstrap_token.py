@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import re
 import secrets
 import string
@@ -36,7 +37,6 @@ AT_LEAST = timedelta(hours=24)
 _LETTERS = string.ascii_lowercase + string.digits
 _ID, _SECRET = re.compile(r"[a-z0-9]{6}"), re.compile(r"[a-z0-9]{16}")
 _MOST = 1000
-_TRIES = 3
 
 
 async def bootstrap_token(
@@ -120,16 +120,15 @@ def _text(secret: Json, key: str) -> str:
 
 
 async def _create(client: Client, name: str, expiry: datetime, groups: tuple[str, ...]) -> str:
-    for attempt in range(_TRIES):
-        token = f"{_random(6)}.{_random(16)}"
-        try:
-            await client.create(SECRETS, token_secret(name, token, expiry, groups))
-        except AlreadyExists:  # one in two thousand million: another id
-            if attempt + 1 == _TRIES:
-                raise
-        else:
-            return token
-    raise AssertionError  # the last try has returned or raised
+    with contextlib.suppress(AlreadyExists):  # one in two thousand million: another id
+        return await _create_once(client, name, expiry, groups)
+    return await _create_once(client, name, expiry, groups)
+
+
+async def _create_once(client: Client, name: str, expiry: datetime, groups: tuple[str, ...]) -> str:
+    token = f"{_random(6)}.{_random(16)}"
+    await client.create(SECRETS, token_secret(name, token, expiry, groups))
+    return token
 
 
 async def _remove(client: Client, secret: Json) -> None:
