@@ -8,8 +8,9 @@ What we rely on, from its source and its webhooks:
   that namespace alone (an identity without a list admits nobody), and finds the password under the key `clientSecret`.
 - Subscription, resource group and location can never be changed, so the location has to be known. CAPZ adopts a
   resource group and a virtual network that exist and removes neither. It knows a network by its name in the resource
-  group, and wants a subnet of role `node` in it. Without a network it makes one per cluster, with 10.1.0.0/16 for
-  machines. A name without the other leads to half a network of each kind and is refused.
+  group, and wants a subnet of role `node` in it. One that does not exist it makes, so without any name each cluster
+  gets a network of its own, with 10.1.0.0/16 for machines. One name without the other would be half a network of each
+  kind and is refused.
 - The name of a cluster has at most 44 characters.
 - The mutating webhook turns `subnetName` into `networkInterfaces` and removes it. We write `networkInterfaces` at once:
   what is stored then contains what we asked for, and nothing is applied twice.
@@ -26,9 +27,11 @@ managed image is passed on; an id of a gallery's image is taken apart, because C
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from typing import TYPE_CHECKING, Final
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
 from butler.api.providers import Provider
 from butler.api.tenantcluster import OSType
@@ -107,6 +110,10 @@ def _refuse_half_a_network(blueprint: Blueprint, settings: AzureSettings) -> Non
         refuse_overlap(blueprint, MANAGED_SUBNET, "name a virtual network in spec.azure.vnetName")
 
 
+def _subnet_name(blueprint: Blueprint, settings: AzureSettings) -> str:
+    return settings.subnet_name or f"{blueprint.name}-node-subnet"
+
+
 def _secret_name(blueprint: Blueprint) -> str:
     return f"{blueprint.name}-azure-credentials"
 
@@ -140,23 +147,20 @@ def _cluster(blueprint: Blueprint, settings: AzureSettings) -> Json:
         "location": settings.location,
         "identityRef": reference(AZURE_IDENTITY, blueprint.name, blueprint.namespace),
     }
-    if settings.vnet_name is not None:
-        spec["networkSpec"] = {
-            "vnet": {"name": settings.vnet_name, "resourceGroup": settings.resource_group},
-            "subnets": [{"name": settings.subnet_name, "role": "node"}],
-        }
+    subnet: Json = {"name": _subnet_name(blueprint, settings), "role": "node"}
+    if settings.vnet_name is None:
+        subnet["cidrBlocks"] = [MANAGED_SUBNET]
+    vnet = {"name": settings.vnet_name or f"{blueprint.name}-vnet", "resourceGroup": settings.resource_group}
+    spec["networkSpec"] = {"vnet": vnet, "subnets": [subnet]}
     return make(PROVIDERS[Provider.AZURE].cluster, blueprint, spec)
 
 
 def _machine_template(blueprint: Blueprint, settings: AzureSettings) -> Json:
     system = blueprint.cluster.spec.workers.machine_template.os
-    interface: Json = {"privateIPConfigs": 1}
-    if settings.subnet_name is not None:
-        interface["subnetName"] = settings.subnet_name
     machine: Json = {
         "vmSize": settings.vm_size or smallest_holding(blueprint, INSTANCE_TYPES, "name a size in spec.azure.vmSize"),
         "osDisk": {"osType": "Linux", "diskSizeGB": disk_gib(blueprint, LARGEST_DISK_GIB), "cachingType": "None"},
-        "networkInterfaces": [interface],
+        "networkInterfaces": [{"subnetName": _subnet_name(blueprint, settings), "privateIPConfigs": 1}],
         "image": _image(blueprint, settings),
     }
     if blueprint.provider.spec.network.dns_servers:
@@ -169,14 +173,16 @@ def _machine_template(blueprint: Blueprint, settings: AzureSettings) -> Json:
 
 
 def _ssh_key(key: str) -> str:
-    parts = key.split()
+    key = key.strip()
     try:
-        _, encoded = parts[0], base64.b64decode(parts[1], validate=True)
-    except (IndexError, binascii.Error):
-        encoded = b""
-    if not encoded or "\n" in key.strip():
+        load_ssh_public_key(key.encode())
+    except (ValueError, UnsupportedAlgorithm):
+        one = False
+    else:
+        one = "\n" not in key
+    if not one:
         raise Unbuildable(f"{MACHINE}.os.sshAuthorizedKey", "is not one public key as in authorized_keys")
-    return base64.b64encode(key.strip().encode()).decode()
+    return base64.b64encode(key.encode()).decode()
 
 
 def _image(blueprint: Blueprint, settings: AzureSettings) -> Json:

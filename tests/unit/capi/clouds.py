@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from butler.capi.blueprint import Infrastructure, Json
 
-KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGJ1dGxlcmJ1dGxlcmJ1dGxlcmJ1dGxlcmJ1dGxl someone@example.com"
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDTo6sFOI/bM7USakjobmPgfRvekSilJcs3JQ4Znbg+q someone@example.com"
 
 CREDENTIALS: dict[str, dict[str, str]] = {
     "aws": {"accessKeyID": "AKIAEXAMPLE", "secretAccessKey": "not-a-secret"},

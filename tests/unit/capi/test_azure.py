@@ -66,10 +66,13 @@ def test_a_subnet_is_never_named_where_the_webhook_would_move_it() -> None:
     assert "subnetName" not in machine(build("azure"))
 
 
-def test_without_a_network_capz_makes_one() -> None:
+def test_without_a_network_each_cluster_gets_its_own() -> None:
     made = build("azure", NO_NETWORK)
-    assert "networkSpec" not in made.cluster["spec"]
-    assert machine(made)["networkInterfaces"] == [{"privateIPConfigs": 1}]
+    assert made.cluster["spec"]["networkSpec"] == {
+        "vnet": {"name": "payments-vnet", "resourceGroup": "tenants"},
+        "subnets": [{"name": "payments-node-subnet", "role": "node", "cidrBlocks": ["10.1.0.0/16"]}],
+    }
+    assert machine(made)["networkInterfaces"] == [{"privateIPConfigs": 1, "subnetName": "payments-node-subnet"}]
 
 
 @pytest.mark.parametrize(
