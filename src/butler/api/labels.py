@@ -48,6 +48,7 @@ class Finalizer(StrEnum):
     IP_ALLOCATION = "butler.butlerlabs.dev/ipallocation"
     PROVIDER_CONFIG = "butler.butlerlabs.dev/providerconfig"
     TENANT_CLUSTER = "butler.butlerlabs.dev/tenantcluster"
+    TENANT_ADDON = "butler.butlerlabs.dev/tenantaddon"
 
 
 class FieldManager(StrEnum):
@@ -141,3 +142,38 @@ class NetworkReason(StrEnum):
     POOL_AVAILABLE = "PoolAvailable"
     POOL_EXHAUSTED = "PoolExhausted"
     VALIDATION_FAILED = "ValidationFailed"
+
+
+class TenantClusterReason(StrEnum):
+    """Reasons of a TenantCluster's conditions, NetworkReady apart."""
+
+    # Holding.
+    READY = "Ready"
+    GRANTED = "Granted"
+    WITHIN_LIMITS = "WithinLimits"
+    PAUSED = "Paused"
+    NOT_PAUSED = "NotPaused"
+    NOT_MANAGED = "NotManaged"
+    """Addons are somebody else's business, by spec.managementPolicy."""
+    # On the way.
+    WAITING = "Waiting"
+    PROVISIONING = "Provisioning"
+    INSTALLING = "Installing"
+    UPDATING = "Updating"
+    DELETING = "Deleting"
+    # In the way.
+    PROVIDER_NOT_FOUND = "ProviderNotFound"
+    PROVIDER_NOT_READY = "ProviderNotReady"
+    PROVIDER_ACCESS_DENIED = "ProviderAccessDenied"
+    PROVIDER_UNSUPPORTED = "ProviderUnsupported"
+    QUOTA_EXCEEDED = "QuotaExceeded"
+    INVALID_CONFIGURATION = "InvalidConfiguration"
+    VERSION_NOT_ALLOWED = "VersionNotAllowed"
+    CLUSTER_API_MISSING = "ClusterAPIMissing"
+    OBJECT_REFUSED = "ObjectRefused"
+    """The API server did not take one of the objects that make up the cluster."""
+    MACHINE_FAILED = "MachineFailed"
+    ADDON_FAILED = "AddonFailed"
+    TENANT_UNREACHABLE = "TenantUnreachable"
+    STALLED = "Stalled"
+    FORCED = "Forced"

@@ -363,12 +363,12 @@ class TenantClusterSpec(Part):
 class DeletionStage(StrEnum):
     """What a cluster that is being deleted waits for, in this order; addresses go last."""
 
-    ADDONS = "Addons"
     LOAD_BALANCERS = "LoadBalancers"
+    ADDONS = "Addons"
     CLUSTER_API = "ClusterAPI"
     MACHINES = "Machines"
-    ADDRESSES = "Addresses"
     NAMESPACE = "Namespace"
+    ADDRESSES = "Addresses"
 
 
 class DeletionProgress(Part):

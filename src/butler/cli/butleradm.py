@@ -131,6 +131,17 @@ def controller() -> None:
     show_default=True,
     help="Time between the two looks that a missing tenant takes.",
 )
+@click.option(
+    "--addresses-only", is_flag=True, help="Look after pools and allocations, not after providers and tenant clusters."
+)
+@click.option(
+    "--clean-up-limit",
+    type=click.FloatRange(0),
+    default=300.0,
+    metavar="S",
+    show_default=True,
+    help="How long a cluster that is deleted waits for its load balancers, and for its addons.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say more.")
 def run(
     kubeconfig: str | None,
@@ -147,6 +158,8 @@ def run(
     retention: float,
     sweep_every: float,
     sighting_gap: float,
+    addresses_only: bool,
+    clean_up_limit: float,
     verbose: bool,
 ) -> None:
     """Run the controllers in the foreground, against the API server of the kubeconfig.
@@ -163,6 +176,7 @@ def run(
 
     from butler.cli.controller import admission_settings, run_controller
     from butler.controllers.settings import IpamSettings
+    from butler.controllers.tenantcluster.settings import TenantSettings
 
     settings = IpamSettings(
         namespace=namespace,
@@ -176,6 +190,9 @@ def run(
         context,
         settings,
         admission_settings(settings, host, webhook_port, webhook_service, webhook_certs),
+        tenants=None
+        if addresses_only
+        else TenantSettings(home_namespace=settings.home_namespace, clean_up_limit=timedelta(seconds=clean_up_limit)),
         lease_seconds=lease_seconds if lease else None,
         host=host,
         port=metrics_port,

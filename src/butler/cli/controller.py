@@ -16,6 +16,7 @@ import click
 import uvloop
 
 from butler.controllers.ipam import add_ipam
+from butler.controllers.tenants import add_tenants
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import ConfigError
@@ -27,6 +28,7 @@ from butler.webhooks.registration import AtService
 
 if TYPE_CHECKING:
     from butler.controllers.settings import IpamSettings
+    from butler.controllers.tenantcluster.settings import TenantSettings
     from butler.kube.config import Connection
 
 NAME = "butler-controller"
@@ -40,6 +42,8 @@ class Process:
     ipam: IpamSettings
     admission: AdmissionSettings | None
     lease_seconds: float | None
+    tenants: TenantSettings | None = None
+    """None: addresses only."""
     host: str = "127.0.0.1"
     port: int | None = None
 
@@ -53,7 +57,9 @@ def build(process: Process, client: Client, metrics: Metrics) -> Operator:
             client, NAME, process.ipam.home_namespace, identity, terms=_terms(process.lease_seconds), metrics=metrics
         )
     operator = Operator(client, NAME, metrics=metrics, lease=lease, host=process.host, port=process.port)
-    add_ipam(operator, process.ipam)
+    ipam = add_ipam(operator, process.ipam)
+    if process.tenants is not None:
+        add_tenants(operator, process.tenants, ipam, namespace=process.ipam.namespace)
     if process.admission is not None:
         add_admission(operator, process.admission)
     return operator
@@ -65,6 +71,7 @@ def run_controller(
     ipam: IpamSettings,
     admission: AdmissionSettings | None,
     *,
+    tenants: TenantSettings | None,
     lease_seconds: float | None,
     host: str,
     port: int | None,
@@ -80,7 +87,7 @@ def run_controller(
         connection = config.load(kubeconfig, context)
     except ConfigError as error:
         raise click.ClickException(str(error)) from None
-    process = Process(connection, ipam, admission, lease_seconds, host, port)
+    process = Process(connection, ipam, admission, lease_seconds, tenants, host, port)
     try:
         with contextlib.suppress(KeyboardInterrupt):
             uvloop.run(_run(process))

@@ -18,6 +18,7 @@ import uvloop
 from butler import __version__
 from butler.cli.controller import NAME, Process, build
 from butler.controllers.settings import IpamSettings
+from butler.controllers.tenantcluster.settings import TenantSettings
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.metrics import Metrics
@@ -70,7 +71,7 @@ async def _controllers(control_plane: ControlPlane, stop: asyncio.Event) -> Asyn
     """
     metrics = Metrics()
     connection = config.load(control_plane.kubeconfig)
-    process = Process(connection, IpamSettings(), AdmissionSettings(), lease_seconds=None)
+    process = Process(connection, IpamSettings(), AdmissionSettings(), lease_seconds=None, tenants=TenantSettings())
     async with Client(connection, field_manager=NAME, observe=metrics.observe_request) as client:
         operator = build(process, client, metrics)
         running = asyncio.create_task(operator.run(handle_signals=False))

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from butler.kube.operator import Operator
 
 
-def add_ipam(operator: Operator, settings: IpamSettings | None = None) -> None:
-    """Let an operator look after NetworkPools and IPAllocations."""
+def add_ipam(operator: Operator, settings: IpamSettings | None = None) -> IpamMetrics:
+    """Let an operator look after NetworkPools and IPAllocations; the metrics are for others who release addresses."""
     settings = settings or IpamSettings()
     metrics = IpamMetrics(operator.metrics.registry)
     pools = operator.cache(POOLS, namespace=settings.namespace)
@@ -60,6 +60,7 @@ def add_ipam(operator: Operator, settings: IpamSettings | None = None) -> None:
     operator.add(living.controller(metrics=operator.metrics))
     operator.add_task(sweep.run)
     operator.add_task(lambda: _while_leading(metrics))
+    return metrics
 
 
 async def _while_leading(metrics: IpamMetrics) -> None:

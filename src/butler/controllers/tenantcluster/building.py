@@ -1,0 +1,353 @@
+"""Bringing a cluster up, and keeping it as it should be.
+
+Every call goes through the same steps and does what is missing; whatever stands in the way ends it, and is what the
+status will say. The addresses come first, and before anything else is written: they are what a cluster may have to
+wait for, and others wait for them too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from butler.api.labels import ConditionType, FieldManager, Finalizer, TenantClusterReason
+from butler.api.providerconfig import NetworkMode
+from butler.api.tenantcluster import OSType
+from butler.capi.blueprint import Blueprint, Unbuildable
+from butler.capi.naming import (
+    CLUSTER,
+    KINDS,
+    KUBEADM_CONFIG_TEMPLATE,
+    MACHINE,
+    MACHINE_DEPLOYMENT,
+    MACHINE_SET,
+    PROVIDERS,
+    SECRET,
+    STEWARD_CONTROL_PLANE,
+    labels,
+    tenant_namespace,
+    workers_name,
+)
+from butler.capi.objects import objects
+from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
+from butler.controllers.tenantcluster import addons, addresses, versions
+from butler.controllers.tenantcluster.blocked import Blocked
+from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource_of_kind, unused
+from butler.controllers.tenantcluster.provider import access, quota, resolve
+from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, see
+from butler.controllers.tenantcluster.status import Facts
+from butler.controllers.tenantcluster.talos_workers import worker_secret
+from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Forbidden, Invalid, NotFound
+from butler.kube.objects import finalizers_patch, is_being_deleted, key_of, uid_of, with_finalizer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.providerconfig import ProviderConfig
+    from butler.api.tenantcluster import TenantCluster
+    from butler.capi.blueprint import Versions
+    from butler.controllers.tenantcluster.addresses import Addresses
+    from butler.controllers.tenantcluster.credentials import Credentials
+    from butler.controllers.tenantcluster.live import Live
+    from butler.controllers.tenantcluster.tenant_side import TenantSide
+    from butler.controllers.tenantcluster.views import Views
+    from butler.kube.client import Client
+    from butler.kube.resource import Json, Key, Resource
+
+SOON: Final = 1.0
+"""Seconds after which what was asked for is looked at again, should nothing be heard of it."""
+LATER: Final = 15.0
+"""Seconds after which something that somebody has to change is tried again."""
+_KINDS: Final = {(kind.api_version, kind.kind): kind for kind in (*KINDS, SECRET, NAMESPACE)}
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What came of it: the cluster as it was last written, the facts for its status, and when to look again."""
+
+    cluster: TenantCluster
+    facts: Facts | None
+    """None: there is nothing to say yet that will not be known better in a moment."""
+    again: float | None = None
+
+
+class NoLongerWanted(Exception):
+    """The cluster was deleted, and our view has not heard of it."""
+
+
+class Building:
+    """Brings clusters up."""
+
+    def __init__(
+        self,
+        client: Client,
+        views: Views,
+        live: Live,
+        credentials: Credentials,
+        tenants: TenantSide,
+        home: str,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._views = views
+        self._live = live
+        self._credentials = credentials
+        self._tenants = tenants
+        self._home = home
+        self._clock = clock
+
+    async def bring_up(self, cluster: TenantCluster) -> Built:
+        """Do what is missing."""
+        started = cluster.status.tenant_namespace is not None
+        try:
+            seen = await self._see(cluster) if started else NOTHING_SEEN
+        except NotServed as missing:
+            return Built(cluster, Facts(blocked=_no_cluster_api(missing)), LATER)
+        facts = Facts(seen=seen, present_addons=self._views.addons_of(cluster))
+        provider = resolve(cluster, self._views.all_providers(), self._home)
+        if isinstance(provider, Blocked):
+            return Built(cluster, replace(facts, blocked=provider), LATER)
+        if cluster.spec.paused:
+            return await self._keep_paused(cluster, provider, facts, started=started)
+        denied = access(cluster, provider, started=started) or quota(
+            cluster, provider, self._views.of_the_same_team(cluster, provider), seen.workers.desired
+        )
+        if denied is not None:
+            return Built(cluster, replace(facts, blocked=denied), LATER)
+        plan = self._plan(cluster, provider)
+        if plan.create or plan.drop:
+            await self._ask(plan)
+            # Unless the answer is slow to come, a status that says "asked for" would be out of date when written.
+            return Built(cluster, None, SOON)
+        facts = replace(facts, addresses=plan)
+        if plan.blocked is not None:
+            return Built(cluster, replace(facts, blocked=plan.blocked), LATER)
+        going_to = versions.next_versions(
+            cluster.spec.kubernetes_version, seen.control_plane.version, seen.workers.version
+        )
+        if isinstance(going_to, Blocked):
+            return Built(cluster, replace(facts, blocked=going_to), LATER)
+        cluster = await self._with_finalizer(cluster)
+        await self._insist_it_is_wanted(cluster)
+        facts = replace(facts, namespace=tenant_namespace(cluster))
+        blocked, parts = await self._make(cluster, provider, plan, going_to, seen)
+        if blocked is not None:
+            return Built(cluster, replace(facts, blocked=blocked), LATER)
+        facts = replace(facts, seen=await self._see(cluster))
+        return await self._furnish(cluster, provider, facts, parts)
+
+    # Addresses.
+
+    def _plan(self, cluster: TenantCluster, provider: ProviderConfig) -> Addresses:
+        return addresses.plan(
+            cluster,
+            provider,
+            self._views.pools_by_name(),
+            self._views.allocations_of(cluster),
+            self._views.is_allocation,
+            self._home,
+        )
+
+    async def _ask(self, plan: Addresses) -> None:
+        async with asyncio.TaskGroup() as group:
+            for allocation in plan.create:
+                group.create_task(self._create(allocation))
+            for allocation in plan.drop:
+                group.create_task(self._drop(allocation))
+
+    async def _create(self, allocation: IPAllocation) -> None:
+        try:
+            await self._client.create(ALLOCATIONS, allocation, timeout=WRITE_TIMEOUT)
+        except AlreadyExists:
+            return  # our view was behind; the next look sees it, ours or not
+
+    async def _drop(self, allocation: IPAllocation) -> None:
+        """Give a refused request up, unless it was granted meanwhile: then its version is another."""
+        meta = allocation.metadata
+        try:
+            await self._client.delete(
+                ALLOCATIONS,
+                meta.name,
+                meta.namespace,
+                uid=meta.uid,
+                resource_version=meta.resource_version,
+                timeout=WRITE_TIMEOUT,
+            )
+        except NotFound:
+            return
+
+    # Objects.
+
+    async def _with_finalizer(self, cluster: TenantCluster) -> TenantCluster:
+        wanted = with_finalizer(cluster, Finalizer.TENANT_CLUSTER)
+        if wanted is None:
+            return cluster
+        key = key_of(cluster)
+        return await self._client.patch(
+            CLUSTERS, key.name, finalizers_patch(cluster, wanted), key.namespace, timeout=WRITE_TIMEOUT
+        )
+
+    async def _insist_it_is_wanted(self, cluster: TenantCluster) -> None:
+        """Where the namespace is missing, ask the server whether the cluster still is: a process that slept through
+        its deletion would make machines on addresses that are others' by now."""
+        if await self._live.one(NAMESPACE, "", tenant_namespace(cluster)) is None:
+            found = await self._client.get(CLUSTERS, cluster.metadata.name, cluster.metadata.namespace)
+            if uid_of(found) != uid_of(cluster) or is_being_deleted(found):
+                raise NoLongerWanted
+
+    async def _make(
+        self, cluster: TenantCluster, provider: ProviderConfig, plan: Addresses, going_to: Versions, seen: Seen
+    ) -> tuple[Blocked | None, tuple[Json, ...]]:
+        """Apply all objects of the cluster; why it could not be done, and what they are."""
+        namespace = tenant_namespace(cluster)
+        try:
+            secret, credentials = await self._credentials.of(provider)
+        except NotFound:
+            return _failed(TenantClusterReason.PROVIDER_NOT_READY, "the provider's Secret does not exist"), ()
+        blueprint = Blueprint(
+            cluster=cluster,
+            provider=provider,
+            namespace=namespace,
+            versions=going_to,
+            credentials=credentials,
+            credentials_secret=(secret.namespace, secret.name),
+            nodes=plan.nodes,
+            endpoint=seen.endpoint,
+            bootstrap_secret=None,
+        )
+        try:
+            parts = (_namespace(cluster), *await self._parts(blueprint))
+        except Unbuildable as error:
+            return _failed(TenantClusterReason.INVALID_CONFIGURATION, str(error)), ()
+        return await self._apply(parts), parts
+
+    async def _parts(self, blueprint: Blueprint) -> tuple[Json, ...]:
+        if blueprint.cluster.spec.workers.machine_template.os.type is not OSType.TALOS:
+            return objects(blueprint)
+        secret = await worker_secret(self._client, self._tenants, blueprint, self._clock())
+        if secret is None:
+            return objects(blueprint)
+        return (secret, *objects(replace(blueprint, bootstrap_secret=secret["metadata"]["name"])))
+
+    async def _apply(self, parts: Iterable[Json]) -> Blocked | None:
+        for part in parts:
+            try:
+                await self._live.apply(_KINDS[part["apiVersion"], part["kind"]], part)
+            except NotServed as missing:
+                return _no_cluster_api(missing)
+            except (Invalid, BadRequest, Forbidden) as refusal:
+                what = f"{part['kind']} {part['metadata']['name']}"
+                return _failed(TenantClusterReason.OBJECT_REFUSED, f"{what} was refused: {_sentence(refusal)}")
+        return None
+
+    async def _keep_paused(
+        self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, *, started: bool
+    ) -> Built:
+        """Tell Cluster API to keep its hands off as well; it is told to go on when all is applied again."""
+        facts = replace(facts, addresses=self._plan(cluster, provider), namespace=cluster.status.tenant_namespace)
+        found = await self._live.one(CLUSTER, tenant_namespace(cluster), cluster.metadata.name) if started else None
+        if found is not None and not found.get("spec", {}).get("paused"):
+            await self._client.patch(
+                resource_of_kind(CLUSTER),
+                cluster.metadata.name,
+                {"spec": {"paused": True}},
+                tenant_namespace(cluster),
+                field_manager=FieldManager.TENANTS,
+                timeout=WRITE_TIMEOUT,
+            )
+        return Built(cluster, facts)
+
+    async def _see(self, cluster: TenantCluster) -> Seen:
+        namespace, name = tenant_namespace(cluster), cluster.metadata.name
+        return see(
+            await self._live.one(CLUSTER, namespace, name),
+            await self._live.one(STEWARD_CONTROL_PLANE, namespace, name),
+            await self._live.one(MACHINE_DEPLOYMENT, namespace, workers_name(cluster)),
+            await self._live.all_in(MACHINE, namespace),
+        )
+
+    # What comes when the control plane is there.
+
+    async def _furnish(
+        self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, parts: tuple[Json, ...]
+    ) -> Built:
+        """Kubeconfig, addons and load balancers; and templates that are no longer used go."""
+        if facts.seen.workers.settled:
+            await self._tidy(cluster, provider, parts)
+        secret = await self._tenants.kubeconfig(cluster)
+        facts = replace(facts, kubeconfig_secret=secret)
+        if secret is None or not facts.seen.control_plane.ready:
+            return Built(cluster, facts)
+        balanced = provider.spec.network.mode is NetworkMode.IPAM
+        wanted = addons.wanted_addons(cluster, load_balancers=balanced)
+        await self._want(cluster, wanted)
+        present = self._views.addons_of(cluster)
+        progress = addons.progress(wanted, present) if wanted else None
+        facts = replace(facts, present_addons=present, addon_progress=progress)
+        if balanced and progress is not None and addons.METALLB in progress.installed:
+            problem = await self._tenants.publish(cluster, facts.addresses.load_balancers)
+            facts = replace(facts, load_balancers_published=problem)
+            return Built(cluster, facts, SOON if problem else None)
+        return Built(cluster, facts)
+
+    async def _want(self, cluster: TenantCluster, wanted: tuple[addons.Wanted, ...]) -> None:
+        for wish in wanted:
+            addon = addons.tenant_addon(cluster, wish)
+            found = self._views.addons.get(key_of(addon))
+            if found is not None and (found.spec == addon.spec or not addons.belongs_to(found, cluster)):
+                continue
+            written = await self._client.apply(
+                ADDONS, addon, force=True, field_manager=FieldManager.TENANTS, timeout=WRITE_TIMEOUT
+            )
+            self._views.addons.wrote(written)
+
+    async def _tidy(self, cluster: TenantCluster, provider: ProviderConfig, parts: tuple[Json, ...]) -> None:
+        """Delete templates that no machine was made from and none will be."""
+        namespace = tenant_namespace(cluster)
+        kinds = (PROVIDERS[provider.spec.provider].machine_template, KUBEADM_CONFIG_TEMPLATE)
+        old = {kind: await self._live.all_in(kind, namespace) for kind in kinds}
+        current = {(part["kind"], part["metadata"]["name"]) for part in parts}
+        if all(not unused(found, current) for found in old.values()):
+            return
+        for machines in await self._live.all_in(MACHINE_SET, namespace):
+            if machines.get("spec", {}).get("replicas"):
+                made_from = machines["spec"]["template"]["spec"]
+                for reference in (made_from.get("infrastructureRef"), made_from.get("bootstrap", {}).get("configRef")):
+                    current |= {(reference["kind"], reference["name"])} if reference else set()
+        for kind, found in old.items():
+            for each in unused(found, current):
+                if not is_being_deleted(each):
+                    await self._delete_template(resource_of_kind(kind), key_of(each), each["metadata"]["uid"])
+
+    async def _delete_template(self, resource: Resource[Json], key: Key, uid: str) -> None:
+        try:
+            await self._client.delete(resource, key.name, key.namespace, uid=uid, timeout=WRITE_TIMEOUT)
+        except NotFound:
+            return
+
+
+def _namespace(cluster: TenantCluster) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": tenant_namespace(cluster), "labels": labels(cluster)},
+    }
+
+
+def _no_cluster_api(missing: NotServed) -> Blocked:
+    return Blocked(
+        ConditionType.INFRASTRUCTURE_READY,
+        TenantClusterReason.CLUSTER_API_MISSING,
+        f"{missing}: install Cluster API, Steward and the infrastructure provider on the management cluster",
+    )
+
+
+def _failed(reason: str, message: str) -> Blocked:
+    return Blocked(ConditionType.INFRASTRUCTURE_READY, reason, message)
+
+
+def _sentence(refusal: ApiError) -> str:
+    return str(refusal)[:500]

@@ -1,0 +1,222 @@
+"""TenantCluster: watches, and one reconcile.
+
+Whatever a cluster is made of wakes it: its own spec, its provider, the pools it waits for, its allocations, its
+addons, and every Cluster API object in its namespace. Its own status does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butler.api.codec import status_patch
+from butler.api.conditions import condition_holds, find_condition
+from butler.api.labels import ConditionType
+from butler.api.tenantcluster import TenantClusterPhase
+from butler.controllers.kinds import CLUSTERS, WRITE_TIMEOUT
+from butler.controllers.owners import tenant_key
+from butler.controllers.tenantcluster.building import NoLongerWanted
+from butler.controllers.tenantcluster.status import is_established, new_status
+from butler.controllers.tenantcluster.views import BY_PROVIDER
+from butler.kube.controller import After, Controller
+from butler.kube.errors import NotFound
+from butler.kube.objects import key_of, namespace_of
+from butler.kube.resource import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from datetime import datetime
+
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.networkpool import NetworkPool
+    from butler.api.providerconfig import ProviderConfig
+    from butler.api.tenantaddon import TenantAddon
+    from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
+    from butler.controllers.tenantcluster.building import Building
+    from butler.controllers.tenantcluster.metrics import TenantMetrics
+    from butler.controllers.tenantcluster.settings import TenantSettings
+    from butler.controllers.tenantcluster.teardown import Teardown
+    from butler.controllers.tenantcluster.views import Views
+    from butler.kube.cache import Cache
+    from butler.kube.client import Client
+    from butler.kube.events import EventRecorder
+    from butler.kube.metrics import Metrics
+    from butler.kube.resource import Json
+
+WAITING_FOR_NETWORK = "clusters that wait for addresses"
+EVENTS = {
+    TenantClusterPhase.PROVISIONING: ("ClusterProvisioning", "Normal"),
+    TenantClusterPhase.READY: ("ClusterReady", "Normal"),
+    TenantClusterPhase.UPDATING: ("ClusterUpdating", "Normal"),
+    TenantClusterPhase.DELETING: ("ClusterDeleting", "Normal"),
+    TenantClusterPhase.FAILED: ("ClusterFailed", "Warning"),
+    TenantClusterPhase.PENDING: ("ClusterPending", "Warning"),
+}
+"""What is told when a cluster enters a phase; Pending is worth telling when it waits."""
+
+
+class TenantClusterController:
+    """Brings clusters up and takes them down. `clock` gives the time of day, in UTC."""
+
+    def __init__(
+        self,
+        client: Client,
+        views: Views,
+        building: Building,
+        teardown: Teardown,
+        events: EventRecorder,
+        metrics: TenantMetrics,
+        settings: TenantSettings,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._views = views
+        self._building = building
+        self._teardown = teardown
+        self._events = events
+        self._metrics = metrics
+        self._settings = settings
+        self._clock = clock
+        views.clusters.index(WAITING_FOR_NETWORK, lambda each: [True] if _waits_for_network(each) else [])
+
+    def controller(self, kubeconfigs: Cache[Json], *, workers: int = 32, metrics: Metrics | None = None) -> Controller:
+        """The queue and the watches that call `reconcile`."""
+        controller = Controller("tenantcluster", self.reconcile, workers=workers, metrics=metrics)
+        views = self._views
+        controller.watches(views.clusters, when=_wish_changed)
+        controller.watches(views.clusters, lambda _: self._over_quota(), when=lambda _, new: new is None)
+        controller.watches(views.providers, self._placed_on, when=_provider_changed)
+        controller.watches(views.pools, lambda _: self._waiting(), when=_may_hold_more)
+        controller.watches(views.allocations, lambda each: [tenant_key(each)], when=_allocation_changed)
+        controller.watches(views.addons, _cluster_of_addon)
+        controller.watches(kubeconfigs, lambda secret: views.in_namespace(namespace_of(secret)))
+        return controller
+
+    def _placed_on(self, provider: ProviderConfig) -> Iterable[Key]:
+        clusters = self._views.clusters
+        named, free = clusters.by(BY_PROVIDER, key_of(provider)), clusters.by(BY_PROVIDER, None)
+        return [key_of(each) for each in (*named, *free)]
+
+    def _over_quota(self) -> Iterable[Key]:
+        """Those that were refused: a cluster that went makes room within the limits."""
+        return [key_of(each) for each in self._views.clusters.values() if _over_quota(each)]
+
+    def _waiting(self) -> Iterable[Key]:
+        return [key_of(each) for each in self._views.clusters.by(WAITING_FOR_NETWORK, True)]
+
+    async def reconcile(self, key: Key) -> After | None:
+        """Observe, act, and write what there is to say."""
+        cluster = self._views.clusters.get(key)
+        if cluster is None:
+            return None
+        try:
+            if cluster.metadata.deletion_timestamp is not None:
+                return await self._end(cluster)
+            built = await self._building.bring_up(cluster)
+        except NoLongerWanted:
+            return After(1.0)
+        if built.facts is not None:
+            await self._write(built.cluster, new_status(built.cluster, built.facts, self._clock()))
+        return After(built.again if built.again is not None else self._settings.look_again)
+
+    async def _end(self, cluster: TenantCluster) -> After | None:
+        if cluster.spec.paused:
+            return None
+        torn = await self._teardown.take_down(cluster)
+        if torn.status is not None:
+            await self._write(cluster, torn.status)
+            return After(torn.again or self._settings.look_again)
+        await self._teardown.let_go(cluster)
+        asked = cluster.metadata.deletion_timestamp
+        if asked is not None:
+            self._metrics.went((self._clock() - asked).total_seconds())
+        return None
+
+    async def _write(self, cluster: TenantCluster, status: TenantClusterStatus) -> None:
+        patch = status_patch(cluster.metadata, cluster.status, status)
+        if patch is None:
+            return
+        key = key_of(cluster)
+        try:
+            await self._client.patch(
+                CLUSTERS, key.name, patch, key.namespace, subresource="status", timeout=WRITE_TIMEOUT
+            )
+        except NotFound:
+            return
+        self._tell(cluster, status)
+
+    def _tell(self, before: TenantCluster, status: TenantClusterStatus) -> None:
+        """Events and metrics of what just became so."""
+        if status.phase is not before.status.phase or (
+            status.phase is TenantClusterPhase.PENDING and not before.status.conditions
+        ):
+            reason, kind = EVENTS.get(status.phase, ("", "Normal"))
+            ready = find_condition(status.conditions, ConditionType.READY)
+            if reason:
+                self._events.record(before, CLUSTERS, reason, ready.message if ready else "", kind)  # type: ignore[arg-type]
+        created = before.metadata.creation_timestamp
+        if created is None:
+            return
+        age = (self._clock() - created).total_seconds()
+        if condition_holds(status.conditions, ConditionType.NETWORK_READY) and not condition_holds(
+            before.status.conditions, ConditionType.NETWORK_READY
+        ):
+            self._metrics.got_addresses(age)
+        if status.kubeconfig_secret_ref is not None and not is_established(before):
+            self._metrics.became_ready(age)
+
+
+def _wish_changed(old: TenantCluster | None, new: TenantCluster | None) -> bool:
+    """Whether anything but the status changed."""
+    if old is None or new is None:
+        return True
+    before, after = old.metadata, new.metadata
+    return (
+        before.uid != after.uid
+        or before.generation != after.generation
+        or before.deletion_timestamp != after.deletion_timestamp
+        or before.annotations != after.annotations
+        or before.finalizers != after.finalizers
+    )
+
+
+def _provider_changed(old: ProviderConfig | None, new: ProviderConfig | None) -> bool:
+    if old is None or new is None:
+        return True
+    return old.metadata.generation != new.metadata.generation or old.status.ready != new.status.ready
+
+
+def _may_hold_more(old: NetworkPool | None, new: NetworkPool | None) -> bool:
+    """Whether a pool may now meet what it could not before."""
+    if new is None or old is None:
+        return True
+    ready = condition_holds(new.status.conditions, ConditionType.READY)
+    return (
+        old.metadata.generation != new.metadata.generation
+        or ready != condition_holds(old.status.conditions, ConditionType.READY)
+        or (new.status.largest_free_block or 0) > (old.status.largest_free_block or 0)
+    )
+
+
+def _allocation_changed(old: IPAllocation | None, new: IPAllocation | None) -> bool:
+    if old is None:
+        return False  # it is ours, or it waits
+    return new is None or old.status.phase is not new.status.phase or _refusal(old) != _refusal(new)
+
+
+def _refusal(allocation: IPAllocation) -> str | None:
+    ready = find_condition(allocation.status.conditions, ConditionType.READY)
+    return ready.message if ready else None
+
+
+def _cluster_of_addon(addon: TenantAddon) -> Iterable[Key]:
+    return [Key(addon.metadata.namespace, addon.spec.cluster_ref.name)]
+
+
+def _waits_for_network(cluster: TenantCluster) -> bool:
+    found = find_condition(cluster.status.conditions, ConditionType.NETWORK_READY)
+    return found is not None and not condition_holds(cluster.status.conditions, ConditionType.NETWORK_READY)
+
+
+def _over_quota(cluster: TenantCluster) -> bool:
+    found = find_condition(cluster.status.conditions, ConditionType.QUOTA_SATISFIED)
+    return found is not None and not condition_holds(cluster.status.conditions, ConditionType.QUOTA_SATISFIED)

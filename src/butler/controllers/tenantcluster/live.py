@@ -1,0 +1,154 @@
+"""The objects that make up clusters, as they are: views that follow them, and applying those that differ.
+
+Kinds of Cluster API, Steward and the providers are followed from the moment that a cluster needs them, not before:
+a platform that uses Butler for addresses alone need not have them installed.
+
+What is wanted is applied (server-side apply, as the one owner of these fields) when the live object lacks or changes
+a part of it, or was last applied from something else, which shows in an annotation: without it, a field that is no
+longer wanted would stay. So drift is mended, and at rest nothing is written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from butler.api.labels import FieldManager, Label
+from butler.capi.naming import SECRET, Kind
+from butler.controllers.kinds import WRITE_TIMEOUT
+from butler.kube.cache import Cache
+from butler.kube.objects import key_of, namespace_of
+from butler.kube.resource import Key, Resource, untyped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from butler.kube.client import Client
+    from butler.kube.metrics import Metrics
+    from butler.kube.resource import Json
+    from butler.kube.store import Change
+
+APPLIED: Final = "butler.butlerlabs.dev/applied"
+"""Annotation: from what an object was last applied."""
+BY_NAMESPACE: Final = "by namespace"
+PATIENCE: Final = 5.0
+"""Seconds that a kind which is new to us is waited for."""
+
+log = logging.getLogger(__name__)
+
+
+NAMESPACE: Final = Kind("", "v1", "namespaces", "Namespace", namespaced=False)
+
+
+class NotServed(Exception):
+    """A kind that a cluster needs is not there."""
+
+    def __init__(self, resource: Resource[Json]) -> None:
+        super().__init__(f"the API server has no {resource}")
+        self.resource = resource
+
+
+def resource_of_kind(kind: Kind) -> Resource[Json]:
+    """A foreign kind, as the client wants it."""
+    return untyped(kind.group, kind.version, kind.plural, kind.kind, namespaced=kind.namespaced)
+
+
+class Live:
+    """The foreign objects of all clusters. `wake` is told the namespace of each that changed."""
+
+    def __init__(self, client: Client, wake: Callable[[str], None], metrics: Metrics) -> None:
+        self._client = client
+        self._wake = wake
+        self._metrics = metrics
+        self._views: dict[Resource[Json], Cache[Json]] = {}
+        self._following: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Follow what is asked for, until cancelled."""
+        async with asyncio.TaskGroup() as self._following:
+            for view in self._views.values():
+                self._following.create_task(view.run())
+            await asyncio.Event().wait()
+
+    async def view(self, kind: Kind) -> Cache[Json]:
+        """The objects of a kind, all of them; NotServed where there is no such kind."""
+        resource = resource_of_kind(kind)
+        view = self._views.get(resource)
+        if view is None:
+            # Of all the Secrets of a management cluster, only those that we made are ours to know.
+            labels = Label.TENANT_UID.value if kind == SECRET else None
+            view = Cache(
+                self._client,
+                resource,
+                label_selector=labels,
+                transform=_lean,
+                required=False,
+                metrics=self._metrics,
+            )
+            view.index(BY_NAMESPACE, lambda obj: [namespace_of(obj)])
+            view.on_change(self._tell)
+            self._views[resource] = view
+            if self._following is not None:
+                self._following.create_task(view.run())
+        if not view.has_synced:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(PATIENCE):
+                    await view.wait_synced()
+            if not view.has_synced:
+                raise NotServed(resource)
+        return view
+
+    def _tell(self, change: Change[Json]) -> None:
+        self._wake(change.key.namespace or change.key.name)
+
+    async def one(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        return (await self.view(kind)).get(Key(namespace, name))
+
+    async def all_in(self, kind: Kind, namespace: str) -> list[Json]:
+        return (await self.view(kind)).by(BY_NAMESPACE, namespace)
+
+    async def apply(self, kind: Kind, wanted: Json) -> bool:
+        """Bring one object to what is wanted; False when it is so already."""
+        view = await self.view(kind)
+        marked = _marked(wanted)
+        if covers(view.get(key_of(wanted)), marked):
+            return False
+        written = await self._client.apply(
+            view.resource, marked, force=True, field_manager=FieldManager.TENANTS, timeout=WRITE_TIMEOUT
+        )
+        view.wrote(_lean(written))
+        return True
+
+
+def _marked(wanted: Json) -> Json:
+    digest = hashlib.sha256(msgspec.json.encode(wanted, order="sorted")).hexdigest()[:16]
+    annotations = {**wanted["metadata"].get("annotations", {}), APPLIED: digest}
+    return {**wanted, "metadata": {**wanted["metadata"], "annotations": annotations}}
+
+
+def covers(live: Any, wanted: Any) -> bool:
+    """Whether the live object says all that is wanted; it may say more."""
+    if isinstance(wanted, dict):
+        return isinstance(live, dict) and all(name in live and covers(live[name], wanted[name]) for name in wanted)
+    if isinstance(wanted, list):
+        return isinstance(live, list) and len(live) == len(wanted) and all(map(covers, live, wanted))
+    return bool(live == wanted)
+
+
+def unused(templates: Iterable[Json], used: Iterable[tuple[str, str]]) -> list[Json]:
+    """The templates that nothing was or will be made from."""
+    keep = set(used)
+    return [each for each in templates if (each.get("kind"), each["metadata"]["name"]) not in keep]
+
+
+def _lean(obj: Json) -> Json:
+    """Without the record of who owns which field, which is often half of an object."""
+    meta = obj.get("metadata")
+    if isinstance(meta, dict) and "managedFields" in meta:
+        obj = {**obj, "metadata": {name: value for name, value in meta.items() if name != "managedFields"}}
+    return obj

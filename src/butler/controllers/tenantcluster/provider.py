@@ -1,0 +1,132 @@
+"""Where a cluster goes, whether its team may put it there, and whether there is room within the limits. Pure.
+
+A cluster that has been started is not stopped again by what changes around it: a provider whose credentials expired,
+or a limit that was lowered, keeps new clusters and new machines out, and leaves alone what is there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butler.api.conditions import find_condition
+from butler.api.labels import ConditionType, TenantClusterReason
+from butler.api.providerconfig import ProviderConfig, ScopeType
+from butler.api.providers import Provider
+from butler.controllers.tenantcluster.blocked import Blocked
+from butler.kube.objects import key_of
+from butler.kube.resource import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from butler.api.tenantcluster import TenantCluster
+
+DEFAULT = "default"
+"""The ProviderConfig of clusters that name none."""
+
+
+def provider_key(cluster: TenantCluster, home: str) -> Key | None:
+    """The ProviderConfig that a cluster names; None when it names none."""
+    reference = cluster.spec.provider_config_ref
+    return Key(reference.namespace or home, reference.name) if reference else None
+
+
+def resolve(cluster: TenantCluster, providers: Mapping[Key, ProviderConfig], home: str) -> ProviderConfig | Blocked:
+    """The ProviderConfig of a cluster: the one it names, else `default`, else the only one there is."""
+    key = provider_key(cluster, home)
+    if key is not None:
+        found = providers.get(key)
+        return found or _no_access(
+            TenantClusterReason.PROVIDER_NOT_FOUND, f"ProviderConfig {key} does not exist: create it"
+        )
+    at_home = {key.name: provider for key, provider in providers.items() if key.namespace == home}
+    if DEFAULT in at_home:
+        return at_home[DEFAULT]
+    if len(at_home) == 1:
+        return next(iter(at_home.values()))
+    choice = f"one of {', '.join(sorted(at_home))}" if at_home else f"create one in namespace {home}"
+    return _no_access(
+        TenantClusterReason.PROVIDER_NOT_FOUND,
+        f"the cluster names no ProviderConfig and there is no default one: set spec.providerConfigRef ({choice})",
+    )
+
+
+def access(cluster: TenantCluster, provider: ProviderConfig, *, started: bool) -> Blocked | None:
+    """Why the cluster may not be put on this provider; None when it may."""
+    scope, team = provider.spec.scope, cluster.spec.team_ref
+    name = key_of(provider)
+    if scope.type is ScopeType.TEAM and scope.team_ref is not None and (team is None or team != scope.team_ref):
+        who = f"team {team.name}" if team else "a cluster without a team"
+        return _no_access(
+            TenantClusterReason.PROVIDER_ACCESS_DENIED,
+            f"ProviderConfig {name} is for team {scope.team_ref.name} only, not for {who}",
+        )
+    if started:
+        return None
+    if provider.spec.provider is Provider.LOCAL:
+        return _no_access(
+            TenantClusterReason.PROVIDER_UNSUPPORTED,
+            f"ProviderConfig {name} is of provider local, which has no machines for tenant clusters",
+        )
+    if provider.metadata.deletion_timestamp is not None:
+        return _no_access(TenantClusterReason.PROVIDER_NOT_READY, f"ProviderConfig {name} is being deleted")
+    if provider.status.ready is None:
+        return _no_access(TenantClusterReason.PROVIDER_NOT_READY, f"ProviderConfig {name} is being checked", waits=True)
+    if not provider.status.ready:
+        ready = find_condition(provider.status.conditions, ConditionType.READY)
+        why = f": {ready.message}" if ready else ""
+        return _no_access(TenantClusterReason.PROVIDER_NOT_READY, f"ProviderConfig {name} is not ready{why}")
+    return None
+
+
+def _no_access(reason: str, message: str, *, waits: bool = False) -> Blocked:
+    return Blocked(ConditionType.PROVIDER_ACCESS_GRANTED, reason, message, waits)
+
+
+# Limits.
+
+
+def team_of(cluster: TenantCluster) -> tuple[str, str]:
+    """Whom a limit per team counts a cluster for: its team, or its namespace where it has none."""
+    team = cluster.spec.team_ref
+    return ("team", team.name) if team else ("namespace", cluster.metadata.namespace)
+
+
+def quota(
+    cluster: TenantCluster, provider: ProviderConfig, others: Iterable[TenantCluster], workers_now: int
+) -> Blocked | None:
+    """Why the limits of the provider leave no room; None when they do.
+
+    `others` are the team's other clusters on the same provider, `workers_now` the machines that this one was given
+    already. Whoever came first is counted first, so a cluster never loses its place to a younger one.
+    """
+    limits, wanted = provider.spec.limits, cluster.spec.workers.replicas
+    if limits is None or (workers_now and wanted <= workers_now):
+        return None
+    before = [other for other in others if _started(other) or _age(other) < _age(cluster)]
+    kind, name = team_of(cluster)
+    if not workers_now and limits.max_clusters_per_team is not None and len(before) >= limits.max_clusters_per_team:
+        return _over_quota(
+            f"{kind} {name} has {len(before)} clusters on ProviderConfig {key_of(provider)},"
+            f" and may have {limits.max_clusters_per_team} (limits.maxClustersPerTeam)"
+        )
+    used = sum(other.spec.workers.replicas for other in before)
+    if limits.max_nodes_per_team is not None and used + wanted > limits.max_nodes_per_team:
+        return _over_quota(
+            f"{kind} {name} has {used} other workers on ProviderConfig {key_of(provider)}; {wanted} more would exceed"
+            f" {limits.max_nodes_per_team} (limits.maxNodesPerTeam)"
+        )
+    return None
+
+
+def _over_quota(message: str) -> Blocked:
+    return Blocked(ConditionType.QUOTA_SATISFIED, TenantClusterReason.QUOTA_EXCEEDED, message)
+
+
+def _started(cluster: TenantCluster) -> bool:
+    return cluster.status.tenant_namespace is not None
+
+
+def _age(cluster: TenantCluster) -> tuple[str, str]:
+    created = cluster.metadata.creation_timestamp
+    return (created.isoformat() if created else "", cluster.metadata.uid)

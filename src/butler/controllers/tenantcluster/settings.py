@@ -1,0 +1,20 @@
+"""What an operator may set about tenant clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class TenantSettings:
+    """Defaults are right for production; tests shorten the times."""
+
+    home_namespace: str = "butler-system"
+    """Where ProviderConfigs are looked for by default, and where pools and allocations are."""
+    clean_up_limit: timedelta = timedelta(minutes=5)
+    """How long a cluster that goes waits for its addons, and then for its load balancers."""
+    stalled_after: timedelta = timedelta(minutes=15)
+    """After how long a later stage of a deletion is reported as stalled; it is not given up."""
+    look_again: float = 600.0
+    """Seconds after which a cluster is looked at though nothing was heard of it."""

@@ -1,0 +1,254 @@
+"""What a TenantCluster's status says. Pure.
+
+One set of facts in, one status out: conditions that each name what they wait for, and a phase that sums them up.
+
+    Pending       something outside is missing: addresses, mostly
+    Provisioning  the control plane and the machines come
+    Installing    the addons come
+    Ready         it can be used
+    Updating      it can be used, and machines or versions change
+    Failed        somebody has to change something; tried again whenever anything changes
+    Deleting      it goes
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from butler.api.conditions import find_condition, with_condition
+from butler.api.labels import ConditionType, NetworkReason, TenantClusterReason
+from butler.api.meta import LocalObjectReference
+from butler.api.tenantaddons import ObservedWorkers
+from butler.api.tenantcluster import ObservedState, TenantClusterPhase
+from butler.controllers.tenantcluster import addons
+from butler.controllers.tenantcluster.addresses import NO_ADDRESSES, Addresses
+from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, in_short
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from butler.api.tenantaddon import TenantAddon
+    from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
+    from butler.controllers.tenantcluster.addons import AddonProgress
+    from butler.controllers.tenantcluster.blocked import Blocked
+
+ORDER = (
+    ConditionType.PROVIDER_ACCESS_GRANTED,
+    ConditionType.QUOTA_SATISFIED,
+    ConditionType.NETWORK_READY,
+    ConditionType.INFRASTRUCTURE_READY,
+    ConditionType.CONTROL_PLANE_READY,
+    ConditionType.WORKERS_READY,
+    ConditionType.ADDONS_READY,
+)
+"""The conditions in the order in which a cluster comes to be: what lies after one that blocks has not been tried."""
+NEEDED = ORDER[2:6]
+"""Those that have to hold for a cluster to be of use; addons may lag behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that a status is made from."""
+
+    addresses: Addresses = NO_ADDRESSES
+    seen: Seen = NOTHING_SEEN
+    present_addons: Sequence[TenantAddon] = ()
+    addon_progress: AddonProgress | None = None
+    """None: Butler does not manage the addons."""
+    load_balancers_published: str = ""
+    """Why the tenant's MetalLB does not know its addresses yet; empty when it does, or needs none."""
+    kubeconfig_secret: str | None = None
+    namespace: str | None = None
+    blocked: Blocked | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    holds: bool
+    reason: str
+    message: str
+
+
+def new_status(cluster: TenantCluster, facts: Facts, now: datetime) -> TenantClusterStatus:
+    """The status of a cluster that is not being deleted."""
+    old, workers = cluster.status, facts.seen.workers
+    verdicts = _verdicts(cluster, facts)
+    usable = all(kind in verdicts and verdicts[kind].holds for kind in NEEDED) and _installed(facts)
+    established = is_established(cluster) or usable
+    phase = _phase(cluster, facts, verdicts, established=established)
+    conditions = old.conditions
+    for kind, verdict in (
+        verdicts | {ConditionType.READY: _ready(cluster, facts, verdicts, phase, usable=usable)}
+    ).items():
+        conditions = with_condition(
+            conditions,
+            type=kind,
+            status=verdict.holds,
+            reason=verdict.reason,
+            message=verdict.message,
+            now=now,
+            observed_generation=cluster.metadata.generation,
+        )
+    endpoint = facts.seen.endpoint
+    seen_state = ObservedState(
+        kubernetes_version=facts.seen.control_plane.version,
+        workers=ObservedWorkers(desired=workers.desired, ready=workers.ready, nodes=workers.nodes),
+        addons=addons.observed(facts.present_addons),
+    )
+    return msgspec.structs.replace(
+        old,
+        phase=phase,
+        conditions=conditions,
+        control_plane_endpoint=f"https://{endpoint.host}:{endpoint.port}" if endpoint else old.control_plane_endpoint,
+        kubeconfig_secret_ref=_reference(facts.kubeconfig_secret) if established else old.kubeconfig_secret_ref,
+        tenant_namespace=facts.namespace or old.tenant_namespace,
+        ip_allocation_ref=_reference(facts.addresses.node_allocation) or old.ip_allocation_ref,
+        lb_allocation_ref=_reference(facts.addresses.load_balancer_allocation) or old.lb_allocation_ref,
+        worker_nodes_desired=cluster.spec.workers.replicas,
+        worker_nodes_ready=workers.ready,
+        observed_state=seen_state if facts.seen.exists else old.observed_state,
+        last_transition_time=old.last_transition_time if phase is old.phase and old.last_transition_time else now,
+        observed_generation=cluster.metadata.generation,
+    )
+
+
+def is_established(cluster: TenantCluster) -> bool:
+    """Whether the cluster could be used at some time: from then on it is updated, not built."""
+    return cluster.status.kubeconfig_secret_ref is not None
+
+
+def _reference(name: str | None) -> LocalObjectReference | None:
+    return LocalObjectReference(name=name) if name else None
+
+
+# Conditions.
+
+
+def _verdicts(cluster: TenantCluster, facts: Facts) -> dict[ConditionType, _Verdict]:
+    """What each condition says; those after the one that blocks keep what they said, or say nothing yet."""
+    found = {
+        ConditionType.PROVIDER_ACCESS_GRANTED: _Verdict(True, TenantClusterReason.GRANTED, "the provider can be used"),
+        ConditionType.QUOTA_SATISFIED: _Verdict(True, TenantClusterReason.WITHIN_LIMITS, "within all limits"),
+        ConditionType.NETWORK_READY: _Verdict(True, NetworkReason.READY, _addresses_in_words(facts.addresses)),
+        ConditionType.INFRASTRUCTURE_READY: _infrastructure(facts.seen),
+        ConditionType.CONTROL_PLANE_READY: _control_plane(cluster, facts.seen),
+        ConditionType.WORKERS_READY: _workers(cluster, facts.seen),
+        ConditionType.ADDONS_READY: _addons(facts),
+    }
+    blocked = facts.blocked
+    if blocked is not None:
+        found[blocked.condition] = _Verdict(False, blocked.reason, blocked.message)
+        if not facts.seen.exists:
+            found = {kind: verdict for kind, verdict in found.items() if not _after(kind, blocked.condition)}
+    if cluster.spec.paused:
+        found[ConditionType.PAUSED] = _Verdict(True, TenantClusterReason.PAUSED, "left as it is, by spec.paused")
+    elif find_condition(cluster.status.conditions, ConditionType.PAUSED) is not None:
+        found[ConditionType.PAUSED] = _Verdict(False, TenantClusterReason.NOT_PAUSED, "looked after")
+    return found
+
+
+def _after(kind: ConditionType, other: ConditionType) -> bool:
+    return ORDER.index(kind) > ORDER.index(other)
+
+
+def _addresses_in_words(addresses: Addresses) -> str:
+    parts = []
+    if addresses.nodes is not None:
+        parts.append(f"{addresses.nodes.size} node addresses")
+    if addresses.load_balancers:
+        parts.append(f"{sum(each.size for each in addresses.load_balancers)} load-balancer addresses")
+    return f"{' and '.join(parts)} allocated" if parts else "the provider's network gives all addresses"
+
+
+def _infrastructure(seen: Seen) -> _Verdict:
+    if seen.infrastructure_ready:
+        return _Verdict(True, TenantClusterReason.READY, "the provider has what the machines need")
+    return _coming(seen.infrastructure_message or "waits for the infrastructure provider")
+
+
+def _control_plane(cluster: TenantCluster, seen: Seen) -> _Verdict:
+    found, wanted = seen.control_plane, cluster.spec.kubernetes_version
+    if not found.ready:
+        return _coming(found.message or "waits for the control plane")
+    if found.version and found.version != wanted:
+        return _Verdict(True, TenantClusterReason.UPDATING, f"runs {found.version}, going to {wanted}")
+    return _Verdict(True, TenantClusterReason.READY, f"runs {found.version or wanted}")
+
+
+def _workers(cluster: TenantCluster, seen: Seen) -> _Verdict:
+    found, wanted = seen.workers, cluster.spec.workers.replicas
+    count = f"{found.ready} of {wanted} workers are ready"
+    if found.failures:
+        return _Verdict(False, TenantClusterReason.MACHINE_FAILED, f"{count}; {in_short(found.failures)}")
+    if found.ready < wanted:
+        return _coming(count)
+    if not found.settled:
+        return _Verdict(True, TenantClusterReason.UPDATING, f"{count}; machines are being replaced")
+    return _Verdict(True, TenantClusterReason.READY, count)
+
+
+def _addons(facts: Facts) -> _Verdict:
+    found = facts.addon_progress
+    if found is None:
+        return _Verdict(True, TenantClusterReason.NOT_MANAGED, "addons are not managed by Butler")
+    if found.failed:
+        return _Verdict(False, TenantClusterReason.ADDON_FAILED, in_short(found.failed))
+    if found.waiting:
+        return _Verdict(False, TenantClusterReason.INSTALLING, f"waits for {', '.join(found.waiting)}")
+    if facts.load_balancers_published:
+        return _Verdict(False, TenantClusterReason.INSTALLING, facts.load_balancers_published)
+    return _Verdict(True, TenantClusterReason.READY, f"{len(found.installed)} addons are installed")
+
+
+def _coming(message: str) -> _Verdict:
+    return _Verdict(False, TenantClusterReason.PROVISIONING, message)
+
+
+def _installed(facts: Facts) -> bool:
+    """Whether every addon was tried, and the one that nothing works without is there."""
+    found = facts.addon_progress
+    return found is None or not (found.waiting or found.cni_blocks)
+
+
+# The sum.
+
+
+def _phase(
+    cluster: TenantCluster, facts: Facts, verdicts: dict[ConditionType, _Verdict], *, established: bool
+) -> TenantClusterPhase:
+    blocked, seen = facts.blocked, facts.seen
+    if blocked is not None:
+        if not blocked.waits:
+            return TenantClusterPhase.FAILED
+        return TenantClusterPhase.UPDATING if established else TenantClusterPhase.PENDING
+    if seen.workers.failures and not verdicts[ConditionType.WORKERS_READY].holds:
+        return TenantClusterPhase.FAILED
+    if established:
+        current = seen.workers.settled and seen.workers.desired == cluster.spec.workers.replicas
+        same = seen.control_plane.version == seen.workers.version == cluster.spec.kubernetes_version
+        return TenantClusterPhase.READY if current and same else TenantClusterPhase.UPDATING
+    up = (ConditionType.INFRASTRUCTURE_READY, ConditionType.CONTROL_PLANE_READY, ConditionType.WORKERS_READY)
+    if all(verdicts[kind].holds for kind in up):
+        return TenantClusterPhase.INSTALLING
+    return TenantClusterPhase.PROVISIONING
+
+
+def _ready(
+    cluster: TenantCluster,
+    facts: Facts,
+    verdicts: dict[ConditionType, _Verdict],
+    phase: TenantClusterPhase,
+    *,
+    usable: bool,
+) -> _Verdict:
+    problem = next((verdicts[kind] for kind in ORDER if kind in verdicts and not verdicts[kind].holds), None)
+    if usable or (is_established(cluster) and facts.seen.control_plane.ready and facts.seen.workers.ready):
+        reason = TenantClusterReason.UPDATING if phase is TenantClusterPhase.UPDATING else TenantClusterReason.READY
+        return _Verdict(True, reason, f"usable; {problem.message}" if problem else "usable")
+    if problem is None:
+        return _Verdict(False, TenantClusterReason.WAITING, "waits for its parts")
+    return _Verdict(False, problem.reason, problem.message)

@@ -1,0 +1,225 @@
+"""Taking a cluster down, stage by stage; `deletion` says what each stage is for and how long it is waited for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from butler.api.ipallocation import IPAllocationPhase
+from butler.api.labels import Finalizer, Label, TenantClusterReason
+from butler.api.tenantcluster import DeletionStage
+from butler.capi.naming import AWS_STATIC_IDENTITY, CLUSTER, MACHINE, SECRET, tenant_namespace
+from butler.controllers.absence import read
+from butler.controllers.kinds import ADDONS, CLUSTERS, WRITE_TIMEOUT
+from butler.controllers.release import Grounds
+from butler.controllers.tenantcluster.deletion import (
+    COURTESY,
+    Verdict,
+    began,
+    deleting_status,
+    is_forced,
+    judge,
+    left_over,
+    seconds_to_next_look,
+    starting_stage,
+)
+from butler.controllers.tenantcluster.live import NAMESPACE, resource_of_kind
+from butler.kube.errors import Conflict, KubeError, NotFound
+from butler.kube.objects import (
+    finalizers_patch,
+    is_being_deleted,
+    key_of,
+    name_of,
+    namespace_of,
+    uid_of,
+    without_finalizer,
+)
+from butler.kube.resource import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
+    from butler.controllers.release import Releases
+    from butler.controllers.tenantcluster.settings import TenantSettings
+    from butler.controllers.tenantcluster.tenant_side import TenantSide
+    from butler.controllers.tenantcluster.views import Views
+    from butler.kube.client import Client
+    from butler.kube.events import EventRecorder
+    from butler.kube.resource import Resource
+
+STAGES: Final = tuple(DeletionStage)
+OFTEN: Final = 5.0
+"""Seconds between looks while something is waited for; most of it is heard of sooner."""
+STAGE_ENDED: Final = "DeletionStage"
+FORCED: Final = "ForcedDeletion"
+
+
+@dataclass(frozen=True, slots=True)
+class Torn:
+    """How far it came: the status to write, None when nothing is left of the cluster, and when to look again."""
+
+    status: TenantClusterStatus | None
+    again: float | None
+
+
+class Teardown:
+    """Takes clusters down."""
+
+    def __init__(
+        self,
+        client: Client,
+        views: Views,
+        tenants: TenantSide,
+        releases: Releases,
+        events: EventRecorder,
+        settings: TenantSettings,
+        clock: Callable[[], datetime],
+    ) -> None:
+        self._client = client
+        self._views = views
+        self._tenants = tenants
+        self._releases = releases
+        self._events = events
+        self._settings = settings
+        self._clock = clock
+
+    async def take_down(self, cluster: TenantCluster) -> Torn:
+        """Go through the stages as far as possible."""
+        for stage in STAGES[STAGES.index(starting_stage(cluster)) :]:
+            now = self._clock()
+            since = began(cluster, stage, now)
+            waits_for = await self._waits_for(cluster, stage)
+            if not waits_for:
+                continue
+            verdict = judge(stage, since, waits_for, forced=is_forced(cluster), settings=self._settings, now=now)
+            if not verdict.go_on:
+                self._tell_if_stalled(cluster, stage, verdict)
+                status = deleting_status(cluster, stage, since, verdict, now)
+                return Torn(status, seconds_to_next_look(stage, since, self._settings, now, OFTEN))
+            self._audit(cluster, stage, verdict)
+        return Torn(None, None)
+
+    async def let_go(self, cluster: TenantCluster) -> None:
+        """Nothing is left: the object may go."""
+        await self._tenants.forget(cluster.metadata.uid)
+        finalizers = without_finalizer(cluster, Finalizer.TENANT_CLUSTER)
+        if finalizers is not None:
+            key = key_of(cluster)
+            try:
+                await self._client.patch(
+                    CLUSTERS, key.name, finalizers_patch(cluster, finalizers), key.namespace, timeout=WRITE_TIMEOUT
+                )
+            except NotFound:
+                return
+
+    # The stages: do it, and say what is still there.
+
+    async def _waits_for(self, cluster: TenantCluster, stage: DeletionStage) -> str:
+        match stage:
+            case DeletionStage.LOAD_BALANCERS:
+                return await self._load_balancers(cluster)
+            case DeletionStage.ADDONS:
+                return await self._addons(cluster)
+            case DeletionStage.CLUSTER_API:
+                return await self._cluster_api(cluster)
+            case DeletionStage.MACHINES:
+                return await self._machines(cluster)
+            case DeletionStage.ADDRESSES:
+                return await self._addresses(cluster)
+            case DeletionStage.NAMESPACE:
+                return await self._namespace(cluster)
+
+    async def _load_balancers(self, cluster: TenantCluster) -> str:
+        try:
+            left = await self._tenants.balancers_left(cluster)
+        except NotFound:
+            return ""  # the kubeconfig is gone, and with it the tenant
+        except KubeError as error:
+            return f"the tenant's API server to delete its load balancers ({error})"
+        return left_over("load balancer", left) if left else ""
+
+    async def _addons(self, cluster: TenantCluster) -> str:
+        present = self._views.addons_of(cluster)
+        for addon in present:
+            if not is_being_deleted(addon):
+                await self._delete(ADDONS, key_of(addon), uid_of(addon))
+        return left_over("TenantAddon", [name_of(each) for each in present]) if present else ""
+
+    async def _cluster_api(self, cluster: TenantCluster) -> str:
+        """The answer has to come from the server: addresses are given back on it."""
+        resource, key = resource_of_kind(CLUSTER), Key(tenant_namespace(cluster), cluster.metadata.name)
+        try:
+            found = await read(self._client, resource, key)
+        except NotFound:
+            return await self._unless_nothing_was_made(cluster)
+        if found is None:
+            return ""
+        if not is_being_deleted(found):
+            await self._delete(resource, key, uid_of(found))
+        return f"Cluster API to delete Cluster {key}"
+
+    async def _machines(self, cluster: TenantCluster) -> str:
+        try:
+            listed = await self._client.list(resource_of_kind(MACHINE), tenant_namespace(cluster))
+        except NotFound:
+            return await self._unless_nothing_was_made(cluster)
+        left = [name_of(machine) for machine in listed.items]
+        return left_over("machine", left) if left else ""
+
+    async def _unless_nothing_was_made(self, cluster: TenantCluster) -> str:
+        """The kind is not served: good news only where there is no place that an object could be in."""
+        found = await read(self._client, resource_of_kind(NAMESPACE), Key("", tenant_namespace(cluster)))
+        return "Cluster API, which the API server does not know" if found is not None else ""
+
+    async def _namespace(self, cluster: TenantCluster) -> str:
+        key = Key("", tenant_namespace(cluster))
+        resource = resource_of_kind(NAMESPACE)
+        await self._delete_what_lies_outside(cluster)
+        found = await read(self._client, resource, key)
+        if found is None:
+            return ""
+        if not is_being_deleted(found):
+            await self._delete(resource, key, uid_of(found))
+        return f"namespace {key.name} to go"
+
+    async def _addresses(self, cluster: TenantCluster) -> str:
+        mine = self._views.allocations_of(cluster)
+        left = [each for each in mine if each.status.phase is not IPAllocationPhase.RELEASED]
+        grounds = Grounds(f"TenantCluster {key_of(cluster)} was deleted", "released")
+        for allocation in left:
+            try:
+                await self._releases.release(allocation, grounds)
+            except (Conflict, NotFound):
+                continue  # it changed; seen again in a moment
+        return left_over("IPAllocation", [name_of(each) for each in left]) if left else ""
+
+    async def _delete_what_lies_outside(self, cluster: TenantCluster) -> None:
+        """Some providers want their credentials elsewhere than in the tenant namespace."""
+        for kind in (SECRET, AWS_STATIC_IDENTITY):
+            resource = resource_of_kind(kind)
+            try:
+                listed = await self._client.list(resource, label_selector=f"{Label.TENANT_UID}={uid_of(cluster)}")
+            except NotFound:
+                continue  # no such kind
+            for each in listed.items:
+                if namespace_of(each) != tenant_namespace(cluster):
+                    await self._delete(resource, key_of(each), uid_of(each))
+
+    async def _delete(self, resource: Resource[Any], key: Key, uid: str) -> None:
+        try:
+            await self._client.delete(resource, key.name, key.namespace, uid=uid, timeout=WRITE_TIMEOUT)
+        except (NotFound, Conflict):
+            return  # gone already, or another by now
+
+    # Telling.
+
+    def _audit(self, cluster: TenantCluster, stage: DeletionStage, verdict: Verdict) -> None:
+        """Leave a trace of what was not waited for."""
+        reason = STAGE_ENDED if stage in COURTESY else FORCED
+        self._events.record(cluster, CLUSTERS, reason, f"{stage.value}: {verdict.message}", "Warning")
+
+    def _tell_if_stalled(self, cluster: TenantCluster, stage: DeletionStage, verdict: Verdict) -> None:
+        if verdict.reason == TenantClusterReason.STALLED:
+            self._events.record(cluster, CLUSTERS, "DeletionStalled", f"{stage.value}: {verdict.message}", "Warning")

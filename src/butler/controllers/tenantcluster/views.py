@@ -1,0 +1,79 @@
+"""The caches that bringing up and taking down share, and the questions that are asked of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from butler.capi.naming import tenant_namespace
+from butler.controllers.owners import recorded_owner
+from butler.controllers.tenantcluster.addons import belongs_to
+from butler.controllers.tenantcluster.provider import provider_key, resolve, team_of
+from butler.kube.objects import key_of
+from butler.kube.resource import Key
+
+if TYPE_CHECKING:
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.networkpool import NetworkPool
+    from butler.api.providerconfig import ProviderConfig
+    from butler.api.tenantaddon import TenantAddon
+    from butler.api.tenantcluster import TenantCluster
+    from butler.kube.cache import Cache
+
+BY_NAMESPACE: Final = "clusters by tenant namespace"
+BY_PROVIDER: Final = "clusters by named provider"
+BY_TEAM: Final = "clusters by team"
+BY_OWNER: Final = "allocations by owner"
+BY_CLUSTER: Final = "addons by cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """What is known about Butler's own kinds."""
+
+    clusters: Cache[TenantCluster]
+    providers: Cache[ProviderConfig]
+    pools: Cache[NetworkPool]
+    allocations: Cache[IPAllocation]
+    addons: Cache[TenantAddon]
+    home: str
+
+    def add_indexes(self) -> None:
+        """Make the questions below cheap."""
+        self.clusters.index(BY_NAMESPACE, lambda each: [tenant_namespace(each)])
+        self.clusters.index(BY_PROVIDER, lambda each: [provider_key(each, self.home)])
+        self.clusters.index(BY_TEAM, lambda each: [team_of(each)])
+        self.allocations.index(BY_OWNER, lambda each: [owner] if (owner := recorded_owner(each)) else [])
+        self.addons.index(BY_CLUSTER, lambda each: [Key(each.metadata.namespace, each.spec.cluster_ref.name)])
+
+    def all_providers(self) -> dict[Key, ProviderConfig]:
+        return {key_of(each): each for each in self.providers.values()}
+
+    def pools_by_name(self) -> dict[str, NetworkPool]:
+        return {each.metadata.name: each for each in self.pools.values() if each.metadata.namespace == self.home}
+
+    def allocations_of(self, cluster: TenantCluster) -> list[IPAllocation]:
+        """Those that belong to this very cluster, which another of its name has no part in."""
+        return self.allocations.by(BY_OWNER, cluster.metadata.uid)
+
+    def is_allocation(self, name: str) -> bool:
+        return Key(self.home, name) in self.allocations
+
+    def addons_of(self, cluster: TenantCluster) -> list[TenantAddon]:
+        return [each for each in self.addons.by(BY_CLUSTER, key_of(cluster)) if belongs_to(each, cluster)]
+
+    def of_the_same_team(self, cluster: TenantCluster, provider: ProviderConfig) -> list[TenantCluster]:
+        """The team's other clusters on the same provider, as far as they stay."""
+        everything, wanted = self.all_providers(), key_of(provider)
+        found = []
+        for other in self.clusters.by(BY_TEAM, team_of(cluster)):
+            if other.metadata.uid == cluster.metadata.uid or other.metadata.deletion_timestamp is not None:
+                continue
+            placed = resolve(other, everything, self.home)
+            if getattr(placed, "metadata", None) is not None and key_of(placed) == wanted:
+                found.append(other)
+        return found
+
+    def in_namespace(self, namespace: str) -> list[Key]:
+        """The cluster whose tenant namespace this is."""
+        return [key_of(each) for each in self.clusters.by(BY_NAMESPACE, namespace)]

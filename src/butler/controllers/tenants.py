@@ -1,0 +1,83 @@
+"""Tenant clusters as a whole: what their controller needs, put together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from butler.controllers.ipam import without_address_list
+from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.controllers.release import Releases
+from butler.controllers.tenantcluster.building import Building
+from butler.controllers.tenantcluster.controller import TenantClusterController
+from butler.controllers.tenantcluster.credentials import Credentials
+from butler.controllers.tenantcluster.live import Live
+from butler.controllers.tenantcluster.metrics import TenantMetrics
+from butler.controllers.tenantcluster.teardown import Teardown
+from butler.controllers.tenantcluster.tenant_side import ADMIN_KUBECONFIGS, TenantSide, without_contents
+from butler.controllers.tenantcluster.views import Views
+from butler.kube.resource import SECRETS
+from butler.tenant.clusters import TenantClients
+
+if TYPE_CHECKING:
+    from butler.controllers.metrics import IpamMetrics
+    from butler.controllers.tenantcluster.settings import TenantSettings
+    from butler.kube.controller import Controller
+    from butler.kube.operator import Operator
+
+COUNT_EVERY = 5.0
+
+
+def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics, *, namespace: str = "") -> None:
+    """Let an operator look after TenantClusters. `namespace` is where IPAM looks; empty: everywhere."""
+    views = Views(
+        clusters=operator.cache(CLUSTERS),
+        providers=operator.cache(PROVIDERS),
+        pools=operator.cache(POOLS, namespace=namespace),
+        allocations=operator.cache(ALLOCATIONS, namespace=namespace, transform=without_address_list),
+        addons=operator.cache(ADDONS),
+        home=settings.home_namespace,
+    )
+    views.add_indexes()
+    kubeconfigs = operator.cache(SECRETS, label_selector=ADMIN_KUBECONFIGS, transform=without_contents)
+    client, metrics = operator.client, TenantMetrics(operator.metrics.registry)
+    controllers: list[Controller] = []
+
+    def wake(namespace: str) -> None:
+        for controller in controllers:
+            for key in views.in_namespace(namespace):
+                controller.queue.add(key)
+
+    live = Live(client, wake, operator.metrics)
+    tenants = TenantClients()
+    side = TenantSide(client, live, kubeconfigs, tenants)
+    releases = Releases(client, views.pools, operator.events, ipam, _now)
+    building = Building(client, views, live, Credentials(client), side, settings.home_namespace, _now)
+    teardown = Teardown(client, views, side, releases, operator.events, settings, _now)
+    whole = TenantClusterController(client, views, building, teardown, operator.events, metrics, settings, _now)
+    controllers.append(whole.controller(kubeconfigs, metrics=operator.metrics))
+    operator.add(controllers[0])
+    operator.add_service(live.run)
+    operator.add_service(lambda: _hang_up_at_the_end(tenants))
+    operator.add_task(lambda: _count(views, metrics))
+
+
+async def _hang_up_at_the_end(tenants: TenantClients) -> None:
+    async with tenants:
+        await asyncio.Event().wait()
+
+
+async def _count(views: Views, metrics: TenantMetrics) -> None:
+    """Keep the number of clusters in each phase up to date, while leading."""
+    try:
+        while True:
+            metrics.phases(Counter(cluster.status.phase for cluster in views.clusters.values()))
+            await asyncio.sleep(COUNT_EVERY)
+    finally:
+        metrics.phases({})
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
