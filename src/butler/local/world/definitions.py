@@ -1,0 +1,165 @@
+"""Custom resource definitions for the kinds of Cluster API, Steward and the providers, where the real ones are missing.
+
+They take any spec and any status, so they prove nothing about what Butler writes; tests check that against the real
+definitions. What a person sees is like the real ones: names, short names, columns, the status and scale subresources.
+A definition that is there and is not ours stays as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from butler.capi import naming
+from butler.kube.objects import condition_of, labels_of, name_of
+from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+from butler.local.world.kinds import KUBEADM_CONFIG
+
+if TYPE_CHECKING:
+    from butler.capi.naming import Kind
+    from butler.kube.client import Client
+    from butler.kube.resource import Json
+
+OURS: Final = ("world.butler.butlerlabs.dev/definition", "loose")
+"""The label on definitions that came from here."""
+FIELD_MANAGER: Final = "butler-world/definitions"
+ESTABLISHED_SECONDS: Final = 60.0
+
+_AGE = ("Age", "date", ".metadata.creationTimestamp")
+_CLUSTER = ("Cluster", "string", ".spec.clusterName")
+_OF_CLUSTER = ("Cluster", "string", r".metadata.labels.cluster\.x-k8s\.io/cluster-name")
+_READY = ("Ready", "boolean", ".status.ready")
+_PROVIDER_ID = ("ProviderID", "string", ".spec.providerID")
+
+_SHORT_NAMES: Final = {
+    "Cluster": "cl",
+    "MachineDeployment": "md",
+    "MachineSet": "ms",
+    "Machine": "ma",
+    "StewardControlPlane": "stcp",
+}
+_COLUMNS: Final = {
+    "Cluster": (("Phase", "string", ".status.phase"), _AGE),
+    "MachineDeployment": (
+        _CLUSTER,
+        ("Replicas", "integer", ".status.replicas"),
+        ("Ready", "integer", ".status.readyReplicas"),
+        ("Updated", "integer", ".status.updatedReplicas"),
+        ("Unavailable", "integer", ".status.unavailableReplicas"),
+        ("Phase", "string", ".status.phase"),
+        _AGE,
+        ("Version", "string", ".spec.template.spec.version"),
+    ),
+    "MachineSet": (
+        _CLUSTER,
+        ("Replicas", "integer", ".status.replicas"),
+        ("Ready", "integer", ".status.readyReplicas"),
+        ("Available", "integer", ".status.availableReplicas"),
+        _AGE,
+        ("Version", "string", ".spec.template.spec.version"),
+    ),
+    "Machine": (
+        _CLUSTER,
+        ("NodeName", "string", ".status.nodeRef.name"),
+        _PROVIDER_ID,
+        ("Phase", "string", ".status.phase"),
+        _AGE,
+        ("Version", "string", ".spec.version"),
+    ),
+    "StewardControlPlane": (
+        ("Version", "string", ".status.version"),
+        ("Initialized", "boolean", ".status.initialized"),
+        _READY,
+        ("Replicas", "integer", ".status.replicas"),
+        _AGE,
+    ),
+}
+_SCALED: Final = ("MachineDeployment", "MachineSet")
+
+
+def definitions() -> tuple[Json, ...]:
+    """All of them, in a fixed order."""
+    return tuple(definition(kind) for kind in (*naming.KINDS, KUBEADM_CONFIG))
+
+
+def definition(kind: Kind) -> Json:
+    """A definition of a kind that takes anything."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    subresources: Json = {"status": {}}
+    if kind.kind in _SCALED:
+        subresources["scale"] = {
+            "specReplicasPath": ".spec.replicas",
+            "statusReplicasPath": ".status.replicas",
+            "labelSelectorPath": ".status.selector",
+        }
+    columns = _COLUMNS.get(kind.kind) or _usual_columns(kind)
+    short = _SHORT_NAMES.get(kind.kind)
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{kind.group}", "labels": dict((OURS,))},
+        "spec": {
+            "group": kind.group,
+            "names": {
+                "kind": kind.kind,
+                "listKind": f"{kind.kind}List",
+                "plural": kind.plural,
+                "singular": kind.kind.lower(),
+                "categories": ["cluster-api"],
+                **({"shortNames": [short]} if short else {}),
+            },
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "versions": [
+                {
+                    "name": kind.version,
+                    "served": True,
+                    "storage": True,
+                    "subresources": subresources,
+                    "additionalPrinterColumns": [
+                        {"name": name, "type": shown, "jsonPath": path} for name, shown, path in columns
+                    ],
+                    "schema": {
+                        "openAPIV3Schema": {
+                            "type": "object",
+                            "description": f"{kind.kind}, with any content: the real definition is not installed.",
+                            "properties": {"spec": anything, "status": anything},
+                        }
+                    },
+                }
+            ],
+        },
+    }
+
+
+def _usual_columns(kind: Kind) -> tuple[tuple[str, str, str], ...]:
+    if kind.kind.endswith("Cluster"):
+        return (_OF_CLUSTER, _READY, ("Endpoint", "string", ".spec.controlPlaneEndpoint.host"), _AGE)
+    if kind.kind.endswith("Machine"):
+        return (_OF_CLUSTER, _READY, _PROVIDER_ID, _AGE)
+    return (_OF_CLUSTER, _AGE)
+
+
+async def install(client: Client) -> None:
+    """Install what is missing, renew what is ours, and wait until all of it is served."""
+    listed = await client.list(CUSTOM_RESOURCE_DEFINITIONS)
+    present = {name_of(each): each for each in listed.items}
+    wanted = [each for each in definitions() if _is_ours(present.get(name_of(each)))]
+    key, value = OURS
+    for each in wanted:
+        await client.apply(CUSTOM_RESOURCE_DEFINITIONS, each, force=True, field_manager=FIELD_MANAGER)
+    names = {name_of(each) for each in wanted}
+    async with asyncio.timeout(ESTABLISHED_SECONDS):
+        while names:
+            listed = await client.list(CUSTOM_RESOURCE_DEFINITIONS, label_selector=f"{key}={value}")
+            names -= {name_of(each) for each in listed.items if _is_established(each)}
+            if names:
+                await asyncio.sleep(0.1)
+
+
+def _is_ours(found: Json | None) -> bool:
+    return found is None or labels_of(found).get(OURS[0]) == OURS[1]
+
+
+def _is_established(found: Json) -> bool:
+    condition = condition_of(found, "Established")
+    return condition is not None and condition["status"] == "True"
