@@ -1,0 +1,98 @@
+"""MetalLB's kinds and namespace on a tenant, without MetalLB: put there and taken away."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+from butler.kube.errors import AlreadyExists, KubeError
+from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Json
+from butler.tenant import metallb
+
+if TYPE_CHECKING:
+    from butler.kube.client import Client
+
+
+async def until(condition: Any) -> None:
+    """Wait for what an awaitable function says."""
+    async with asyncio.timeout(60):
+        while not await condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
+async def is_gone(client: Client, resource: Any, name: str) -> bool:
+    listed = await client.list(resource)
+    return all(item["metadata"]["name"] != name for item in listed.items)
+
+
+def definition(plural: str, kind: str, spec: Json) -> Json:
+    """As strict as MetalLB's own about the fields that are used here; it prunes all others."""
+    schema = {"type": "object", "required": ["spec"], "properties": {"spec": spec}}
+    return {
+        "metadata": {"name": f"{plural}.metallb.io"},
+        "spec": {
+            "group": "metallb.io",
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [{"name": "v1beta1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+STRINGS: Json = {"type": "array", "items": {"type": "string"}}
+DEFINITIONS = [
+    definition(
+        "ipaddresspools",
+        "IPAddressPool",
+        {
+            "type": "object",
+            "required": ["addresses"],
+            "properties": {
+                "addresses": {
+                    **STRINGS,
+                    # In place of the webhook, which refuses the same.
+                    "x-kubernetes-validations": [
+                        {"rule": "size(self) > 0", "message": "pool has no prefixes defined"},
+                        {"rule": "!self.exists(a, a.startsWith('10.99.'))", "message": "overlaps with another pool"},
+                    ],
+                    "maxItems": 100,
+                },
+                "autoAssign": {"type": "boolean", "default": True},
+                "avoidBuggyIPs": {"type": "boolean", "default": False},
+            },
+        },
+    ),
+    definition(
+        "l2advertisements",
+        "L2Advertisement",
+        {"type": "object", "properties": {"ipAddressPools": STRINGS, "interfaces": STRINGS}},
+    ),
+]
+
+
+async def remove_metallb(client: Client) -> None:
+    for each in DEFINITIONS:
+        name = each["metadata"]["name"]
+        if not await is_gone(client, CUSTOM_RESOURCE_DEFINITIONS, name):
+            await client.delete(CUSTOM_RESOURCE_DEFINITIONS, name)
+        await until(lambda name=name: is_gone(client, CUSTOM_RESOURCE_DEFINITIONS, name))
+    if not await is_gone(client, NAMESPACES, metallb.NAMESPACE):
+        await client.delete(NAMESPACES, metallb.NAMESPACE)
+    await until(lambda: is_gone(client, NAMESPACES, metallb.NAMESPACE))
+
+
+async def install_metallb_kinds(client: Client) -> None:
+    for each in DEFINITIONS:
+        with contextlib.suppress(AlreadyExists):
+            await client.create(CUSTOM_RESOURCE_DEFINITIONS, each)
+    for resource in (metallb.ADDRESS_POOLS, metallb.ADVERTISEMENTS):
+
+        async def served(resource: Any = resource) -> bool:
+            try:
+                await client.list(resource)
+            except KubeError:
+                return False
+            return True
+
+        await until(served)
