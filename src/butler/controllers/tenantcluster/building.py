@@ -102,10 +102,11 @@ class Building:
     async def bring_up(self, cluster: TenantCluster) -> Built:
         """Do what is missing."""
         started = cluster.status.tenant_namespace is not None
+        unserved, seen = None, NOTHING_SEEN
         try:
             seen = await self._see(cluster) if started else NOTHING_SEEN
         except NotServed as missing:
-            return Built(cluster, Facts(blocked=_no_cluster_api(missing)), LATER)
+            unserved = _no_cluster_api(missing)
         facts = Facts(seen=seen, present_addons=self._views.addons_of(cluster))
         provider = resolve(cluster, self._views.all_providers(), self._home)
         if isinstance(provider, Blocked):
@@ -123,8 +124,8 @@ class Building:
             # Unless the answer is slow to come, a status that says "asked for" would be out of date when written.
             return Built(cluster, None, SOON)
         facts = replace(facts, addresses=plan)
-        if plan.blocked is not None:
-            return Built(cluster, replace(facts, blocked=plan.blocked), LATER)
+        if plan.blocked is not None or unserved is not None:
+            return Built(cluster, replace(facts, blocked=plan.blocked or unserved), LATER)
         going_to = versions.next_versions(
             cluster.spec.kubernetes_version, seen.control_plane.version, seen.workers.version
         )
