@@ -17,12 +17,14 @@ import uvloop
 
 from butler import __version__
 from butler.cli.controller import NAME, Process, build
+from butler.cli.world import running_world
 from butler.controllers.settings import IpamSettings
 from butler.controllers.tenantcluster.settings import TenantSettings
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.metrics import Metrics
 from butler.local.control_plane import ControlPlane, NotStarted
+from butler.local.world.settings import WorldSettings
 from butler.webhooks import registration
 from butler.webhooks.admission import AdmissionSettings
 
@@ -32,17 +34,17 @@ if TYPE_CHECKING:
 DEFAULT_DATA_DIR = Path("~/.butler/local")
 
 
-def run_up(data_dir: str | None, port: int, *, controllers: bool, quiet: bool) -> None:
+def run_up(data_dir: str | None, port: int, *, controllers: bool, world: bool, quiet: bool) -> None:
     """Run until a signal says to stop; leaves with code 1 and one sentence if it cannot start."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     directory = Path(data_dir).expanduser() if data_dir else DEFAULT_DATA_DIR.expanduser()
     try:
-        uvloop.run(_up(directory, port, controllers=controllers, quiet=quiet))
+        uvloop.run(_up(directory, port, controllers=controllers, world=world, quiet=quiet))
     except NotStarted as error:
         raise click.ClickException(str(error)) from None
 
 
-async def _up(directory: Path, port: int, *, controllers: bool, quiet: bool) -> None:
+async def _up(directory: Path, port: int, *, controllers: bool, world: bool, quiet: bool) -> None:
     began = time.monotonic()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -50,10 +52,16 @@ async def _up(directory: Path, port: int, *, controllers: bool, quiet: bool) -> 
         loop.add_signal_handler(number, stop.set)
     control_plane = await ControlPlane.start(directory, port=port)
     try:
-        async with _controllers(control_plane, stop) if controllers else _without_controllers(control_plane):
+        async with contextlib.AsyncExitStack() as parts:
+            if world:
+                connection = config.load(control_plane.kubeconfig)
+                await parts.enter_async_context(running_world(connection, control_plane, WorldSettings(), stop))
+            working = _controllers(control_plane, stop) if controllers else _without_controllers(control_plane)
+            await parts.enter_async_context(working)
             if not quiet:
                 seconds = time.monotonic() - began
-                click.echo(welcome(control_plane, seconds, kubectl=_kubectl(), controllers=controllers))
+                told = welcome(control_plane, seconds, kubectl=_kubectl(), controllers=controllers, world=world)
+                click.echo(told)
             await stop.wait()
             if not quiet:
                 click.echo("\nStopping; the data stays.")
@@ -98,10 +106,13 @@ def _kubectl() -> str:
     return "kubectl" if shutil.which("kubectl") else str(Path(sys.executable).with_name("kubectl"))
 
 
-def welcome(control_plane: ControlPlane, seconds: float, *, kubectl: str, controllers: bool = True) -> str:
+def welcome(
+    control_plane: ControlPlane, seconds: float, *, kubectl: str, controllers: bool = True, world: bool = True
+) -> str:
     """What to know and what to try once it is up."""
     kubeconfig = control_plane.kubeconfig
     working = "address management" if controllers else "none (butleradm controller run starts them)"
+    around = "stand-ins for Cluster API, Steward, machines, MetalLB and addons" if world else "none"
     return f"""\
 Butler {__version__} is up on this machine (ready in {seconds:.1f} s).
 
@@ -109,6 +120,7 @@ Butler {__version__} is up on this machine (ready in {seconds:.1f} s).
   kubeconfig   {kubeconfig}
   data         {control_plane.directory}
   controllers  {working}
+  world        {around}
 
 Try it in another terminal:
 
