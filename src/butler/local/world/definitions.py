@@ -8,6 +8,8 @@ A definition that is there and is not ours stays as it is.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 from typing import TYPE_CHECKING, Final
 
 from butler.capi import naming
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
 
 OURS: Final = ("world.butler.butlerlabs.dev/definition", "loose")
 """The label on definitions that came from here."""
+CONTENT: Final = "world.butler.butlerlabs.dev/content"
 FIELD_MANAGER: Final = "butler-world/definitions"
 ESTABLISHED_SECONDS: Final = 60.0
 
@@ -79,7 +82,14 @@ _SCALED: Final = ("MachineDeployment", "MachineSet")
 
 def definitions() -> tuple[Json, ...]:
     """All of them, in a fixed order."""
-    return tuple(definition(kind) for kind in (*naming.KINDS, KUBEADM_CONFIG))
+    return tuple(_marked(definition(kind)) for kind in (*naming.KINDS, KUBEADM_CONFIG))
+
+
+def _marked(found: Json) -> Json:
+    """With a mark of what it says, so that a start need not write what is there."""
+    text = json.dumps(found["spec"], sort_keys=True)
+    mark = {CONTENT: hashlib.sha256(text.encode()).hexdigest()[:16]}
+    return {**found, "metadata": {**found["metadata"], "annotations": mark}}
 
 
 def definition(kind: Kind) -> Json:
@@ -143,21 +153,26 @@ async def install(client: Client) -> None:
     """Install what is missing, renew what is ours, and wait until all of it is served."""
     listed = await client.list(CUSTOM_RESOURCE_DEFINITIONS)
     present = {name_of(each): each for each in listed.items}
-    wanted = [each for each in definitions() if _is_ours(present.get(name_of(each)))]
+    wanted = [each for each in definitions() if _is_to_write(each, present.get(name_of(each)))]
+    await asyncio.gather(
+        *(client.apply(CUSTOM_RESOURCE_DEFINITIONS, each, force=True, field_manager=FIELD_MANAGER) for each in wanted)
+    )
     key, value = OURS
-    for each in wanted:
-        await client.apply(CUSTOM_RESOURCE_DEFINITIONS, each, force=True, field_manager=FIELD_MANAGER)
     names = {name_of(each) for each in wanted}
     async with asyncio.timeout(ESTABLISHED_SECONDS):
         while names:
             listed = await client.list(CUSTOM_RESOURCE_DEFINITIONS, label_selector=f"{key}={value}")
             names -= {name_of(each) for each in listed.items if _is_established(each)}
             if names:
-                await asyncio.sleep(0.1)
+                await asyncio.sleep(0.05)
 
 
-def _is_ours(found: Json | None) -> bool:
-    return found is None or labels_of(found).get(OURS[0]) == OURS[1]
+def _is_to_write(wanted: Json, found: Json | None) -> bool:
+    if found is None:
+        return True
+    told = found["metadata"].get("annotations") or {}
+    is_ours = labels_of(found).get(OURS[0]) == OURS[1]
+    return is_ours and told.get(CONTENT) != wanted["metadata"]["annotations"][CONTENT]
 
 
 def _is_established(found: Json) -> bool:
