@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -17,6 +18,7 @@ from butler.controllers.tenantcluster.live import Live
 from butler.controllers.tenantcluster.metrics import TenantMetrics
 from butler.controllers.tenantcluster.teardown import Teardown
 from butler.controllers.tenantcluster.tenant_side import ADMIN_KUBECONFIGS, TenantSide, without_contents
+from butler.controllers.tenantcluster.turnstile import Turnstile
 from butler.controllers.tenantcluster.views import Views
 from butler.kube.resource import SECRETS
 from butler.tenant.clusters import TenantClients
@@ -54,7 +56,9 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
     tenants = TenantClients()
     side = TenantSide(client, live, kubeconfigs, tenants)
     releases = Releases(client, views.pools, operator.events, ipam, _now)
-    building = Building(client, views, live, Credentials(client), side, settings.home_namespace, _now)
+    building = Building(
+        client, views, live, Credentials(client), side, settings.home_namespace, _now, Turnstile(time.monotonic)
+    )
     teardown = Teardown(client, views, side, releases, operator.events, settings, _now)
     whole = TenantClusterController(client, views, building, teardown, operator.events, metrics, settings, _now)
     controllers.append(whole.controller(kubeconfigs, metrics=operator.metrics))

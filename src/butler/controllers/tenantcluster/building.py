@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from butler.api.labels import ConditionType, FieldManager, Finalizer, TenantClusterReason
+from butler.api.labels import ConditionType, FieldManager, Finalizer, NetworkReason, TenantClusterReason
 from butler.api.providerconfig import NetworkMode
 from butler.api.tenantcluster import OSType
 from butler.capi.blueprint import Blueprint, Unbuildable
@@ -53,12 +53,14 @@ if TYPE_CHECKING:
     from butler.controllers.tenantcluster.credentials import Credentials
     from butler.controllers.tenantcluster.live import Live
     from butler.controllers.tenantcluster.tenant_side import TenantSide
+    from butler.controllers.tenantcluster.turnstile import Turnstile
     from butler.controllers.tenantcluster.views import Views
     from butler.kube.client import Client
     from butler.kube.resource import Json, Key, Resource
 
 SOON: Final = 1.0
 """Seconds after which what was asked for is looked at again, should nothing be heard of it."""
+IN_A_MOMENT: Final = 0.1
 LATER: Final = 15.0
 """Seconds after which something that somebody has to change is tried again."""
 _KINDS: Final = {(kind.api_version, kind.kind): kind for kind in (*KINDS, SECRET, NAMESPACE)}
@@ -90,6 +92,7 @@ class Building:
         tenants: TenantSide,
         home: str,
         clock: Callable[[], datetime],
+        turnstile: Turnstile,
     ) -> None:
         self._client = client
         self._views = views
@@ -98,6 +101,7 @@ class Building:
         self._tenants = tenants
         self._home = home
         self._clock = clock
+        self._turnstile = turnstile
 
     async def bring_up(self, cluster: TenantCluster) -> Built:
         """Do what is missing."""
@@ -113,28 +117,42 @@ class Building:
             return Built(cluster, replace(facts, blocked=provider), LATER)
         if cluster.spec.paused:
             return await self._keep_paused(cluster, provider, facts, started=started)
-        denied = access(cluster, provider, started=started) or quota(
-            cluster, provider, self._views.of_the_same_team(cluster, provider), seen.workers.desired
-        )
+        denied = access(cluster, provider, started=started)
+        if denied is None and provider.spec.limits is not None:
+            others = self._views.of_the_same_team(cluster, provider)
+            denied = quota(cluster, provider, others, seen.workers.desired)
         if denied is not None:
             return Built(cluster, replace(facts, blocked=denied), LATER)
         plan = self._plan(cluster, provider)
         if plan.create or plan.drop:
+            self._turnstile.asked(uid_of(cluster))
             await self._ask(plan)
             # Unless the answer is slow to come, a status that says "asked for" would be out of date when written.
             return Built(cluster, None, SOON)
         facts = replace(facts, addresses=plan)
         if plan.blocked is not None or unserved is not None:
+            if plan.blocked is not None and plan.blocked.reason != NetworkReason.RECONCILING:
+                self._turnstile.answered(uid_of(cluster))
             return Built(cluster, replace(facts, blocked=plan.blocked or unserved), LATER)
         going_to = versions.next_versions(
             cluster.spec.kubernetes_version, seen.control_plane.version, seen.workers.version
         )
         if isinstance(going_to, Blocked):
             return Built(cluster, replace(facts, blocked=going_to), LATER)
+        self._turnstile.answered(uid_of(cluster))
+        if not self._turnstile.enter():
+            return Built(cluster, None, IN_A_MOMENT)
+        try:
+            return await self._build(cluster, provider, facts, going_to)
+        finally:
+            self._turnstile.leave()
+
+    async def _build(self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions) -> Built:
+        """All that comes after the addresses."""
         cluster = await self._with_finalizer(cluster)
         await self._insist_it_is_wanted(cluster)
         facts = replace(facts, namespace=tenant_namespace(cluster))
-        blocked, parts = await self._make(cluster, provider, plan, going_to, seen)
+        blocked, parts = await self._make(cluster, provider, facts, going_to)
         if blocked is not None:
             return Built(cluster, replace(facts, blocked=blocked), LATER)
         facts = replace(facts, seen=await self._see(cluster))
@@ -200,7 +218,7 @@ class Building:
                 raise NoLongerWanted
 
     async def _make(
-        self, cluster: TenantCluster, provider: ProviderConfig, plan: Addresses, going_to: Versions, seen: Seen
+        self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions
     ) -> tuple[Blocked | None, tuple[Json, ...]]:
         """Apply all objects of the cluster; why it could not be done, and what they are."""
         namespace = tenant_namespace(cluster)
@@ -215,9 +233,8 @@ class Building:
             versions=going_to,
             credentials=credentials,
             credentials_secret=(secret.namespace, secret.name),
-            nodes=plan.nodes,
-            endpoint=seen.endpoint,
-            bootstrap_secret=None,
+            nodes=facts.addresses.nodes,
+            endpoint=facts.seen.endpoint,
         )
         try:
             parts = (_namespace(cluster), *await self._parts(blueprint))

@@ -1,0 +1,185 @@
+"""Looking at a provider: its Secret is read, checked, and shown to the provider itself.
+
+What came of it is remembered for as long as the ProviderConfig and the Secret stay the same, without the Secret's
+content. The first look at something new is waited for, because a status without it would be a guess; all later ones
+happen in the background, and wake the controller when they end. So a provider that hangs holds up nothing but the
+first word about itself. Who refused is left alone for longer, since every wrong try counts against an account.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from butler.api.labels import ProviderReason
+from butler.controllers.absence import read
+from butler.controllers.providerconfig.status import SecretState
+from butler.kube.errors import Forbidden
+from butler.kube.objects import key_of, uid_of, version_of
+from butler.kube.resource import SECRETS, Key
+from butler.providers import credentials
+from butler.providers.outcomes import Accepted, Outcome, Refused
+from butler.providers.probe import can_be_asked, probe
+from butler.providers.settings import foreign_secret, settings_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import datetime
+
+    from butler.api.providerconfig import ProviderConfig
+    from butler.controllers.providerconfig.settings import ProviderSettings
+    from butler.kube.client import Client
+
+JITTER: Final = 0.1
+"""By how much of its length a wait differs, so that providers are not all asked in the same moment."""
+
+
+@dataclass(slots=True)
+class Known:
+    """What came of the last look."""
+
+    subject: tuple[str, int]
+    """Which ProviderConfig, and which generation of it."""
+    version: str
+    """Which Secret, and which version of it."""
+    state: SecretState
+    outcome: Outcome | None
+    refusal: Refused | None
+    due: float
+    """When to look again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Secret:
+    state: SecretState
+    version: str
+    data: Mapping[str, bytes]
+
+
+def secret_key(config: ProviderConfig) -> Key | None:
+    """The Secret that a ProviderConfig names."""
+    reference = config.spec.credentials_ref
+    return Key(reference.namespace or config.metadata.namespace, reference.name) if reference else None
+
+
+class Inspection:
+    """Looks at providers, and remembers. `wake` is called when a look in the background brought news."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: ProviderSettings,
+        wake: Callable[[Key], None],
+        now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._wake = wake
+        self._now = now
+        self._clock = clock
+        self._known: dict[Key, Known] = {}
+        self._stale: set[Key] = set()
+        self._asking: dict[Key, asyncio.Task[None]] = {}
+        self._rng = random.Random()  # noqa: S311  # jitter, not secrets
+
+    def secret_changed(self, config: Key) -> None:
+        """Read the Secret again at the next look."""
+        self._stale.add(config)
+
+    def forget(self, config: Key) -> None:
+        """The ProviderConfig is gone, or going."""
+        self._known.pop(config, None)
+        self._stale.discard(config)
+        if (task := self._asking.pop(config, None)) is not None:
+            task.cancel()
+
+    async def run(self) -> None:
+        """Until cancelled; then nobody is asked any more, and everything is looked at afresh the next time."""
+        try:
+            await asyncio.Event().wait()
+        finally:
+            for key in list(self._known):
+                self.forget(key)
+
+    async def look(self, config: ProviderConfig) -> tuple[Known, float]:
+        """What is known about a provider, and in how many seconds to look again."""
+        key, subject = key_of(config), (config.metadata.uid, config.metadata.generation)
+        known = self._known.get(key)
+        if known is not None and known.subject != subject:
+            known = None
+        due = known is None or self._clock() >= known.due
+        if known is None or due or key in self._stale:
+            self._stale.discard(key)
+            secret = await self._read(config)
+            if known is None or known.version != secret.version or known.state != secret.state:
+                self.forget(key)
+                outcome = await self._ask(config, secret)
+                refusal = outcome if isinstance(outcome, Refused) else None
+                known = Known(subject, secret.version, secret.state, outcome, refusal, 0.0)
+                self._put_off(known)
+                self._known[key] = known
+            elif due:
+                self._put_off(known)
+                if known.outcome is not None and key not in self._asking:
+                    self._asking[key] = asyncio.create_task(self._ask_again(key, config, secret, known))
+        return known, max(0.0, known.due - self._clock())
+
+    def _put_off(self, known: Known) -> None:
+        every = self._settings.refused_every if isinstance(known.outcome, Refused) else self._settings.look_every
+        known.due = self._clock() + every * (1 + self._rng.uniform(-JITTER, JITTER))
+
+    async def _read(self, config: ProviderConfig) -> _Secret:
+        key = secret_key(config)
+        if key is None:
+            return _without(ProviderReason.NOT_NEEDED, f"provider {config.spec.provider} needs no credentials")
+        foreign = foreign_secret(config.spec, config.metadata.namespace, self._settings.home_namespace)
+        if foreign is not None:
+            return _without(ProviderReason.SECRET_NOT_ALLOWED, f"{foreign.field}: {foreign.message}")
+        try:
+            secret = await read(self._client, SECRETS, key)
+        except Forbidden:
+            return _without(
+                ProviderReason.SECRET_UNREADABLE, f"Butler may not read Secret {key}: give its role the right to"
+            )
+        if secret is None:
+            keys = " and ".join(credentials.needed_keys(config))
+            return _without(ProviderReason.SECRET_NOT_FOUND, f"Secret {key} does not exist: create it with {keys}")
+        version = f"{uid_of(secret)}/{version_of(secret)}"
+        data = credentials.decode_data(secret.get("data"))
+        # In a thread, because the YAML of a kubeconfig can be made to take long.
+        problems = await asyncio.to_thread(credentials.check, config, data)
+        if problems:
+            return _Secret(SecretState(ProviderReason.MALFORMED, f"Secret {key}: {'; '.join(problems)}"), version, {})
+        complete = SecretState(
+            ProviderReason.COMPLETE, f"Secret {key} holds what provider {config.spec.provider} needs"
+        )
+        return _Secret(complete, version, data)
+
+    async def _ask(self, config: ProviderConfig, secret: _Secret) -> Outcome | None:
+        """Ask the provider; None where there is nobody to ask, nothing to show, or no address that makes sense."""
+        if not secret.state.complete or not can_be_asked(config.spec.provider) or settings_problems(config.spec):
+            return None
+        return await probe(config, secret.data, now=self._now(), clouds=self._settings.clouds)
+
+    async def _ask_again(self, key: Key, config: ProviderConfig, secret: _Secret, known: Known) -> None:
+        outcome = await self._ask(config, secret)
+        self._asking.pop(key, None)
+        if self._known.get(key) is not known:
+            return
+        changed = outcome != known.outcome
+        known.outcome = outcome
+        if isinstance(outcome, Refused):
+            known.refusal = outcome
+            self._put_off(known)
+        elif isinstance(outcome, Accepted):
+            known.refusal = None
+        if changed:
+            self._wake(key)
+
+
+def _without(reason: ProviderReason, message: str) -> _Secret:
+    return _Secret(SecretState(reason, message), "", {})

@@ -1,0 +1,50 @@
+"""Providers as a whole: what their controller needs, put together."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from butler.controllers.ipam import without_address_list
+from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.controllers.providerconfig.controller import ProviderConfigController
+from butler.controllers.providerconfig.inspection import Inspection
+from butler.controllers.providerconfig.secrets import SecretWatches
+from butler.controllers.providerconfig.settings import ProviderSettings
+
+if TYPE_CHECKING:
+    from butler.kube.operator import Operator
+    from butler.kube.resource import Key
+
+
+def add_providers(operator: Operator, settings: ProviderSettings | None = None) -> None:
+    """Let an operator look after ProviderConfigs."""
+    settings = settings or ProviderSettings()
+
+    def wake(key: Key) -> None:
+        whole.wake(key)
+
+    def secret_changed(key: Key) -> None:
+        whole.secret_changed(key)
+
+    inspection = Inspection(operator.client, settings, wake, _now)
+    secrets = SecretWatches(operator.client, secret_changed)
+    whole = ProviderConfigController(
+        operator.client,
+        operator.cache(PROVIDERS),
+        operator.cache(POOLS, namespace=settings.namespace),
+        operator.cache(ALLOCATIONS, namespace=settings.namespace, transform=without_address_list),
+        operator.cache(CLUSTERS),
+        operator.events,
+        inspection,
+        secrets,
+        settings,
+        _now,
+    )
+    operator.add(whole.controller(operator.metrics))
+    operator.add_task(secrets.run)
+    operator.add_task(inspection.run)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
