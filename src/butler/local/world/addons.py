@@ -97,7 +97,7 @@ class Addons:
         self._clusters.index(BY_TENANT, _tenant_keys)
         self._controller = Controller("addons", self.reconcile, workers=settings.workers, metrics=operator.metrics)
         self._controller.watches(self._addons)
-        self._controller.watches(self._addons, self._those_who_wait_for)
+        self._controller.watches(self._addons, self._siblings, when=_changes_network)
         self._controller.watches(self._clusters, self._addons_of, when=_is_other_tenant)
         self._nodes = TenantNodes(operator, tenants, self._wake)
         tenants.on_change(self._wake)
@@ -170,9 +170,7 @@ class Addons:
     def _addons_of(self, cluster: TenantCluster) -> Iterable[Key]:
         return [key_of(addon) for addon in self._addons.by(BY_CLUSTER, key_of(cluster))]
 
-    def _those_who_wait_for(self, addon: TenantAddon) -> Iterable[Key]:
-        if addon.spec.addon != CNI or addon.status.installed_version is None:
-            return ()
+    def _siblings(self, addon: TenantAddon) -> Iterable[Key]:
         return [key_of(each) for each in self._addons.by(BY_CLUSTER, _cluster_key(addon))]
 
     # Doing.
@@ -313,6 +311,15 @@ def _cluster_key(addon: TenantAddon) -> Key:
 def _tenant_keys(cluster: TenantCluster) -> Iterable[Key]:
     key = tenant_key(cluster)
     return () if key is None else (key,)
+
+
+def _changes_network(old: TenantAddon | None, new: TenantAddon | None) -> bool:
+    """Whether a pod network came, went or got installed: its siblings wait for that."""
+    states = [
+        None if each is None or each.spec.addon != CNI else each.status.installed_version is not None
+        for each in (old, new)
+    ]
+    return states[0] is not states[1]
 
 
 def _is_other_tenant(old: TenantCluster | None, new: TenantCluster | None) -> bool:
