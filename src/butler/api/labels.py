@@ -142,6 +142,30 @@ class NetworkReason(StrEnum):
     POOL_AVAILABLE = "PoolAvailable"
     POOL_EXHAUSTED = "PoolExhausted"
     VALIDATION_FAILED = "ValidationFailed"
+    POOL_NOT_FOUND = "PoolNotFound"
+
+
+class ProviderReason(StrEnum):
+    """Reasons of a ProviderConfig's conditions, PoolAvailable apart."""
+
+    READY = "Ready"
+    VALIDATION_FAILED = "ValidationFailed"
+    DELETING = "Deleting"
+    # CredentialsValid
+    COMPLETE = "Complete"
+    NOT_NEEDED = "NotNeeded"
+    SECRET_NOT_FOUND = "SecretNotFound"  # noqa: S105 (a word)
+    SECRET_UNREADABLE = "SecretUnreadable"  # noqa: S105 (a word)
+    SECRET_NOT_ALLOWED = "SecretNotAllowed"  # noqa: S105 (a word)
+    """The Secret lies in a namespace whose Secrets this ProviderConfig may not use."""
+    MALFORMED = "Malformed"
+    REFUSED = "Refused"
+    # Reachable
+    ACCEPTED = "Accepted"
+    UNREACHABLE = "Unreachable"
+    UNCLEAR = "Unclear"
+    """The provider answers, but not in a way that tells anything about the credentials."""
+    NOT_ASKED = "NotAsked"
 
 
 class TenantClusterReason(StrEnum):

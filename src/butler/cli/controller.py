@@ -16,6 +16,8 @@ import click
 import uvloop
 
 from butler.controllers.ipam import add_ipam
+from butler.controllers.providerconfig.settings import ProviderSettings
+from butler.controllers.providers import add_providers
 from butler.controllers.tenants import add_tenants
 from butler.kube import config
 from butler.kube.client import Client
@@ -59,6 +61,7 @@ def build(process: Process, client: Client, metrics: Metrics) -> Operator:
     operator = Operator(client, NAME, metrics=metrics, lease=lease, host=process.host, port=process.port)
     ipam = add_ipam(operator, process.ipam)
     if process.tenants is not None:
+        add_providers(operator, ProviderSettings(process.ipam.namespace, process.tenants.home_namespace))
         add_tenants(operator, process.tenants, ipam, namespace=process.ipam.namespace)
     if process.admission is not None:
         add_admission(operator, process.admission)

@@ -69,15 +69,19 @@ def room_of(
     *,
     nodes_default: int,
     load_balancer_default: int,
+    can_hold_nodes: bool = True,
 ) -> Room:
-    """What a pool with these holes and defaults offers to the tenants of a provider."""
+    """What a pool with these holes and defaults offers to the tenants of a provider.
+
+    A pool without the provider's gateway cannot hold nodes, whatever it is listed for.
+    """
     quota = network.quota_per_tenant or TenantQuota()
     wanted = first_load_balancer_size(network)
     nodes = _cut(nodes_default, quota.max_node_ips)
     balancer = _cut(load_balancer_default if wanted is None else wanted, quota.max_load_balancer_ips)
     return Room(
         holes=holes,
-        nodes=nodes if serves(reference, NODES) else None,
+        nodes=nodes if can_hold_nodes and serves(reference, NODES) else None,
         load_balancer=balancer if serves(reference, LOAD_BALANCER) else None,
     )
 
@@ -85,11 +89,15 @@ def room_of(
 def wanted_purposes(network: ProviderNetwork) -> tuple[IPAllocationType, ...]:
     """What every tenant of a provider needs a block for.
 
-    Where no pool is for nodes, the network itself gives machines their addresses.
+    Where no pool is for nodes, the network itself gives machines their addresses; where none is for load balancers,
+    tenants have none.
     """
-    nodes = any(serves(reference, NODES) for reference in network.pool_refs)
-    balancer = first_load_balancer_size(network) != 0
-    return ((NODES,) if nodes else ()) + ((LOAD_BALANCER,) if balancer else ())
+    listed = [
+        purpose
+        for purpose in (NODES, LOAD_BALANCER)
+        if any(serves(reference, purpose) for reference in network.pool_refs)
+    ]
+    return tuple(each for each in listed if each is NODES or first_load_balancer_size(network) != 0)
 
 
 def estimated_tenants(rooms: Sequence[Room], purposes: Sequence[IPAllocationType]) -> int:

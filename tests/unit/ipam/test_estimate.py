@@ -144,6 +144,13 @@ def test_quotas_cut_what_a_tenant_takes() -> None:
     assert (room.nodes, room.load_balancer) == (3, 1)
 
 
+def test_a_pool_without_the_gateway_holds_no_nodes() -> None:
+    said_nothing = network()
+    reference = said_nothing.pool_refs[0]
+    room = room_of(said_nothing, reference, {}, nodes_default=5, load_balancer_default=8, can_hold_nodes=False)
+    assert (room.nodes, room.load_balancer) == (None, 8)
+
+
 def test_pools_serve_what_their_types_say() -> None:
     parted = network(poolRefs=[{"name": "a", "types": ["nodes"]}, {"name": "b", "types": ["loadbalancer"]}])
     rooms = [room_of(parted, ref, {}, nodes_default=5, load_balancer_default=8) for ref in parted.pool_refs]
@@ -154,6 +161,7 @@ def test_without_a_pool_for_nodes_machines_bring_their_addresses() -> None:
     assert wanted_purposes(network(poolRefs=[{"name": "a", "types": ["loadbalancer"]}])) == (LOAD_BALANCER,)
     none_at_first = {"allocationMode": "elastic", "initialPoolSize": 0}
     assert wanted_purposes(network(loadBalancer=none_at_first)) == (NODES,)
+    assert wanted_purposes(network(poolRefs=[{"name": "a", "types": ["nodes"]}])) == (NODES,)
     assert wanted_purposes(network()) == BOTH
 
 
