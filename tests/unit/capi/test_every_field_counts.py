@@ -4,9 +4,9 @@ A field counts in one of four ways, and each is shown, not claimed:
 
 1. Changing it changes the objects that are built for a cluster, or is refused with the field's name, on every provider
    that it can be set for. This is tried for every field; nothing needs to be listed.
-2. Somebody else reads it, a controller before or after the objects are built. Then READ_ELSEWHERE has a function that
-   returns that decision without and with the change; the two must differ.
-3. The schema refuses it. REFUSED_BY_SCHEMA has the spec, and the rule of the CRD must blame the field.
+2. Somebody else reads it, a controller before or after the objects are built. Then field_readers.py has a
+   function that makes that decision without and with the change; the two must differ.
+3. The schema refuses it. REFUSED_BY_SCHEMA has the spec, and a rule of the CRD must blame the field.
 4. It belongs to something that is refused whole. REFUSED_WHOLE has a function that shows the refusal.
 
 A new field that is in none of these makes `test_a_field_counts` fail, with its name.
@@ -25,67 +25,21 @@ from butler.local.apiserver.schemas.defaulting import apply_defaults
 from butler.local.apiserver.schemas.schema import parse
 from butler.local.apiserver.schemas.validation import validate
 from unit.capi.every_field import CASES, Case, Leaf, changes, leaves, outcome
+from unit.capi.field_readers import READERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from butler.capi.blueprint import Json
-
-Decisions = tuple[object, object]
-"""What is decided without the change, and with it."""
+    from unit.capi.field_readers import Decisions
 
 NOT_SHOWN_YET = None
-"""Somebody reads the field, but no function here proves it. Such an entry is an expected failure until it does."""
+"""Somebody is meant to read the field, and nothing proves that somebody does: an expected failure until then."""
 
 READ_ELSEWHERE: dict[str, Callable[[], Decisions] | None] = {
-    # Which provider a cluster goes to, and whose credentials are used.
-    "TenantCluster.spec.providerConfigRef.name": NOT_SHOWN_YET,
-    "TenantCluster.spec.providerConfigRef.namespace": NOT_SHOWN_YET,
-    "ProviderConfig.spec.credentialsRef.name": NOT_SHOWN_YET,
-    "ProviderConfig.spec.credentialsRef.namespace": NOT_SHOWN_YET,
-    # Who may use a provider, and how much of it.
-    "ProviderConfig.spec.scope.type": NOT_SHOWN_YET,
-    "ProviderConfig.spec.scope.teamRef.name": NOT_SHOWN_YET,
-    "ProviderConfig.spec.limits.maxClustersPerTeam": NOT_SHOWN_YET,
-    "ProviderConfig.spec.limits.maxNodesPerTeam": NOT_SHOWN_YET,
-    # How many addresses a cluster gets, and from where.
-    "TenantCluster.spec.networking.lbPoolSize": NOT_SHOWN_YET,
-    "TenantCluster.spec.networking.loadBalancerPool.start": NOT_SHOWN_YET,
-    "TenantCluster.spec.networking.loadBalancerPool.end": NOT_SHOWN_YET,
-    "ProviderConfig.spec.network.mode": NOT_SHOWN_YET,
-    "ProviderConfig.spec.network.poolRefs[].name": NOT_SHOWN_YET,
-    "ProviderConfig.spec.network.poolRefs[].priority": NOT_SHOWN_YET,
-    "ProviderConfig.spec.network.poolRefs[].types": NOT_SHOWN_YET,
-    "ProviderConfig.spec.network.loadBalancer.allocationMode": NOT_SHOWN_YET,
-    "ProviderConfig.spec.network.loadBalancer.defaultPoolSize": NOT_SHOWN_YET,
-    "ProviderConfig.spec.network.loadBalancer.initialPoolSize": NOT_SHOWN_YET,
+    **READERS,
+    # How fast addresses grow is for the part that makes them grow.
     "ProviderConfig.spec.network.loadBalancer.growthIncrement": NOT_SHOWN_YET,
-    "ProviderConfig.spec.network.quotaPerTenant.maxNodeIPs": NOT_SHOWN_YET,
-    "ProviderConfig.spec.network.quotaPerTenant.maxLoadBalancerIPs": NOT_SHOWN_YET,
-    # What is installed on the cluster, and by whom.
-    "TenantCluster.spec.managementPolicy.mode": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.cni.provider": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.cni.version": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.cni.values": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.certManager.enabled": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.certManager.version": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.certManager.values": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.loadBalancer.provider": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.loadBalancer.version": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.loadBalancer.values": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.storage.provider": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.storage.version": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.storage.values": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.ingress.enabled": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.ingress.provider": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.ingress.version": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.ingress.values": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.gitops.provider": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.gitops.version": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.gitops.repository.url": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.gitops.repository.branch": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.gitops.repository.path": NOT_SHOWN_YET,
-    "TenantCluster.spec.addons.gitops.repository.secretRef.name": NOT_SHOWN_YET,
 }
 
 _ENABLED = "spec.workspaces.enabled"
@@ -94,6 +48,15 @@ REFUSED_BY_SCHEMA: dict[str, tuple[Json, str]] = {
     "TenantCluster.spec.workers.machineTemplate.os.schematicID": (
         {"workers": {"replicas": 1, "machineTemplate": {"os": {"schematicID": "changed"}}}},
         "spec.workers.machineTemplate.os.schematicID",
+    ),
+    # There is one to choose from.
+    "TenantCluster.spec.addons.cni.provider": (
+        {"addons": {"cni": {"version": "1", "provider": "changed"}}},
+        "spec.addons.cni.provider",
+    ),
+    "TenantCluster.spec.addons.loadBalancer.provider": (
+        {"addons": {"loadBalancer": {"version": "1", "provider": "changed"}}},
+        "spec.addons.loadBalancer.provider",
     ),
     # Settings of workspaces act on workspaces, and these cannot be enabled.
     "TenantCluster.spec.workspaces.enabled": ({"workspaces": {"enabled": True}}, _ENABLED),
