@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 SOON: Final = 1.0
 """Seconds after which what was asked for is looked at again, should nothing be heard of it."""
-IN_A_MOMENT: Final = 0.1
+IN_A_MOMENT: Final = 0.3
 LATER: Final = 15.0
 """Seconds after which something that somebody has to change is tried again."""
 _KINDS: Final = {(kind.api_version, kind.kind): kind for kind in (*KINDS, SECRET, NAMESPACE)}
