@@ -82,7 +82,12 @@ def _node(blueprint: Blueprint) -> Json:
 
 
 def _node_name(provider: Provider, *, ignition: bool) -> str | None:
-    """What a node is called, where it is not simply its host name: providers find their machines by it."""
+    """What a node is called, where it is not simply its host name: providers find their machines by it.
+
+    CAPHV rewrites cloud-init, and may lose its templates on the way; but there the host name is the machine's name.
+    """
+    if provider is Provider.HARVESTER:
+        return None
     if ignition:
         return "${COREOS_EC2_HOSTNAME}" if provider is Provider.AWS else None
     if provider is Provider.GCP:
