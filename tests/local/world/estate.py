@@ -33,6 +33,44 @@ PATHS = {
     "harvestermachinetemplates": f"{INFRASTRUCTURE}/v1alpha1",
     "secrets": "/api/v1",
 }
+MACHINES: dict[str, Json] = {
+    "Proxmox": {"sourceNode": "pve1", "templateID": 100, "numCores": 4, "numSockets": 1, "memoryMiB": 8192},
+    "Harvester": {
+        "cpu": 2,
+        "memory": "8Gi",
+        "sshUser": "rocky",
+        "sshKeyPair": "default/butler",
+        "networks": ["default/vlan1"],
+        "volumes": [{"volumeType": "image", "imageName": "default/rocky", "volumeSize": "40Gi", "bootOrder": 1}],
+    },
+}
+
+
+def _proxmox(addresses: Sequence[str]) -> Json:
+    network = {"addresses": list(addresses), "prefix": 24, "gateway": "10.77.0.1"}
+    return {"dnsServers": ["10.77.0.2"], "externalManagedControlPlane": True, "ipv4Config": network}
+
+
+def _harvester(addresses: Sequence[str]) -> Json:
+    spec: Json = {
+        "targetNamespace": "default",
+        "identitySecret": {"namespace": "default", "name": "harvester"},
+        "loadBalancerConfig": {"ipamType": "dhcp"},
+    }
+    if addresses:
+        first, _, last = addresses[0].partition("-")
+        pool = {
+            "vmNetwork": "default/vlan1",
+            "subnet": "10.77.0.0/24",
+            "gateway": "10.77.0.1",
+            "rangeStart": first,
+            "rangeEnd": last,
+        }
+        spec["vmNetworkConfig"] = {"gateway": "10.77.0.1", "subnetMask": "255.255.255.0", "ipPool": pool}
+    return spec
+
+
+INFRASTRUCTURES: dict[str, Callable[[Sequence[str]], Json]] = {"Proxmox": _proxmox, "Harvester": _harvester}
 
 
 class Tenant:
@@ -55,17 +93,14 @@ class Tenant:
         surge: int = 1,
         unavailable: int = 0,
         version: str = "v1.33.2",
+        control_plane: Json | None = None,
         **annotations: str,
     ) -> None:
         """All objects, in the order in which Butler applies them."""
-        infrastructure: Json = {}
-        if self.provider == "Proxmox" and addresses:
-            infrastructure["ipv4Config"] = {"addresses": list(addresses), "prefix": 24, "gateway": "10.77.0.1"}
-        if self.provider == "Harvester" and addresses:
-            first, _, last = addresses[0].partition("-")
-            infrastructure["vmNetworkConfig"] = {"ipPool": {"rangeStart": first, "rangeEnd": last}}
+        infrastructure = INFRASTRUCTURES[self.provider](addresses)
         self.post(f"{self.lower}clusters", f"{self.provider}Cluster", self.name, infrastructure)
-        self.post("stewardcontrolplanes", "StewardControlPlane", self.name, {"version": version, "replicas": 1})
+        hosted = {"version": version, "replicas": 1, **(control_plane or {})}
+        self.post("stewardcontrolplanes", "StewardControlPlane", self.name, hosted)
         self.template("workers-a")
         config = {"template": {"spec": {"joinConfiguration": {}}}}
         self.post("kubeadmconfigtemplates", "KubeadmConfigTemplate", "workers-a", config)
@@ -96,8 +131,7 @@ class Tenant:
         self.post("machinedeployments", "MachineDeployment", "workers", spec, annotations=told)
 
     def template(self, name: str, **changes: Any) -> None:
-        machine = {"sourceNode": "pve1", "templateID": 100, "numCores": 4, "numSockets": 1, "memoryMiB": 8192}
-        spec = {"template": {"spec": {**machine, **changes}}}
+        spec = {"template": {"spec": {**MACHINES[self.provider], **changes}}}
         self.post(f"{self.lower}machinetemplates", f"{self.provider}MachineTemplate", name, spec)
 
     @property
