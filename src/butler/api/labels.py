@@ -190,6 +190,7 @@ class TenantClusterReason(StrEnum):
     PROVIDER_NOT_READY = "ProviderNotReady"
     PROVIDER_ACCESS_DENIED = "ProviderAccessDenied"
     PROVIDER_UNSUPPORTED = "ProviderUnsupported"
+    NAME_TAKEN = "NameTaken"
     QUOTA_EXCEEDED = "QuotaExceeded"
     INVALID_CONFIGURATION = "InvalidConfiguration"
     VERSION_NOT_ALLOWED = "VersionNotAllowed"

@@ -16,6 +16,7 @@ Every replica serves, leader or not: `add_admission` makes it a service of the o
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
 from dataclasses import dataclass
@@ -26,10 +27,14 @@ import msgspec
 from butler.api import GROUP, HOME_NAMESPACE
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
+from butler.api.providerconfig import ProviderConfig
+from butler.api.tenantcluster import TenantCluster
 from butler.kube.errors import KubeError, NotFound
+from butler.kube.objects import key_of
 from butler.kube.resource import Key, resource_of
 from butler.kube.retry import Backoff
-from butler.webhooks import ipallocation, networkpool, registration, review
+from butler.providers.placement import placement
+from butler.webhooks import ipallocation, networkpool, providerconfig, registration, review
 from butler.webhooks.certificates import FromFiles, FromSecret, SelfMade, UnusableCertificate
 from butler.webhooks.registration import AtService, AtUrl, Installed
 from butler.webhooks.server import AdmissionServer
@@ -45,11 +50,13 @@ if TYPE_CHECKING:
     from butler.webhooks.review import Answer, Question
 
 Json = dict[str, Any]
-T = TypeVar("T", NetworkPool, IPAllocation)
+T = TypeVar("T", NetworkPool, IPAllocation, ProviderConfig)
 log = logging.getLogger(__name__)
 
 POOLS: Final = resource_of(NetworkPool)
 ALLOCATIONS: Final = resource_of(IPAllocation)
+PROVIDERS: Final = resource_of(ProviderConfig)
+CLUSTERS: Final = resource_of(TenantCluster)
 CACHE_PATIENCE: Final = 1.0
 READ_PATIENCE: Final = 2.5
 _GOODBYE: Final = 3.0
@@ -69,7 +76,7 @@ class _Head(msgspec.Struct):
 
 
 class Admission:
-    """Decides questions about pools and allocations with what one process sees."""
+    """Decides questions about pools, allocations and providers with what one process sees."""
 
     def __init__(
         self,
@@ -78,6 +85,7 @@ class Admission:
         allocations: Cache[IPAllocation],
         *,
         namespace: str = "",
+        home: str = HOME_NAMESPACE,
         cache_patience: float = CACHE_PATIENCE,
         read_patience: float = READ_PATIENCE,
     ) -> None:
@@ -85,14 +93,17 @@ class Admission:
         self._pools = pools
         self._allocations = allocations
         self._namespace = namespace
+        self._home = home
         self._cache_patience = cache_patience
         self._read_patience = read_patience
 
     async def decide(self, question: Question) -> Answer:
         """The answer to a question; never raises for what a question can hold."""
-        decide = {POOLS.plural: self._about_pool, ALLOCATIONS.plural: self._about_allocation}.get(
-            question.resource.resource
-        )
+        decide = {
+            POOLS.plural: self._about_pool,
+            ALLOCATIONS.plural: self._about_allocation,
+            PROVIDERS.plural: self._about_provider,
+        }.get(question.resource.resource)
         if decide is None or question.resource.group != GROUP:
             return review.malformed(
                 question,
@@ -171,6 +182,54 @@ class Admission:
         if verdict.problems:
             return review.refuse(question, verdict.problems, msgspec.json.decode(text), verdict.warnings)
         return review.allow(verdict.warnings)
+
+    # ProviderConfigs.
+
+    async def _about_provider(self, question: Question) -> Answer:
+        if question.operation == "DELETE":
+            text = _text(question, "oldObject")
+            if _head(text, "oldObject").metadata.deletion_timestamp is not None:
+                return review.allow()
+            leaving = _decoded(ProviderConfig, text, "oldObject")
+            why = providerconfig.why_not_deleted(leaving, await self._clusters_on(leaving))
+            return review.forbid(question, why) if why else review.allow()
+        if question.operation not in ("CREATE", "UPDATE"):
+            return review.allow()
+        new_text = _text(question, "object")
+        new, old = _decoded(ProviderConfig, new_text, "object"), None
+        if question.operation == "UPDATE":
+            old = _decoded(ProviderConfig, _text(question, "oldObject"), "oldObject")
+            if new.metadata.deletion_timestamp is not None or old.spec == new.spec:
+                return review.allow()
+        around = providerconfig.Surroundings(self._home, await self._pools_named_by(new))
+        if old is not None and providerconfig.gives_up(old, new):
+            around = around._replace(clusters=await self._clusters_on(old), allocations=self._allocations.values())
+        verdict = providerconfig.judge(old, new, around)
+        if verdict.problems:
+            return review.refuse(question, verdict.problems, msgspec.json.decode(new_text), verdict.warnings)
+        return review.allow(verdict.warnings)
+
+    async def _pools_named_by(self, config: ProviderConfig) -> dict[str, NetworkPool]:
+        """The pools that exist; one that the cache does not show was perhaps created a moment ago."""
+        found: dict[str, NetworkPool] = {}
+        for reference in config.spec.network.pool_refs:
+            key = Key(self._home, reference.name)
+            pool = self._pools.get(key)
+            if pool is None:
+                with contextlib.suppress(NotFound):
+                    pool = await self._client.get(POOLS, key.name, key.namespace, timeout=self._read_patience)
+            if pool is not None:
+                found[reference.name] = pool
+        return found
+
+    async def _clusters_on(self, config: ProviderConfig) -> list[TenantCluster]:
+        """The clusters on a provider, also those that name none and are there by default."""
+        clusters = (await self._client.list(CLUSTERS, timeout=self._read_patience)).items
+        key, providers = key_of(config), {key_of(config)}
+        if any(cluster.spec.provider_config_ref is None for cluster in clusters):
+            listed = await self._client.list(PROVIDERS, self._home, timeout=self._read_patience)
+            providers |= {key_of(each) for each in listed.items}
+        return [cluster for cluster in clusters if placement(cluster, providers, self._home) == key]
 
 
 class _Unreadable(Exception):
@@ -265,7 +324,7 @@ class AdmissionService:
             await registration.remove(self._client, installed, timeout=_GOODBYE)
         except KubeError as error:
             log.warning(
-                "writes to pools and allocations are refused until Butler runs again, or after:"
+                "writes to pools and providers are refused until Butler runs again, or after:"
                 " kubectl delete validatingwebhookconfiguration %s (%s)",
                 installed.name,
                 error,
@@ -306,6 +365,7 @@ def add_admission(operator: Operator, settings: AdmissionSettings | None = None)
         operator.cache(POOLS, namespace=settings.namespace),
         operator.cache(ALLOCATIONS, namespace=settings.namespace),
         namespace=settings.namespace,
+        home=settings.home_namespace,
     )
     service = AdmissionService(operator.client, admission, settings)
     operator.add_service(service.run, why_unready=lambda: service.why_unready)

@@ -4,8 +4,8 @@ It is applied with force, so that whatever was edited in between is put right, a
 process that died (its port is gone, and every write of our kinds would be refused) is replaced by the next start.
 Every field is written out, because a field that we leave to defaults is a field that we cannot put right.
 
-Only what people decide is asked about: pools when their spec is made, changed or removed, and allocations that are
-not made by Butler itself. Status writes are a subresource, which the rules do not name; finalizers and labels are
+Only what people decide is asked about: pools and providers when their spec is made, changed or removed, and allocations
+that are not made by Butler itself. Status writes are a subresource, which the rules do not name; finalizers and labels are
 let pass by a match condition, so that a controller can still let go of an object while nobody serves the webhooks.
 
 A configuration outlives its server. In a cluster that is meant: while no replica runs, nobody may shrink a pool
@@ -23,6 +23,7 @@ from butler.api import GROUP, VERSION
 from butler.api.ipallocation import IPAllocation
 from butler.api.labels import FieldManager, Finalizer
 from butler.api.networkpool import NetworkPool
+from butler.api.providerconfig import ProviderConfig
 from butler.kube.errors import Conflict, NotFound
 from butler.kube.objects import uid_of, version_of
 from butler.kube.resource import untyped
@@ -97,6 +98,8 @@ def configuration(reach: AtUrl | AtService, ca_bundle: bytes, *, name: str = NAM
         "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "butler"}},
         "webhooks": [
             _webhook(NetworkPool, ("CREATE", "UPDATE", "DELETE"), _CHANGES_SPEC, "Fail", client, selector),
+            # What slipped through would be told by conditions; but a deletion, once begun, cannot be taken back.
+            _webhook(ProviderConfig, ("CREATE", "UPDATE", "DELETE"), _CHANGES_SPEC, "Fail", client, selector),
             # Mostly good advice: what slips through while nobody serves turns Failed and says why.
             _webhook(IPAllocation, ("CREATE",), _NOT_FROM_BUTLER, "Ignore", client, selector),
         ],

@@ -20,12 +20,11 @@ from butler.controllers.networkpool.holdings import Holdings
 from butler.controllers.providerconfig.inspection import secret_key
 from butler.controllers.providerconfig.pools import survey
 from butler.controllers.providerconfig.status import Seen, notices, status_of, status_while_leaving
-from butler.controllers.tenantcluster.blocked import Blocked
-from butler.controllers.tenantcluster.provider import resolve
 from butler.kube.controller import After, Controller
 from butler.kube.errors import NotFound
 from butler.kube.objects import finalizers_patch, key_of, with_finalizer, without_finalizer
 from butler.kube.resource import Key
+from butler.providers.placement import placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -156,12 +155,10 @@ class ProviderConfigController:
         finalizers = without_finalizer(config, Finalizer.PROVIDER_CONFIG)
         if finalizers is None:
             return None
-        providers = {key_of(each): each for each in self._configs.values()}
-        users = [
-            key_of(cluster)
-            for cluster in (await self._client.list(CLUSTERS)).items
-            if is_used_by(config, cluster, providers, self._settings.home_namespace)
-        ]
+        key, home = key_of(config), self._settings.home_namespace
+        providers = {key, *map(key_of, self._configs.values())}
+        clusters = (await self._client.list(CLUSTERS)).items
+        users = [key_of(each) for each in clusters if placement(each, providers, home) == key]
         if not users:
             with suppress(NotFound):
                 await self._set_finalizers(config, finalizers)
@@ -190,14 +187,6 @@ class ProviderConfigController:
         self._configs.wrote(written)
         for notice in notices(config.status, status):
             self._events.record(written, PROVIDERS, notice.reason, notice.message, notice.type)
-
-
-def is_used_by(
-    config: ProviderConfig, cluster: TenantCluster, providers: Mapping[Key, ProviderConfig], home: str
-) -> bool:
-    """Whether a cluster is on this provider: because it names it, or because it names none and this is the default."""
-    found = resolve(cluster, {**providers, key_of(config): config}, home)
-    return not isinstance(found, Blocked) and key_of(found) == key_of(config)
 
 
 def _pool_names(config: ProviderConfig) -> list[str]:

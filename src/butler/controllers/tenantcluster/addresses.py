@@ -7,21 +7,35 @@ one can hold it; until then it waits where it is, and is met there by itself whe
 
 What was granted is never given back here, and never asked for twice: what is missing is what is wanted less what is
 held or under way. Machines that are added later get a further block, so does a load-balancer pool that is enlarged.
+A limit that was lowered refuses what would be added, and leaves alone what is there.
+
+Where load balancers follow demand (elastic), requests beyond what the cluster itself names are somebody else's: they
+are neither waited for nor touched here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from butler.api.conditions import condition_holds, find_condition
-from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationSpec, IPAllocationType, PinnedIPRange
-from butler.api.labels import AllocationRole, ConditionType, Finalizer, Label, NetworkReason, TenantClusterReason
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationSpec, IPAllocationType
+from butler.api.labels import AllocationReason, AllocationRole, ConditionType, Finalizer, Label
 from butler.api.meta import LocalObjectReference, NamespacedObjectReference, ObjectMeta
-from butler.api.providerconfig import AllocationMode, NetworkMode
+from butler.api.providerconfig import NetworkMode
 from butler.capi.blueprint import NodeNetwork
 from butler.controllers.tenantcluster.blocked import Blocked
-from butler.ipam.addresses import Range, parse_address, parse_network, parse_range
+from butler.controllers.tenantcluster.wishes import (
+    Refused,
+    Wish,
+    invalid,
+    lies_in,
+    load_balancer_wish,
+    node_wish,
+    over_quota,
+    waiting,
+)
+from butler.ipam.addresses import BadAddress, Range, parse_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -63,144 +77,37 @@ def plan(
     `is_taken` says whether any IPAllocation has a name."""
     network, networking = provider.spec.network, cluster.spec.networking
     if network.mode is NetworkMode.CLOUD:
-        for field, value in (
-            ("lbPoolSize", networking.lb_pool_size),
-            ("loadBalancerPool", networking.load_balancer_pool),
-        ):
-            if value is not None:
-                return Addresses(
-                    blocked=_invalid(f"spec.networking.{field}: the provider is in cloud mode, which has no pools")
-                )
-        return NO_ADDRESSES
-    alive = [each for each in own if each.status.phase is not IPAllocationPhase.RELEASED]
+        return _no_pools(cluster)
+    mine = _in_order(own)
+    held = NO_ADDRESSES
     try:
-        wanted = [_node_wish(cluster, network, pools), _load_balancer_wish(cluster, network, pools)]
-    except _Refused as refused:
-        return Addresses(blocked=refused.blocked)
-    create: list[IPAllocation] = []
-    drop: list[IPAllocation] = []
-    blocked: Blocked | None = None
-    for wish in wanted:
-        step = _next_step(wish, cluster, pools, [each for each in alive if each.spec.type is wish.type], is_taken, home)
-        create += step.create
-        drop += step.drop
-        blocked = blocked or step.blocked
-    granted = [each for each in alive if each.status.phase is IPAllocationPhase.ALLOCATED]
-    nodes = _in_order(each for each in granted if each.spec.type is IPAllocationType.NODES)
-    balancers = _in_order(each for each in granted if each.spec.type is IPAllocationType.LOAD_BALANCER)
-    return Addresses(
-        create=tuple(create),
-        drop=tuple(drop),
-        blocked=blocked,
-        nodes=_node_network(nodes, network, pools),
-        load_balancers=tuple(_range(each) for each in balancers),
-        node_allocation=nodes[0].metadata.name if nodes else None,
-        load_balancer_allocation=balancers[0].metadata.name if balancers else None,
+        held = _what_there_is([each for each in mine if _is_granted(each)], network, pools)
+        wishes = (node_wish(cluster, network, pools), load_balancer_wish(cluster, network, pools))
+        steps = [
+            _next_step(wish, cluster, pools, [each for each in mine if each.spec.type is wish.type], is_taken, home)
+            for wish in wishes
+        ]
+    except Refused as refused:
+        # Nothing by halves: a cluster that cannot have its one block does not take the other.
+        return replace(held, blocked=refused.blocked)
+    except BadAddress as error:
+        return replace(held, blocked=invalid(str(error)))
+    return replace(
+        held,
+        create=tuple(each for step in steps for each in step.create),
+        drop=tuple(each for step in steps for each in step.drop),
+        blocked=next((step.blocked for step in steps if step.blocked), None),
     )
 
 
-# What is wanted.
-
-
-@dataclass(frozen=True, slots=True)
-class _Wish:
-    """Addresses of one type, from one of these pools, in this order."""
-
-    type: IPAllocationType
-    pools: tuple[str, ...]
-    first: Callable[[NetworkPool | None], int]
-    """How many to start with, which depends on the pool's defaults; 0: none."""
-    least: int
-    """How many there have to be in any case, later too."""
-    pinned: PinnedIPRange | None = None
-
-
-class _Refused(Exception):
-    def __init__(self, blocked: Blocked) -> None:
-        super().__init__(blocked.message)
-        self.blocked = blocked
-
-
-def _pools_for(type_: IPAllocationType, network: ProviderNetwork) -> tuple[str, ...]:
-    fitting = [ref for ref in network.pool_refs if not ref.types or type_ in ref.types]
-    return tuple(ref.name for ref in sorted(fitting, key=lambda ref: ref.priority))
-
-
-def _node_wish(cluster: TenantCluster, network: ProviderNetwork, pools: Mapping[str, NetworkPool]) -> _Wish:
-    replicas = cluster.spec.workers.replicas
-    most = network.quota_per_tenant.max_node_ips if network.quota_per_tenant else None
-    names = _pools_for(IPAllocationType.NODES, network)
-    if not names:
-        return _Wish(IPAllocationType.NODES, (), lambda _: 0, 0)
-    if most is not None and replicas > most:
-        raise _Refused(_over_quota(f"{replicas} workers need as many node addresses, and one tenant may hold {most}"))
-    if network.gateway is None:
-        raise _Refused(
-            _invalid(
-                "the ProviderConfig has no spec.network.gateway, which machines with addresses from a pool need; if the"
-                " network itself gives them addresses, let poolRefs[].types be [loadbalancer]"
+def _no_pools(cluster: TenantCluster) -> Addresses:
+    networking = cluster.spec.networking
+    for field, value in (("lbPoolSize", networking.lb_pool_size), ("loadBalancerPool", networking.load_balancer_pool)):
+        if value is not None:
+            return Addresses(
+                blocked=invalid(f"spec.networking.{field}: the provider is in cloud mode, which has no pools")
             )
-        )
-    around = tuple(name for name in names if name not in pools or _holds(pools[name], network.gateway))
-    if not around:
-        raise _Refused(
-            _invalid(
-                f"the gateway {network.gateway} of the ProviderConfig lies in none of its pools for nodes"
-                f" ({', '.join(f'{name} {pools[name].spec.cidr}' for name in names)})"
-            )
-        )
-
-    def first(pool: NetworkPool | None) -> int:
-        return _cut(max(replicas, _defaults(pool)[0]), most)
-
-    return _Wish(IPAllocationType.NODES, around, first, replicas)
-
-
-def _load_balancer_wish(cluster: TenantCluster, network: ProviderNetwork, pools: Mapping[str, NetworkPool]) -> _Wish:
-    networking, sizes = cluster.spec.networking, network.load_balancer
-    most = network.quota_per_tenant.max_load_balancer_ips if network.quota_per_tenant else None
-    names = _pools_for(IPAllocationType.LOAD_BALANCER, network)
-    picked, asked = networking.load_balancer_pool, networking.lb_pool_size
-    if not names:
-        if picked or asked:
-            field = "loadBalancerPool" if picked else "lbPoolSize"
-            raise _Refused(_invalid(f"spec.networking.{field}: no pool of the provider is for load balancers"))
-        return _Wish(IPAllocationType.LOAD_BALANCER, (), lambda _: 0, 0)
-    if picked is not None:
-        _, wanted = parse_range(picked.start, picked.end)
-        if most is not None and wanted.size > most:
-            raise _Refused(_over_quota(f"loadBalancerPool has {wanted.size} addresses, and one tenant may hold {most}"))
-        around = tuple(name for name in names if name in pools and _network(pools[name]).contains(wanted))
-        if not around and all(name in pools for name in names):
-            where = ", ".join(f"{name} {pools[name].spec.cidr}" for name in names)
-            raise _Refused(
-                _invalid(f"spec.networking.loadBalancerPool: {picked.start}-{picked.end} lies in no pool ({where})")
-            )
-        pinned = PinnedIPRange(start_address=picked.start, end_address=picked.end)
-        return _Wish(IPAllocationType.LOAD_BALANCER, around or names, lambda _: wanted.size, 0, pinned)
-    if asked is not None:
-        if most is not None and asked > most:
-            raise _Refused(
-                _over_quota(f"lbPoolSize is {asked}, and one tenant may hold {most} load-balancer addresses")
-            )
-        return _Wish(IPAllocationType.LOAD_BALANCER, names, lambda _: asked, asked)
-
-    def first(pool: NetworkPool | None) -> int:
-        if sizes is None:
-            return _cut(_defaults(pool)[1], most)
-        elastic = sizes.allocation_mode is AllocationMode.ELASTIC
-        return _cut(sizes.initial_pool_size if elastic else sizes.default_pool_size, most)
-
-    return _Wish(IPAllocationType.LOAD_BALANCER, names, first, 0)
-
-
-def _defaults(pool: NetworkPool | None) -> tuple[int, int]:
-    wanted = pool.spec.tenant_allocation if pool else None
-    return (wanted.defaults.nodes_per_tenant, wanted.defaults.lb_pool_per_tenant) if wanted else (5, 8)
-
-
-def _cut(count: int, most: int | None) -> int:
-    return count if most is None else min(count, most)
+    return NO_ADDRESSES
 
 
 # What to do about it.
@@ -214,60 +121,84 @@ class _Step:
 
 
 def _next_step(
-    wish: _Wish,
+    wish: Wish,
     cluster: TenantCluster,
     pools: Mapping[str, NetworkPool],
-    alive: Sequence[IPAllocation],
+    mine: Sequence[IPAllocation],
     is_taken: Callable[[str], bool],
     home: str,
 ) -> _Step:
     if not wish.pools:
         return _Step()
-    going = [each for each in alive if each.metadata.deletion_timestamp is not None]
-    if going:
-        return _Step(blocked=_waiting(f"IPAllocation {going[0].metadata.name} is being deleted"))
-    waiting = [each for each in alive if each.status.phase is not IPAllocationPhase.ALLOCATED]
-    if waiting:
-        return _about_waiting(wish, pools, waiting[0], held=sum(_size(each) for each in alive if each not in waiting))
-    held = sum(_size(each) for each in alive)
-    pool = _choose(wish, pools, lambda candidate: wish.first(candidate) if not alive else wish.least - held)
-    count = wish.first(pools.get(pool)) if not alive else wish.least - held
+    going = [each for each in mine if each.metadata.deletion_timestamp is not None]
+    granted = [each for each in mine if _is_granted(each)]
+    under_way = [each for each in mine if _is_under_way(each)]
+    held = sum(_range(each).size for each in granted)
+
+    def missing(pool: NetworkPool | None) -> int:
+        if wish.pinned is not None and any(_range(each).contains(_pinned(wish)) for each in granted):
+            return 0
+        return wish.least - held if granted and wish.pinned is None else wish.first(pool)
+
+    pool = _choose(wish, pools, missing)
+    count = missing(pools.get(pool))
+    if under_way and not (wish.elastic and count <= 0):
+        return _about(under_way[0], wish, pools, missing)
     if count <= 0:
         return _Step()
-    name = _name(cluster, wish.type, len(alive), is_taken)
+    if wish.most is not None and held + count > wish.most:
+        raise Refused(
+            over_quota(
+                f"{wish.field}: {held + count} {_words(wish.type)} are needed,"
+                f" and one tenant may hold {wish.most} (quotaPerTenant)"
+            )
+        )
+    if going:
+        # Its name comes free with it. Asked for now, under another name, it might be asked for twice: once more by
+        # whoever sees the old one gone before seeing the new one come.
+        return _Step(blocked=waiting(f"IPAllocation {going[0].metadata.name} is being deleted"))
+    name = _name(cluster, wish.type, len(granted), is_taken)
     return _Step(
-        create=(_allocation(wish, cluster, pool, count, name, home, grown=bool(alive)),),
-        blocked=_waiting(f"{count} {_words(wish.type)} are being asked for from pool {pool}"),
+        create=(_allocation(wish, cluster, pool, count, name, home, grown=bool(granted)),),
+        blocked=waiting(f"{count} {_words(wish.type)} are being asked for from pool {pool}"),
     )
 
 
-def _about_waiting(wish: _Wish, pools: Mapping[str, NetworkPool], waiting: IPAllocation, held: int) -> _Step:
+def _about(
+    request: IPAllocation,
+    wish: Wish,
+    pools: Mapping[str, NetworkPool],
+    missing: Callable[[NetworkPool | None], int],
+) -> _Step:
     """A request that has no addresses yet: wait for it, or take it elsewhere."""
-    ready = find_condition(waiting.status.conditions, ConditionType.READY)
-    here = waiting.spec.pool_ref.name
-    if waiting.status.phase is not IPAllocationPhase.FAILED or ready is None:
-        return _Step(blocked=_waiting(f"IPAllocation {waiting.metadata.name} waits for pool {here}"))
-
-    def count(pool: NetworkPool | None) -> int:
-        return wish.least - held if held else wish.first(pool)
-
-    better = _choose(wish, pools, count)
-    elsewhere = better != here and _can_hold(pools.get(better), count(pools.get(better)))
-    resized = wish.pinned is None and waiting.spec.count != count(pools.get(here))
-    if elsewhere or resized or here not in wish.pools:
-        return _Step(drop=(waiting,), blocked=_waiting(f"IPAllocation {waiting.metadata.name} is asked for anew"))
-    others = "".join(f"; pool {name} {_why_not(pools.get(name))}" for name in wish.pools if name != here)
+    here, name = request.spec.pool_ref.name, request.metadata.name
+    if request.status.phase is not IPAllocationPhase.FAILED:
+        return _Step(blocked=waiting(f"IPAllocation {name} waits for pool {here}"))
+    better = _choose(wish, pools, missing)
+    elsewhere = better != here and _can_hold(pools.get(better), missing(pools.get(better)))
+    if elsewhere or here not in wish.pools or _is_another(request, wish, missing(pools.get(here))):
+        return _Step(drop=(request,), blocked=waiting(f"IPAllocation {name} is asked for anew"))
+    ready = find_condition(request.status.conditions, ConditionType.READY)
+    why = ready.message if ready else "refused without a word"
+    others = "".join(f"; pool {other} {_why_not(pools.get(other))}" for other in wish.pools if other != here)
     return _Step(
         blocked=Blocked(
             ConditionType.NETWORK_READY,
-            ready.reason,
-            f"no {_words(wish.type)}: pool {here}: {ready.message}{others}",
+            ready.reason if ready else AllocationReason.POOL_NOT_READY,
+            f"no {_words(wish.type)}: pool {here}: {why}{others}",
             waits=True,
         )
     )
 
 
-def _choose(wish: _Wish, pools: Mapping[str, NetworkPool], count: Callable[[NetworkPool | None], int]) -> str:
+def _is_another(request: IPAllocation, wish: Wish, count: int) -> bool:
+    """Whether something else would be asked for by now; what an elastic tenant asks for beyond is not ours to judge."""
+    if request.spec.pinned_range != wish.pinned:
+        return True
+    return wish.pinned is None and request.spec.count != count and not (wish.elastic and _is_growth(request))
+
+
+def _choose(wish: Wish, pools: Mapping[str, NetworkPool], count: Callable[[NetworkPool | None], int]) -> str:
     """The first pool that can hold it; where none can, the first that exists, to wait there."""
     for name in wish.pools:
         pool = pools.get(name)
@@ -293,7 +224,7 @@ def _why_not(pool: NetworkPool | None) -> str:
 
 
 def _allocation(
-    wish: _Wish, cluster: TenantCluster, pool: str, count: int, name: str, home: str, *, grown: bool
+    wish: Wish, cluster: TenantCluster, pool: str, count: int, name: str, home: str, *, grown: bool
 ) -> IPAllocation:
     labels = {
         Label.NETWORK_POOL: pool,
@@ -338,62 +269,84 @@ def _name(cluster: TenantCluster, type_: IPAllocationType, present: int, is_take
 # What there is.
 
 
-def _in_order(granted: Iterable[IPAllocation]) -> list[IPAllocation]:
+def _is_granted(each: IPAllocation) -> bool:
+    return each.status.phase is IPAllocationPhase.ALLOCATED and each.metadata.deletion_timestamp is None
+
+
+def _is_under_way(each: IPAllocation) -> bool:
+    asked = each.status.phase in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED)
+    return asked and each.metadata.deletion_timestamp is None
+
+
+def _is_growth(each: IPAllocation) -> bool:
+    return each.metadata.labels.get(Label.ALLOCATION_ROLE) == AllocationRole.GROWTH
+
+
+def _in_order(own: Iterable[IPAllocation]) -> list[IPAllocation]:
     """First the one that the cluster began with, then by age; equal ages by name, so that the order never changes."""
     return sorted(
-        granted,
+        own,
         key=lambda each: (
-            each.metadata.labels.get(Label.ALLOCATION_ROLE) == AllocationRole.GROWTH,
+            _is_growth(each),
             each.metadata.creation_timestamp.isoformat() if each.metadata.creation_timestamp else "",
             each.metadata.name,
         ),
     )
 
 
+def _what_there_is(
+    granted: Sequence[IPAllocation], network: ProviderNetwork, pools: Mapping[str, NetworkPool]
+) -> Addresses:
+    nodes = [each for each in granted if each.spec.type is IPAllocationType.NODES]
+    balancers = [each for each in granted if each.spec.type is IPAllocationType.LOAD_BALANCER]
+    return Addresses(
+        nodes=_node_network(nodes, network, pools),
+        load_balancers=tuple(_range(each) for each in balancers),
+        node_allocation=nodes[0].metadata.name if nodes else None,
+        load_balancer_allocation=balancers[0].metadata.name if balancers else None,
+    )
+
+
 def _node_network(
     nodes: Sequence[IPAllocation], network: ProviderNetwork, pools: Mapping[str, NetworkPool]
 ) -> NodeNetwork | None:
-    pool = pools.get(nodes[0].spec.pool_ref.name) if nodes else None
-    if pool is None or network.gateway is None:
+    """How machines use their addresses. None means that they have none, and would replace every machine that has one:
+    so a pool that cannot be seen, or a gateway that does not fit, is a refusal."""
+    if not nodes or network.gateway is None:
         return None
+    for name in dict.fromkeys(each.spec.pool_ref.name for each in nodes):
+        pool = pools.get(name)
+        if pool is None:
+            raise Refused(invalid(f"pool {name}, which the cluster's node addresses are from, does not exist"))
+        if not lies_in(network.gateway, pool):
+            raise Refused(
+                invalid(
+                    f"the gateway {network.gateway} of the ProviderConfig does not lie in pool {name}"
+                    f" ({pool.spec.cidr}), which the cluster's node addresses are from"
+                )
+            )
     return NodeNetwork(
         ranges=tuple(_range(each) for each in nodes),
-        prefix_length=int(pool.spec.cidr.partition("/")[2]),
+        prefix_length=int(pools[nodes[0].spec.pool_ref.name].spec.cidr.partition("/")[2]),
         gateway=network.gateway,
         dns_servers=network.dns_servers,
     )
 
 
 def _range(granted: IPAllocation) -> Range:
-    assert granted.status.start_address is not None
-    assert granted.status.end_address is not None
-    return parse_range(granted.status.start_address, granted.status.end_address)[1]
+    start, end = granted.status.start_address, granted.status.end_address
+    try:
+        return parse_range(start or "", end or "")[1]
+    except BadAddress:
+        raise Refused(
+            invalid(f"IPAllocation {granted.metadata.name} is Allocated, but from {start} to {end} is no range")
+        ) from None
 
 
-def _size(allocation: IPAllocation) -> int:
-    return _range(allocation).size if allocation.status.start_address else allocation.spec.count or 0
-
-
-def _network(pool: NetworkPool) -> Range:
-    return parse_network(pool.spec.cidr)[1]
-
-
-def _holds(pool: NetworkPool, address: str) -> bool:
-    value = parse_address(address)[1]
-    return _network(pool).contains(Range(value, value))
+def _pinned(wish: Wish) -> Range:
+    assert wish.pinned is not None
+    return parse_range(wish.pinned.start_address, wish.pinned.end_address)[1]
 
 
 def _words(type_: IPAllocationType) -> str:
     return "node addresses" if type_ is IPAllocationType.NODES else "load-balancer addresses"
-
-
-def _waiting(message: str) -> Blocked:
-    return Blocked(ConditionType.NETWORK_READY, NetworkReason.RECONCILING, message, waits=True)
-
-
-def _invalid(message: str) -> Blocked:
-    return Blocked(ConditionType.NETWORK_READY, TenantClusterReason.INVALID_CONFIGURATION, message)
-
-
-def _over_quota(message: str) -> Blocked:
-    return Blocked(ConditionType.QUOTA_SATISFIED, TenantClusterReason.QUOTA_EXCEEDED, f"{message} (quotaPerTenant)")

@@ -34,7 +34,7 @@ from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, WRITE_TIMEOU
 from butler.controllers.tenantcluster import addons, addresses, versions
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource_of_kind, unused
-from butler.controllers.tenantcluster.provider import access, quota, resolve
+from butler.controllers.tenantcluster.provider import access, name_clash, quota, resolve
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, see
 from butler.controllers.tenantcluster.status import Facts
 from butler.controllers.tenantcluster.talos_workers import worker_secret
@@ -118,6 +118,8 @@ class Building:
         if cluster.spec.paused:
             return await self._keep_paused(cluster, provider, facts, started=started)
         denied = access(cluster, provider, started=started)
+        if denied is None and not started:
+            denied = name_clash(cluster, provider, self._views.namesakes(cluster, provider))
         if denied is None and provider.spec.limits is not None:
             others = self._views.of_the_same_team(cluster, provider)
             denied = quota(cluster, provider, others, seen.workers.desired)

@@ -11,39 +11,29 @@ from typing import TYPE_CHECKING
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType, TenantClusterReason
 from butler.api.providerconfig import ProviderConfig, ScopeType
-from butler.api.providers import Provider
+from butler.api.providers import CLOUDS, Provider
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.kube.objects import key_of
-from butler.kube.resource import Key
+from butler.providers.placement import named_provider, placement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from butler.api.tenantcluster import TenantCluster
+    from butler.kube.resource import Key
 
-DEFAULT = "default"
-"""The ProviderConfig of clusters that name none."""
-
-
-def provider_key(cluster: TenantCluster, home: str) -> Key | None:
-    """The ProviderConfig that a cluster names; None when it names none."""
-    reference = cluster.spec.provider_config_ref
-    return Key(reference.namespace or home, reference.name) if reference else None
+provider_key = named_provider
 
 
 def resolve(cluster: TenantCluster, providers: Mapping[Key, ProviderConfig], home: str) -> ProviderConfig | Blocked:
     """The ProviderConfig of a cluster: the one it names, else `default`, else the only one there is."""
-    key = provider_key(cluster, home)
+    key = placement(cluster, providers, home)
     if key is not None:
         found = providers.get(key)
         return found or _no_access(
             TenantClusterReason.PROVIDER_NOT_FOUND, f"ProviderConfig {key} does not exist: create it"
         )
-    at_home = {key.name: provider for key, provider in providers.items() if key.namespace == home}
-    if DEFAULT in at_home:
-        return at_home[DEFAULT]
-    if len(at_home) == 1:
-        return next(iter(at_home.values()))
+    at_home = [key.name for key in providers if key.namespace == home]
     choice = f"one of {', '.join(sorted(at_home))}" if at_home else f"create one in namespace {home}"
     return _no_access(
         TenantClusterReason.PROVIDER_NOT_FOUND,
@@ -77,6 +67,24 @@ def access(cluster: TenantCluster, provider: ProviderConfig, *, started: bool) -
         why = f": {ready.message}" if ready else ""
         return _no_access(TenantClusterReason.PROVIDER_NOT_READY, f"ProviderConfig {name} is not ready{why}")
     return None
+
+
+def name_clash(cluster: TenantCluster, provider: ProviderConfig, namesakes: Iterable[TenantCluster]) -> Blocked | None:
+    """Why a cloud could not tell this cluster from another; None when it can.
+
+    The clouds' providers name and tag what they make after the cluster, without its namespace. Two of one name would
+    take each other's machines for their own. `namesakes` are the other clusters of that name on the same platform.
+    """
+    if provider.spec.provider not in CLOUDS:
+        return None
+    older = [each for each in namesakes if _started(each) or _age(each) < _age(cluster)]
+    if not older:
+        return None
+    return _no_access(
+        TenantClusterReason.NAME_TAKEN,
+        f"TenantCluster {key_of(older[0])} has the same name, and {provider.spec.provider.value} knows clusters by"
+        " their name alone: choose another name",
+    )
 
 
 def _no_access(reason: str, message: str, *, waits: bool = False) -> Blocked:

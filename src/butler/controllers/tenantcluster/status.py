@@ -209,9 +209,9 @@ def _coming(message: str) -> _Verdict:
 
 
 def _installed(facts: Facts) -> bool:
-    """Whether every addon was tried, and the one that nothing works without is there."""
+    """Whether every addon was tried, and those that others cannot work without are there."""
     found = facts.addon_progress
-    return found is None or not (found.waiting or found.cni_blocks)
+    return found is None or not (found.waiting or found.cni_blocks or facts.load_balancers_published)
 
 
 # The sum.

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Final
 from butler.capi.naming import tenant_namespace
 from butler.controllers.owners import recorded_owner
 from butler.controllers.tenantcluster.addons import belongs_to
+from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.provider import provider_key, resolve, team_of
-from butler.kube.objects import key_of
+from butler.kube.objects import is_being_deleted, key_of
 from butler.kube.resource import Key
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 BY_NAMESPACE: Final = "clusters by tenant namespace"
 BY_PROVIDER: Final = "clusters by named provider"
 BY_TEAM: Final = "clusters by team"
+BY_NAME: Final = "clusters by name"
 BY_OWNER: Final = "allocations by owner"
 BY_CLUSTER: Final = "addons by cluster"
 
@@ -43,6 +47,7 @@ class Views:
         self.clusters.index(BY_NAMESPACE, lambda each: [tenant_namespace(each)])
         self.clusters.index(BY_PROVIDER, lambda each: [provider_key(each, self.home)])
         self.clusters.index(BY_TEAM, lambda each: [team_of(each)])
+        self.clusters.index(BY_NAME, lambda each: [each.metadata.name])
         self.allocations.index(BY_OWNER, lambda each: [owner] if (owner := recorded_owner(each)) else [])
         self.addons.index(BY_CLUSTER, lambda each: [Key(each.metadata.namespace, each.spec.cluster_ref.name)])
 
@@ -64,15 +69,23 @@ class Views:
 
     def of_the_same_team(self, cluster: TenantCluster, provider: ProviderConfig) -> list[TenantCluster]:
         """The team's other clusters on the same provider, as far as they stay."""
-        everything, wanted = self.all_providers(), key_of(provider)
-        found = []
-        for other in self.clusters.by(BY_TEAM, team_of(cluster)):
-            if other.metadata.uid == cluster.metadata.uid or other.metadata.deletion_timestamp is not None:
-                continue
-            placed = resolve(other, everything, self.home)
-            if getattr(placed, "metadata", None) is not None and key_of(placed) == wanted:
-                found.append(other)
-        return found
+        wanted = key_of(provider)
+        team = [each for each in self._others(BY_TEAM, team_of(cluster), cluster) if not is_being_deleted(each)]
+        return [each for each, placed in self._placed(team) if key_of(placed) == wanted]
+
+    def namesakes(self, cluster: TenantCluster, provider: ProviderConfig) -> list[TenantCluster]:
+        """Other clusters of the same name on the same platform, those that are going included."""
+        platform = provider.spec.provider
+        same = self._placed(self._others(BY_NAME, cluster.metadata.name, cluster))
+        return [each for each, placed in same if placed.spec.provider is platform]
+
+    def _others(self, index: str, value: Hashable, cluster: TenantCluster) -> list[TenantCluster]:
+        return [each for each in self.clusters.by(index, value) if each.metadata.uid != cluster.metadata.uid]
+
+    def _placed(self, clusters: Iterable[TenantCluster]) -> list[tuple[TenantCluster, ProviderConfig]]:
+        everything = self.all_providers()
+        found = ((each, resolve(each, everything, self.home)) for each in clusters)
+        return [(each, placed) for each, placed in found if not isinstance(placed, Blocked)]
 
     def in_namespace(self, namespace: str) -> list[Key]:
         """The cluster whose tenant namespace this is."""

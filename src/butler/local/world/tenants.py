@@ -36,7 +36,7 @@ SUFFIX: Final = "-admin-kubeconfig"
 ENTRY: Final = "admin.conf"
 COMPONENT: Final = ("steward.butlerlabs.dev/component", "admin-kubeconfig")
 """The label by which Steward's kubeconfig Secrets are found."""
-CONNECTIONS: Final = 4
+CONNECTIONS: Final = 2
 
 
 class NoWayIn(KubeError):
