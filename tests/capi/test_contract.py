@@ -97,6 +97,9 @@ def variants() -> Iterator[tuple[str, Blueprint]]:
         "proxmox: numbers and bridge",
         blueprint("proxmox", config={"network": {"subnet": "vmbr1"}, "proxmox": numbers}),
     )
+    for name, (cluster, config) in IN_THE_CLOUD.items():
+        provider = name.partition(":")[0]
+        yield name, blueprint(provider, cluster, {provider: config})
     yield "harvester: endpoint", blueprint("harvester", config={"harvester": {"endpoint": "https://10.9.9.9:6443"}})
     yield (
         "nutanix: own authority",
@@ -113,6 +116,29 @@ OVERRIDES: dict[str, Json] = {
     "harvester": {"namespace": "tenants", "networkName": "tenants/vlan61", "imageName": "tenants/rocky"},
     "nutanix": {"clusterUUID": IMAGE, "subnetUUID": IMAGE, "imageUUID": IMAGE},
     "proxmox": {"node": "pve2", "storage": "local-zfs", "templateID": 9001},
+}
+IN_THE_CLOUD: dict[str, tuple[Json, Json]] = {
+    "aws: no network yet": ({}, {"vpcID": None, "subnetIDs": None, "securityGroupIDs": None}),
+    "aws: talos": (machine_os(type="talos"), {}),
+    "aws: imageRef and subnets": (
+        machine_os(imageRef="ami-0123456789abcdef0"),
+        {"subnetIDs": ["subnet-0a", "subnet-0b"]},
+    ),
+    "gcp: imageRef and tags": (machine_os(imageRef="projects/p/global/images/i"), {"image": None, "tags": ["a", "b"]}),
+    "gcp: overridden": (
+        {"infrastructureOverride": {"gcp": {"zone": "europe-west3-b", "machineType": "n2-standard-8"}}},
+        {"subnetwork": "s"},
+    ),
+    "gcp: family": (
+        {},
+        {"image": None, "imageFamily": "rocky", "imageProject": "p", "serviceAccount": "a@b", "zone": "europe-west3-c"},
+    ),
+    "gcp: family overridden": ({"infrastructureOverride": {"gcp": {"imageFamily": "f"}}}, {"image": None}),
+    "azure: given network": ({}, {"vnetName": "v", "subnetName": "s", "vmSize": "Standard_D8s_v5"}),
+    "azure: managed image": (
+        {},
+        {"imageURN": "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/images/i"},
+    ),
 }
 VARIANTS = dict(variants())
 
