@@ -111,7 +111,7 @@ def welcome(
 ) -> str:
     """What to know and what to try once it is up."""
     kubeconfig = control_plane.kubeconfig
-    working = "address management" if controllers else "none (butleradm controller run starts them)"
+    working = "addresses, providers and tenant clusters" if controllers else "none (butleradm controller run starts them)"
     around = "stand-ins for Cluster API, Steward, machines, MetalLB and addons" if world else "none"
     return f"""\
 Butler {__version__} is up on this machine (ready in {seconds:.1f} s).
