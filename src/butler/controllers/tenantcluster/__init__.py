@@ -7,7 +7,8 @@
 Decisions, all pure:
 
     provider.py       where a cluster goes, and whether it may go there
-    addresses.py      which IPAllocations it needs
+    wishes.py         which addresses it wants
+    addresses.py      which IPAllocations it needs for that
     versions.py       which Kubernetes each part runs next
     addons.py         which TenantAddons it needs
     seen.py           what Cluster API and Steward say of it

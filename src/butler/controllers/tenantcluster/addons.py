@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 CNI: Final = "cilium"
 METALLB: Final = "metallb"
+MOST_OBSERVED: Final = 256
+"""How many addons the status of a cluster may list."""
 _GITOPS: Final = {GitOpsProvider.FLUXCD: "flux", GitOpsProvider.ARGOCD: "argocd"}
 _HEALTH: Final = {
     TenantAddonPhase.PENDING: AddonHealth.PENDING,
@@ -115,9 +117,22 @@ def tenant_addon(cluster: TenantCluster, wanted: Wanted) -> TenantAddon:
 
 
 def belongs_to(addon: TenantAddon, cluster: TenantCluster) -> bool:
-    """Whether a TenantAddon is for this cluster."""
+    """Whether a TenantAddon is for this cluster, and not one that an earlier cluster of its name left behind."""
     same_place = addon.metadata.namespace == cluster.metadata.namespace
-    return same_place and addon.spec.cluster_ref.name == cluster.metadata.name
+    made_for = addon.metadata.labels.get(Label.TENANT_UID, cluster.metadata.uid)
+    return same_place and addon.spec.cluster_ref.name == cluster.metadata.name and made_for == cluster.metadata.uid
+
+
+def _is_ours(addon: TenantAddon) -> bool:
+    return MANAGED_BY[0] in addon.metadata.labels
+
+
+def _one_each(present: Iterable[TenantAddon]) -> dict[str, TenantAddon]:
+    """The TenantAddon of each addon; where somebody made another for the same, Butler's own counts."""
+    found: dict[str, TenantAddon] = {}
+    for each in sorted(present, key=lambda each: (each.spec.addon, not _is_ours(each), each.metadata.name)):
+        found.setdefault(each.spec.addon, each)
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,12 +149,16 @@ class AddonProgress:
 
 def progress(wanted: Iterable[Wanted], present: Iterable[TenantAddon]) -> AddonProgress:
     """How far the wanted addons are, given the TenantAddons that there are."""
-    by_name = {each.spec.addon: each for each in present}
+    by_name = _one_each(present)
     installed, waiting, failed = set(), [], []
     for wish in wanted:
         found = by_name.get(wish.addon)
         status = found.status if found else None
-        current = found is not None and status is not None and status.observed_generation == found.metadata.generation
+        current = (
+            found is not None
+            and found.status.observed_generation == found.metadata.generation
+            and found.metadata.deletion_timestamp is None
+        )
         if status is not None and status.phase is TenantAddonPhase.INSTALLED and current:
             installed.add(wish.addon)
         elif status is not None and status.phase in (TenantAddonPhase.FAILED, TenantAddonPhase.DEGRADED):
@@ -151,13 +170,13 @@ def progress(wanted: Iterable[Wanted], present: Iterable[TenantAddon]) -> AddonP
 
 
 def observed(present: Iterable[TenantAddon]) -> tuple[ObservedAddon, ...]:
-    """The addons as the cluster's status lists them, by name."""
+    """The addons as the cluster's status lists them, by name, each name once: it is the key of that list."""
     return tuple(
         ObservedAddon(
             name=each.spec.addon,
             version=each.status.installed_version or each.spec.version or "",
             status=_HEALTH[each.status.phase],
-            managed_by=AddonManager.BUTLER if MANAGED_BY[0] in each.metadata.labels else AddonManager.MANUAL,
+            managed_by=AddonManager.BUTLER if _is_ours(each) else AddonManager.MANUAL,
         )
-        for each in sorted(present, key=lambda each: (each.spec.addon, each.metadata.name))
+        for each in list(_one_each(present).values())[:MOST_OBSERVED]
     )

@@ -75,7 +75,7 @@ def plan(
 ) -> Addresses:
     """What to ask for and what there is. `own` are the allocations that belong to this very cluster, by its UID;
     `is_taken` says whether any IPAllocation has a name."""
-    network, networking = provider.spec.network, cluster.spec.networking
+    network = provider.spec.network
     if network.mode is NetworkMode.CLOUD:
         return _no_pools(cluster)
     mine = _in_order(own)

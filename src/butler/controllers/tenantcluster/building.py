@@ -135,6 +135,8 @@ class Building:
         if plan.blocked is not None or unserved is not None:
             if plan.blocked is not None and plan.blocked.reason != NetworkReason.RECONCILING:
                 self._turnstile.answered(uid_of(cluster))
+            # It may be a long wait, in which the cluster may be deleted: its requests have to go with it.
+            cluster = await self._with_finalizer(cluster)
             return Built(cluster, replace(facts, blocked=plan.blocked or unserved), LATER)
         going_to = versions.next_versions(
             cluster.spec.kubernetes_version, seen.control_plane.version, seen.workers.version
@@ -167,7 +169,7 @@ class Building:
             cluster,
             provider,
             self._views.pools_by_name(),
-            self._views.allocations_of(cluster),
+            self._views.allocations_for(cluster),
             self._views.is_allocation,
             self._home,
         )

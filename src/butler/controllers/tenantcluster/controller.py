@@ -15,6 +15,7 @@ from butler.api.tenantcluster import TenantClusterPhase
 from butler.controllers.kinds import CLUSTERS, WRITE_TIMEOUT
 from butler.controllers.owners import tenant_key
 from butler.controllers.tenantcluster.building import NoLongerWanted
+from butler.controllers.tenantcluster.deletion import paused_status
 from butler.controllers.tenantcluster.status import is_established, new_status
 from butler.controllers.tenantcluster.views import BY_PROVIDER
 from butler.kube.controller import After, Controller
@@ -120,6 +121,7 @@ class TenantClusterController:
 
     async def _end(self, cluster: TenantCluster) -> After | None:
         if cluster.spec.paused:
+            await self._write(cluster, paused_status(cluster, self._clock()))
             return None
         torn = await self._teardown.take_down(cluster)
         if torn.status is not None:

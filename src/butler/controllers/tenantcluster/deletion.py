@@ -25,11 +25,13 @@ from butler.api.tenantcluster import DeletionProgress, DeletionStage, TenantClus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
     from butler.controllers.tenantcluster.settings import TenantSettings
 
+MINUTES_FROM = 120
+"""Seconds from which a time is told in minutes."""
 COURTESY = (DeletionStage.LOAD_BALANCERS, DeletionStage.ADDONS)
 FORCEABLE = (DeletionStage.CLUSTER_API, DeletionStage.MACHINES, DeletionStage.NAMESPACE)
 
@@ -59,15 +61,13 @@ def judge(
             True, TenantClusterReason.FORCED, f"by annotation {Annotation.FORCE_DELETE}, not waiting for {waits_for}"
         )
     if stage in COURTESY and took >= settings.clean_up_limit:
-        return Verdict(
-            True, TenantClusterReason.STALLED, f"after {_minutes(took.total_seconds())} still {waits_for}; going on"
-        )
+        return Verdict(True, TenantClusterReason.STALLED, f"waited {_in_words(took)} for {waits_for}; going on without")
     if took >= settings.stalled_after:
         help_ = f"; if its machines are gone for sure, annotate it with {Annotation.FORCE_DELETE}=<its name>"
         return Verdict(
             False,
             TenantClusterReason.STALLED,
-            f"waits for {waits_for}, since {_minutes(took.total_seconds())}{help_ if stage in FORCEABLE else ''}",
+            f"waits for {waits_for}, since {since:%Y-%m-%d %H:%M} UTC{help_ if stage in FORCEABLE else ''}",
         )
     return Verdict(False, TenantClusterReason.WAITING, f"waits for {waits_for}")
 
@@ -109,6 +109,29 @@ def deleting_status(
     )
 
 
+def paused_status(cluster: TenantCluster, now: datetime) -> TenantClusterStatus:
+    """The status of a cluster that is to go, and is left as it is for the time being: no stage begins meanwhile, so
+    that its time limit does not run."""
+    old = cluster.status
+    return msgspec.structs.replace(
+        old,
+        phase=TenantClusterPhase.DELETING,
+        conditions=with_condition(
+            old.conditions,
+            type=ConditionType.DELETING,
+            status=True,
+            reason=TenantClusterReason.PAUSED,
+            message="waits for spec.paused to be set to false",
+            now=now,
+            observed_generation=cluster.metadata.generation,
+        ),
+        last_transition_time=old.last_transition_time
+        if old.phase is TenantClusterPhase.DELETING and old.last_transition_time
+        else now,
+        observed_generation=cluster.metadata.generation,
+    )
+
+
 def starting_stage(cluster: TenantCluster) -> DeletionStage:
     """Where to go on: what was left behind is not gone back to."""
     return cluster.status.deletion.stage if cluster.status.deletion else DeletionStage.LOAD_BALANCERS
@@ -127,5 +150,6 @@ def left_over(what: str, names: Mapping[str, object] | list[str], *, most: int =
     return f"{len(found)} {what}{'s' if len(found) != 1 else ''} ({', '.join(found[:most])}{more})"
 
 
-def _minutes(seconds: float) -> str:
-    return f"{seconds / 60:.0f} minutes" if seconds >= 120 else f"{seconds:.0f} seconds"
+def _in_words(took: timedelta) -> str:
+    seconds = took.total_seconds()
+    return f"{seconds / 60:.0f} minutes" if seconds >= MINUTES_FROM else f"{seconds:.0f} seconds"

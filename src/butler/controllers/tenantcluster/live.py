@@ -119,7 +119,12 @@ class Live:
         if covers(view.get(key_of(wanted)), marked):
             return False
         written = await self._client.apply(
-            view.resource, marked, force=True, field_manager=FieldManager.TENANTS, timeout=WRITE_TIMEOUT
+            view.resource,
+            marked,
+            force=True,
+            field_manager=FieldManager.TENANTS,
+            field_validation="Strict",
+            timeout=WRITE_TIMEOUT,
         )
         view.wrote(_lean(written))
         return True
@@ -132,9 +137,11 @@ def _marked(wanted: Json) -> Json:
 
 
 def covers(live: Any, wanted: Any) -> bool:
-    """Whether the live object says all that is wanted; it may say more."""
+    """Whether the live object says all that is wanted; it may say more. What is wanted to be null may be left out."""
     if isinstance(wanted, dict):
-        return isinstance(live, dict) and all(name in live and covers(live[name], wanted[name]) for name in wanted)
+        return isinstance(live, dict) and all(
+            covers(live.get(name), value) if name in live or value is None else False for name, value in wanted.items()
+        )
     if isinstance(wanted, list):
         return isinstance(live, list) and len(live) == len(wanted) and all(map(covers, live, wanted))
     return bool(live == wanted)
@@ -143,7 +150,8 @@ def covers(live: Any, wanted: Any) -> bool:
 def unused(templates: Iterable[Json], used: Iterable[tuple[str, str]]) -> list[Json]:
     """The templates that nothing was or will be made from."""
     keep = set(used)
-    return [each for each in templates if (each.get("kind"), each["metadata"]["name"]) not in keep]
+    # An object that does not say what it is cannot be told from one that is used.
+    return [each for each in templates if each.get("kind") and (each["kind"], each["metadata"]["name"]) not in keep]
 
 
 def _lean(obj: Json) -> Json:

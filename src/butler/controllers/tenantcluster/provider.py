@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType, TenantClusterReason
+from butler.api.meta import ConditionStatus
 from butler.api.providerconfig import ProviderConfig, ScopeType
 from butler.api.providers import CLOUDS, Provider
 from butler.controllers.tenantcluster.blocked import Blocked
@@ -19,6 +20,7 @@ from butler.providers.placement import named_provider, placement
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from butler.api.providerconfig import ProviderLimits
     from butler.api.tenantcluster import TenantCluster
     from butler.kube.resource import Key
 
@@ -106,25 +108,53 @@ def quota(
     """Why the limits of the provider leave no room; None when they do.
 
     `others` are the team's other clusters on the same provider, `workers_now` the machines that this one was given
-    already. Whoever came first is counted first, so a cluster never loses its place to a younger one.
+    already. Whoever came first is counted first, so a cluster never loses its place to a younger one; what was itself
+    refused takes no room, so that one wish which cannot be met does not hold up the rest.
     """
     limits, wanted = provider.spec.limits, cluster.spec.workers.replicas
     if limits is None or (workers_now and wanted <= workers_now):
         return None
-    before = [other for other in others if _started(other) or _age(other) < _age(cluster)]
+    clusters, used = _taken(cluster, others, limits)
     kind, name = team_of(cluster)
-    if not workers_now and limits.max_clusters_per_team is not None and len(before) >= limits.max_clusters_per_team:
+    is_new = not workers_now and not _started(cluster)
+    if is_new and limits.max_clusters_per_team is not None and clusters >= limits.max_clusters_per_team:
         return _over_quota(
-            f"{kind} {name} has {len(before)} clusters on ProviderConfig {key_of(provider)},"
+            f"{kind} {name} has {clusters} clusters on ProviderConfig {key_of(provider)},"
             f" and may have {limits.max_clusters_per_team} (limits.maxClustersPerTeam)"
         )
-    used = sum(other.spec.workers.replicas for other in before)
     if limits.max_nodes_per_team is not None and used + wanted > limits.max_nodes_per_team:
         return _over_quota(
             f"{kind} {name} has {used} other workers on ProviderConfig {key_of(provider)}; {wanted} more would exceed"
             f" {limits.max_nodes_per_team} (limits.maxNodesPerTeam)"
         )
     return None
+
+
+def _taken(cluster: TenantCluster, others: Iterable[TenantCluster], limits: ProviderLimits) -> tuple[int, int]:
+    """How many clusters and workers go before a cluster: those that are there, and older ones that fit beside them."""
+    there, to_come = [], []
+    for other in others:
+        if _started(other):
+            there.append(other)
+        elif _age(other) < _age(cluster):
+            to_come.append(other)
+    clusters, workers = len(there), sum(_given(other) for other in there)
+    for other in sorted(to_come, key=_age):
+        more = other.spec.workers.replicas
+        if limits.max_clusters_per_team is not None and clusters >= limits.max_clusters_per_team:
+            break
+        if limits.max_nodes_per_team is None or workers + more <= limits.max_nodes_per_team:
+            clusters, workers = clusters + 1, workers + more
+    return clusters, workers
+
+
+def _given(cluster: TenantCluster) -> int:
+    """The workers of a cluster that was started: those it wants, or those it has while it may not have more."""
+    found = find_condition(cluster.status.conditions, ConditionType.QUOTA_SATISFIED)
+    observed = cluster.status.observed_state
+    if found is not None and found.status is ConditionStatus.FALSE and observed and observed.workers:
+        return min(observed.workers.desired, cluster.spec.workers.replicas)
+    return cluster.spec.workers.replicas
 
 
 def _over_quota(message: str) -> Blocked:

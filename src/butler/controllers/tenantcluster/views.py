@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from butler.capi.naming import tenant_namespace
-from butler.controllers.owners import recorded_owner
+from butler.controllers.owners import recorded_owner, tenant_key
 from butler.controllers.tenantcluster.addons import belongs_to
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.provider import provider_key, resolve, team_of
@@ -27,8 +27,7 @@ BY_NAMESPACE: Final = "clusters by tenant namespace"
 BY_PROVIDER: Final = "clusters by named provider"
 BY_TEAM: Final = "clusters by team"
 BY_NAME: Final = "clusters by name"
-BY_OWNER: Final = "allocations by owner"
-BY_CLUSTER: Final = "addons by cluster"
+BY_CLUSTER: Final = "allocations and addons by cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class Views:
         self.clusters.index(BY_PROVIDER, lambda each: [provider_key(each, self.home)])
         self.clusters.index(BY_TEAM, lambda each: [team_of(each)])
         self.clusters.index(BY_NAME, lambda each: [each.metadata.name])
-        self.allocations.index(BY_OWNER, lambda each: [owner] if (owner := recorded_owner(each)) else [])
+        self.allocations.index(BY_CLUSTER, lambda each: [tenant_key(each)])
         self.addons.index(BY_CLUSTER, lambda each: [Key(each.metadata.namespace, each.spec.cluster_ref.name)])
 
     def all_providers(self) -> dict[Key, ProviderConfig]:
@@ -57,9 +56,15 @@ class Views:
     def pools_by_name(self) -> dict[str, NetworkPool]:
         return {each.metadata.name: each for each in self.pools.values() if each.metadata.namespace == self.home}
 
+    def allocations_for(self, cluster: TenantCluster) -> list[IPAllocation]:
+        """Those that were made for this cluster, by itself or by a person ahead of it; not those of a namesake."""
+        named = self.allocations.by(BY_CLUSTER, key_of(cluster))
+        return [each for each in named if recorded_owner(each) in (None, cluster.metadata.uid)]
+
     def allocations_of(self, cluster: TenantCluster) -> list[IPAllocation]:
-        """Those that belong to this very cluster, which another of its name has no part in."""
-        return self.allocations.by(BY_OWNER, cluster.metadata.uid)
+        """Those that surely belong to this very cluster, and go with it."""
+        named = self.allocations.by(BY_CLUSTER, key_of(cluster))
+        return [each for each in named if recorded_owner(each) == cluster.metadata.uid]
 
     def is_allocation(self, name: str) -> bool:
         return Key(self.home, name) in self.allocations

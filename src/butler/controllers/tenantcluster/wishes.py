@@ -74,7 +74,8 @@ def node_wish(cluster: TenantCluster, network: ProviderNetwork, pools: Mapping[s
     if not around:
         raise Refused(
             invalid(
-                f"the gateway {gateway} of the ProviderConfig lies in none of its pools for nodes ({_list(names, pools)})"
+                f"the gateway {gateway} of the ProviderConfig lies in none of its pools for nodes"
+                f" ({_list(names, pools)})"
             )
         )
     return Wish(
