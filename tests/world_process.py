@@ -21,7 +21,7 @@ START_SECONDS = 60.0
 
 
 class WorldProcess:
-    """The stand-ins for the management cluster of a kubeconfig.
+    """The stand-ins for the management cluster of a kubeconfig, which needs to have Butler's own definitions.
 
     Settings are those of WorldSettings, as in `WorldProcess(kubeconfig, directory, machine_seconds=0.2)`.
     """
@@ -63,8 +63,9 @@ class WorldProcess:
             )
         deadline = time.monotonic() + START_SECONDS
         while "The world is up" not in self.log()[before:]:
-            assert self._process.poll() is None, f"the world ended: {self.log()[-2000:]}"
-            assert time.monotonic() < deadline, f"the world did not start: {self.log()[-2000:]}"
+            if self._process.poll() is not None or time.monotonic() > deadline:
+                self.kill()
+                raise AssertionError(f"the world did not start: {self.log()[-2000:]}")
             time.sleep(0.02)
         self.port = int(self.log()[before:].split("tenants      https://127.0.0.1:")[1].split()[0])
 

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 DEFAULT_DATA_DIR = Path("~/.butler/world")
 CONNECTIONS = 32
+PATIENCE = 5.0
+
+log = logging.getLogger(__name__)
 
 
 def run_world(
@@ -82,12 +85,22 @@ async def running_world(
         running = asyncio.create_task(world.run())
         running.add_done_callback(lambda _: stop.set())
         try:
-            while not stop.is_set() and not world.is_ready:  # noqa: ASYNC110  # a state of many parts, once
-                await asyncio.sleep(0.01)
+            await _until_ready(world, stop)
             yield
         finally:
             world.stop()
             await running
+
+
+async def _until_ready(world: World, stop: asyncio.Event) -> None:
+    """Wait, and say what for when it takes long: without Butler's own definitions, for one, nothing will come."""
+    began = asyncio.get_running_loop().time()
+    told = False
+    while not stop.is_set() and not world.is_ready:
+        await asyncio.sleep(0.01)
+        if not told and asyncio.get_running_loop().time() - began > PATIENCE:
+            told = True
+            log.warning("still waiting for the management cluster: %s", "; ".join(world.why_unready()))
 
 
 def _welcome(connection: Connection, tenants: ControlPlane) -> str:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module")
-def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WorldProcess]:
+def world(
+    control_plane: ControlPlane, definitions: None, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WorldProcess]:
     directory = tmp_path_factory.mktemp("world")
     with WorldProcess(
         control_plane.kubeconfig,

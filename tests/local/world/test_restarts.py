@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def world(control_plane: ControlPlane, tmp_path: Path) -> Iterator[WorldProcess]:
+def world(control_plane: ControlPlane, definitions: None, tmp_path: Path) -> Iterator[WorldProcess]:
     with WorldProcess(control_plane.kubeconfig, tmp_path, machine_seconds=1.0, machine_deletion_seconds=1.0) as process:
         yield process
 

@@ -62,7 +62,10 @@ class World:
 
     @property
     def is_ready(self) -> bool:
-        return self._installed and not self.operator.why_unready()
+        return not self.why_unready()
+
+    def why_unready(self) -> list[str]:
+        return self.operator.why_unready() if self._installed else ["the definitions are not installed yet"]
 
     def stop(self) -> None:
         self.operator.stop()
