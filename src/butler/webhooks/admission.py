@@ -195,12 +195,14 @@ class Admission:
             return review.forbid(question, why) if why else review.allow()
         if question.operation not in ("CREATE", "UPDATE"):
             return review.allow()
-        new_text = _text(question, "object")
-        new, old = _decoded(ProviderConfig, new_text, "object"), None
+        new_text, old = _text(question, "object"), None
         if question.operation == "UPDATE":
-            old = _decoded(ProviderConfig, _text(question, "oldObject"), "oldObject")
-            if new.metadata.deletion_timestamp is not None or old.spec == new.spec:
+            old_text = _text(question, "oldObject")
+            before, after = _head(old_text, "oldObject"), _head(new_text, "object")
+            if after.metadata.deletion_timestamp is not None or before.spec == after.spec:
                 return review.allow()
+            old = _decoded(ProviderConfig, old_text, "oldObject")
+        new = _decoded(ProviderConfig, new_text, "object")
         around = providerconfig.Surroundings(self._home, await self._pools_named_by(new))
         if old is not None and providerconfig.gives_up(old, new):
             around = around._replace(clusters=await self._clusters_on(old), allocations=self._allocations.values())

@@ -101,7 +101,8 @@ def _gateway_problems(network: ProviderNetwork, around: Surroundings) -> Iterato
             f"{network.gateway} lies in none of the pools for nodes ({shown}), so no machine could reach it: give the"
             " gateway of their network",
         )
-    if any(layout.network.size >= 4 and address in layout.network for layout in around_it):
+    edges = {edge for layout in around_it if layout.network.size >= 4 for edge in layout.network}
+    if address in edges:
         yield Problem(field, f"{network.gateway} is the first or last address of its network, which no machine has")
 
 

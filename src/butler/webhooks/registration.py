@@ -4,9 +4,10 @@ It is applied with force, so that whatever was edited in between is put right, a
 process that died (its port is gone, and every write of our kinds would be refused) is replaced by the next start.
 Every field is written out, because a field that we leave to defaults is a field that we cannot put right.
 
-Only what people decide is asked about: pools and providers when their spec is made, changed or removed, and allocations
-that are not made by Butler itself. Status writes are a subresource, which the rules do not name; finalizers and labels are
-let pass by a match condition, so that a controller can still let go of an object while nobody serves the webhooks.
+Only what people decide is asked about: pools and providers when their spec is made, changed or removed, and
+allocations that are not made by Butler itself. Status writes are a subresource, which the rules do not name;
+finalizers and labels are let pass by a match condition, so that a controller can still let go of an object while
+nobody serves the webhooks.
 
 A configuration outlives its server. In a cluster that is meant: while no replica runs, nobody may shrink a pool
 behind its back. On a machine of one's own it would be a trap, so there it is removed at the end (`remove`), and also
