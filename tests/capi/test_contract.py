@@ -74,7 +74,7 @@ def variants() -> Iterator[tuple[str, Blueprint]]:
         yield f"{provider}: plain", blueprint(provider)
         yield f"{provider}: no endpoint yet", blueprint(provider, endpoint=None)
         yield f"{provider}: everything", blueprint(provider, EVERYTHING)
-    for provider in ON_PREMISES:
+    for provider in ("nutanix", "proxmox"):
         yield f"{provider}: talos", blueprint(provider, machine_os(type="talos"))
     for provider in ("harvester", "nutanix"):
         yield f"{provider}: dhcp", blueprint(provider, dhcp=True)

@@ -21,8 +21,9 @@ What we rely on, from its types, webhooks and controllers:
   key of a TenantCluster is text, and reaches machines by their bootstrap configuration.
 - CAPHV itself sets the nodes' providerID and takes the taint of an uninitialized node away, so clusters become ready
   without a cloud controller manager.
-- CAPHV mixes cloud-init of its own into what machines get. Talos takes no cloud-init: it comes up in maintenance mode,
-  with its address, and waits until its configuration is sent to it.
+- CAPHV reads what a machine starts with as cloud-init, mixes its own into it and writes it anew. Templates in it are
+  lost on the way. A Talos configuration comes out as something that Talos does not take, and its machines would wait
+  for ever; so Talos is refused here.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ from butler.capi.blueprint import Infrastructure, Unbuildable
 from butler.capi.bootstrap import LOGIN
 from butler.capi.naming import PROVIDERS, make, make_secret
 from butler.capi.onprem import (
+    MACHINE,
     family_of,
     image_name,
     joined,
@@ -64,6 +66,11 @@ def infrastructure(blueprint: Blueprint) -> Infrastructure:
         raise Unbuildable(
             "spec.harvester.storageClassName",
             "Harvester keeps a machine's disk in the storage class of its image: choose the class on the image",
+        )
+    if blueprint.cluster.spec.workers.machine_template.os.type is OSType.TALOS:
+        raise Unbuildable(
+            f"{MACHINE}.os.type",
+            "the Harvester provider mixes cloud-init into what machines start with, and Talos takes none: use rocky",
         )
     refuse_subnet(blueprint, "spec.harvester.networkName")
     refuse_settings_without_node_addresses(blueprint)
@@ -101,8 +108,7 @@ def _machine(
     return {
         "cpu": shape.cpu,
         "memory": f"{in_units(shape.memory, MIB)}Mi",
-        # Talos has no logins; the field is required all the same.
-        "sshUser": LOGIN.get(shape.os.type, OSType.TALOS.value),
+        "sshUser": LOGIN[OSType.ROCKY],
         "sshKeyPair": f"{namespace}/{KEY_PAIR}",
         "networks": [network],
         "volumes": [

@@ -7,6 +7,7 @@ What we rely on, from its types and source (v1.7.0):
 - The endpoint is filled in by capi-steward. CAPX always speaks HTTPS.
 - The image is a UUID or a name; without either, CAPX itself looks for the newest image whose name holds the operating
   system and the Kubernetes version (`capx-rocky-9.5-1.31.4-*`, its own pattern).
+- Bootstrap data reaches a machine on a config drive, as OpenStack has it; of Talos, it takes the OpenStack image.
 - The system disk lies in the storage container of its image; only further disks may name one. So a storage container
   cannot be obeyed, and is refused. The system disk has at least 20 GiB.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from butler.api.providers import Provider
 from butler.api.tenantcluster import OSType
-from butler.capi import aws, azure, bootstrap, cluster, gcp, harvester, nutanix, proxmox, steward
+from butler.capi import aws, azure, bootstrap, cluster, gcp, harvester, nutanix, proxmox, steward, talos
 from butler.capi.blueprint import Unbuildable
 from butler.capi.naming import named_by_content, workers_name
 
@@ -75,6 +75,7 @@ def objects(blueprint: Blueprint) -> tuple[Json, ...]:
     if blueprint.endpoint is not None or blueprint.provider.spec.provider not in WAIT_FOR_ENDPOINT:
         found.append(parts.cluster)
     if blueprint.cluster.spec.workers.machine_template.os.type is OSType.TALOS:
+        talos.refuse_what_talos_has_not(blueprint)
         found.append(cluster.cluster(blueprint))
         if blueprint.bootstrap_secret is not None:
             found.append(cluster.workers(blueprint, template_name, secret=blueprint.bootstrap_secret))

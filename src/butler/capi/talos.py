@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
-from butler.api.providers import Provider
 from butler.api.tenantcluster import OSType, TalosSettings
 from butler.capi.blueprint import Unbuildable
 from butler.capi.bootstrap import time_servers
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
 INSTALLER: Final = "ghcr.io/siderolabs/installer"
 KUBELET: Final = "ghcr.io/siderolabs/kubelet"
+USUAL_DISK: Final = "/dev/sda"
+"""Where the root disk is on the providers that Talos runs on, when nobody says anything about Talos."""
 CLUSTER_DNS: Final = 10
 """Which address of the Service network cluster DNS has: the tenth, as kubeadm and Steward have it."""
 TRUSTD_KEYS: Final = ("token", "os-ca.crt")
@@ -70,6 +71,13 @@ def machine_config(blueprint: Blueprint, trust: Trust) -> bytes:
     return yaml.safe_dump(document, sort_keys=False).encode()
 
 
+def refuse_what_talos_has_not(blueprint: Blueprint) -> None:
+    """Say what is wrong before anything is built, and not when the first machine is to be configured."""
+    if blueprint.cluster.spec.workers.machine_template.os.ssh_authorized_key:
+        raise Unbuildable("spec.workers.machineTemplate.os.sshAuthorizedKey", "Talos has no SSH: leave it out")
+    _cluster_dns(blueprint.cluster.spec.networking.service_cidr)
+
+
 def bootstrap_secret(blueprint: Blueprint, trust: Trust) -> Json:
     """The Secret that hands the configuration to Cluster API, named by its content: a change replaces machines."""
     text = machine_config(blueprint, trust).decode()
@@ -81,9 +89,8 @@ def _machine(blueprint: Blueprint, trust: Trust) -> dict[str, Any]:
     system = blueprint.cluster.spec.workers.machine_template.os
     if system.type is not OSType.TALOS:
         raise Unbuildable("spec.workers.machineTemplate.os.type", "is not talos")
-    if system.ssh_authorized_key:
-        raise Unbuildable("spec.workers.machineTemplate.os.sshAuthorizedKey", "Talos has no SSH: leave it out")
-    settings = system.talos or TalosSettings(install_disk=_usual_disk(blueprint))
+    refuse_what_talos_has_not(blueprint)
+    settings = system.talos or TalosSettings(install_disk=USUAL_DISK)
     arguments = {"rotate-server-certificates": "true"}
     if blueprint.cluster.spec.control_plane.external_cloud_provider:
         arguments["cloud-provider"] = "external"
@@ -131,11 +138,6 @@ def _cluster(blueprint: Blueprint, trust: Trust) -> dict[str, Any]:
         # Discovery is a service of Talos' maker that nodes report to; a tenant's nodes talk to their cluster only.
         "discovery": {"enabled": False},
     }
-
-
-def _usual_disk(blueprint: Blueprint) -> str:
-    """Where the root disk is when nobody said: Harvester attaches it by virtio, the others by SCSI."""
-    return "/dev/vda" if blueprint.provider.spec.provider is Provider.HARVESTER else "/dev/sda"
 
 
 def _cluster_dns(service_cidr: str) -> str:

@@ -91,7 +91,6 @@ def test_the_nearest_source_of_an_image_wins() -> None:
     assert image(override) == "a/override"
     assert image({}) == "default/rocky-9.5-kube"
     assert image(machine_os(version="9.4"), no_default) == "rocky-9.4"
-    assert image(machine_os(type="talos", talos={"version": "v1.10.0"}), no_default) == "talos-v1.10.0"
 
 
 def test_a_cluster_may_have_its_own_namespace_and_network() -> None:
@@ -143,3 +142,9 @@ def test_what_the_provider_cannot_obey_is_refused(config: Json, field: str) -> N
     with pytest.raises(Unbuildable) as refused:
         build(config=config)
     assert refused.value.field == field
+
+
+def test_talos_is_refused_as_its_machines_would_never_join() -> None:
+    with pytest.raises(Unbuildable) as refused:
+        build(machine_os(type="talos"))
+    assert refused.value.field == "spec.workers.machineTemplate.os.type"

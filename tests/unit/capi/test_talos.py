@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from blueprints import SSH_KEY, blueprint, contents, machine_os, node_network
 from butler.capi.blueprint import Endpoint, Unbuildable, Versions
+from butler.capi.objects import objects
 from butler.capi.talos import Trust, bootstrap_secret, machine_config
 
 if TYPE_CHECKING:
@@ -65,10 +66,9 @@ def test_the_kubelet_runs_the_workers_version() -> None:
     assert made["machine"]["kubelet"]["image"].endswith(":v1.33.2")
 
 
-@pytest.mark.parametrize(("provider", "disk"), [("harvester", "/dev/vda"), ("proxmox", "/dev/sda")])
-def test_the_usual_disk_and_installer_are_the_providers_and_the_versions(provider: str, disk: str) -> None:
-    assert config(provider=provider)["machine"]["install"] == {
-        "disk": disk,
+def test_the_usual_disk_and_the_versions_installer_are_used_where_nothing_is_said() -> None:
+    assert config()["machine"]["install"] == {
+        "disk": "/dev/sda",
         "image": "ghcr.io/siderolabs/installer:v1.9.3",
         "wipe": False,
     }
@@ -86,7 +86,7 @@ def test_time_and_name_servers_are_set_where_they_are_known() -> None:
     made = config({**TALOS, "timeServers": ["ntp.example.com"]}, nodes=node_network(dns_servers=("10.40.0.2",)))
     assert made["machine"]["time"] == {"servers": ["ntp.example.com"]}
     assert made["machine"]["network"] == {"nameservers": ["10.40.0.2"]}
-    plain = config(provider="harvester", dhcp=True)
+    plain = config(provider="nutanix", dhcp=True)
     assert "time" not in plain["machine"]
     assert "network" not in plain["machine"]
 
@@ -97,9 +97,11 @@ def test_an_external_cloud_provider_is_announced_to_the_kubelet(wanted: bool) ->
     assert ("cloud-provider" in made["machine"]["kubelet"]["extraArgs"]) is wanted
 
 
-def test_talos_has_no_ssh() -> None:
+def test_talos_has_no_ssh_which_is_said_before_anything_is_built() -> None:
     with pytest.raises(Unbuildable, match="no SSH"):
         config(machine_os(type="talos", sshAuthorizedKey=SSH_KEY))
+    with pytest.raises(Unbuildable, match="no SSH"):
+        objects(blueprint("proxmox", machine_os(type="talos", sshAuthorizedKey=SSH_KEY), endpoint=None))
 
 
 def test_the_secret_is_named_by_its_content_and_typed_as_cluster_api_wants_it() -> None:
