@@ -110,26 +110,10 @@ def deleting_status(
 
 
 def paused_status(cluster: TenantCluster, now: datetime) -> TenantClusterStatus:
-    """The status of a cluster that is to go, and is left as it is for the time being: no stage begins meanwhile, so
-    that its time limit does not run."""
-    old = cluster.status
-    return msgspec.structs.replace(
-        old,
-        phase=TenantClusterPhase.DELETING,
-        conditions=with_condition(
-            old.conditions,
-            type=ConditionType.DELETING,
-            status=True,
-            reason=TenantClusterReason.PAUSED,
-            message="waits for spec.paused to be set to false",
-            now=now,
-            observed_generation=cluster.metadata.generation,
-        ),
-        last_transition_time=old.last_transition_time
-        if old.phase is TenantClusterPhase.DELETING and old.last_transition_time
-        else now,
-        observed_generation=cluster.metadata.generation,
-    )
+    """The status of a cluster that is to go and is left alone; no stage begins, so that its time limit does not run."""
+    verdict = Verdict(False, TenantClusterReason.PAUSED, "waits for spec.paused to be false")
+    status = deleting_status(cluster, starting_stage(cluster), now, verdict, now)
+    return msgspec.structs.replace(status, deletion=cluster.status.deletion)
 
 
 def starting_stage(cluster: TenantCluster) -> DeletionStage:
