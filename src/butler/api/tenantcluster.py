@@ -480,9 +480,8 @@ spec:
       cpu: 8
       memory: 32Gi
       os:
-        type: talos
-        talos:
-          version: v1.9.3
+        type: rocky
+        version: "9.5"
 """,
     )
     validations = (

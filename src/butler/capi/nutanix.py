@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from butler.capi.blueprint import Blueprint, Json, NodeNetwork
 
 SMALLEST_DISK: Final = 20
+USUAL_PORT: Final = 9440
 IMAGE_PATTERN: Final = "capx-{{.BaseOS}}-{{.K8sVersion}}-*"
 RESERVED: Final = "butler.butlerlabs.dev/reserved-node-addresses"
 EXPECTED_NETWORK: Final = "butler.butlerlabs.dev/expected-subnet-settings"
@@ -117,13 +118,12 @@ def _prism_central(blueprint: Blueprint, settings: NutanixSettings, secret: str)
     url = urlsplit(settings.endpoint)
     if url.scheme != "https" or not url.hostname:
         raise Unbuildable("spec.nutanix.endpoint", "Prism Central is reached by HTTPS: give https:// and its host")
-    if url.port not in (None, settings.port):
-        raise Unbuildable(
-            "spec.nutanix.port", f"is {settings.port}, but the endpoint says {url.port}: give one of them"
-        )
+    port = url.port or settings.port
+    if settings.port not in (port, USUAL_PORT):
+        raise Unbuildable("spec.nutanix.port", f"is {settings.port}, but the endpoint says {port}: give one of them")
     prism: Json = {
         "address": url.hostname,
-        "port": settings.port,
+        "port": port,
         "insecure": settings.insecure,
         "credentialRef": {"kind": "Secret", "name": secret, "namespace": blueprint.namespace},
     }

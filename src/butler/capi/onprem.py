@@ -66,7 +66,10 @@ def refuse_settings_without_node_addresses(blueprint: Blueprint) -> None:
     network = blueprint.provider.spec.network
     if blueprint.nodes is not None:
         return
-    why = "machines get it from the network, as by DHCP: leave it out, or give a pool for nodes in poolRefs"
+    why = (
+        "machines get it from the network, as by DHCP: leave it out,"
+        " or use mode ipam with a pool for nodes, and give the gateway"
+    )
     if network.gateway is not None:
         raise Unbuildable("spec.network.gateway", why)
     if network.dns_servers:

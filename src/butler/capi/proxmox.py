@@ -33,7 +33,7 @@ from butler.capi.quantity import GIB, MIB, in_units
 from butler.ipam.addresses import Family
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Blueprint, Json, NodeNetwork
+    from butler.capi.blueprint import Blueprint, Json
 
 BOOT_DISK: Final = "scsi0"
 SMALLEST_DISK: Final = 5
@@ -53,7 +53,7 @@ def infrastructure(blueprint: Blueprint) -> Infrastructure:
         "externalManagedControlPlane": True,
         "allowedNodes": [override.node] if override.node else list(settings.nodes),
         "credentialsRef": {"name": secret, "namespace": blueprint.namespace},
-        **_addresses(blueprint.nodes),
+        **_addresses(blueprint),
     }
     return Infrastructure(
         cluster=make(kinds.cluster, blueprint, spec),
@@ -64,11 +64,13 @@ def infrastructure(blueprint: Blueprint) -> Infrastructure:
     )
 
 
-def _addresses(nodes: NodeNetwork | None) -> Json:
+def _addresses(blueprint: Blueprint) -> Json:
+    nodes = blueprint.nodes
     if nodes is None:
+        gateway = blueprint.provider.spec.network.gateway
         raise Unbuildable(
-            "spec.network.poolRefs[].types",
-            "machines on Proxmox get their addresses from Butler: use mode ipam and give a pool for nodes",
+            "spec.network.poolRefs[].types" if gateway else "spec.network.gateway",
+            "machines on Proxmox get their addresses from Butler: use mode ipam with a pool for nodes, and a gateway",
         )
     if not nodes.dns_servers:
         raise Unbuildable("spec.network.dnsServers", "machines on Proxmox need at least one DNS server")

@@ -114,10 +114,19 @@ def test_prism_central_is_reached_as_the_settings_say() -> None:
 
 
 @pytest.mark.parametrize(
+    ("endpoint", "port", "expected"),
+    [("https://prism", 9440, 9440), ("https://prism:443", 9440, 443), ("https://prism", 444, 444)],
+)
+def test_the_port_is_where_it_was_written(endpoint: str, port: int, expected: int) -> None:
+    made = build(config={"nutanix": {"endpoint": endpoint, "port": port}})
+    assert made.cluster["spec"]["prismCentral"]["port"] == expected
+
+
+@pytest.mark.parametrize(
     ("config", "field"),
     [
         ({"nutanix": {"endpoint": "http://prism"}}, "spec.nutanix.endpoint"),
-        ({"nutanix": {"endpoint": "https://prism:443"}}, "spec.nutanix.port"),
+        ({"nutanix": {"endpoint": "https://prism:443", "port": 444}}, "spec.nutanix.port"),
         ({"nutanix": {"storageContainerUUID": IMAGE}}, "spec.nutanix.storageContainerUUID"),
         ({"network": {"subnet": "vlan60"}}, "spec.network.subnet"),
         ({"credentialsRef": {"key": "login"}}, "spec.credentialsRef.key"),

@@ -39,10 +39,14 @@ def test_node_addresses_lie_on_the_cluster_with_gateway_and_dns() -> None:
     }
 
 
-def test_a_cluster_without_node_addresses_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("network", "field"),
+    [({}, "spec.network.gateway"), ({"gateway": "10.40.0.1"}, "spec.network.poolRefs[].types")],
+)
+def test_a_cluster_without_node_addresses_is_refused(network: Json, field: str) -> None:
     with pytest.raises(Unbuildable) as refused:
-        build(dhcp=True)
-    assert refused.value.field == "spec.network.poolRefs[].types"
+        build(config={"network": network}, dhcp=True)
+    assert refused.value.field == field
 
 
 def test_a_cluster_without_dns_servers_is_refused() -> None:
