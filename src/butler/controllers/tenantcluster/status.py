@@ -9,6 +9,9 @@ One set of facts in, one status out: conditions that each name what they wait fo
     Updating      it can be used, and machines or versions change
     Failed        somebody has to change something; tried again whenever anything changes
     Deleting      it goes
+
+What was not looked at is not spoken of: a condition keeps what it said until somebody knows better. A cluster that
+could be used once stays one (`is_established`), whatever stands in the way of a change later.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from butler.api.conditions import find_condition, with_condition
 from butler.api.labels import ConditionType, NetworkReason, TenantClusterReason
 from butler.api.meta import LocalObjectReference
 from butler.api.tenantaddons import ObservedWorkers
-from butler.api.tenantcluster import ObservedState, TenantClusterPhase
+from butler.api.tenantcluster import ManagementMode, ObservedState, TenantClusterPhase
 from butler.controllers.tenantcluster import addons
 from butler.controllers.tenantcluster.addresses import NO_ADDRESSES, Addresses
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, in_short
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
     from butler.api.tenantaddon import TenantAddon
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
+    from butler.capi.blueprint import Endpoint
     from butler.controllers.tenantcluster.addons import AddonProgress
     from butler.controllers.tenantcluster.blocked import Blocked
 
@@ -46,6 +50,8 @@ ORDER = (
     ConditionType.ADDONS_READY,
 )
 """The conditions in the order in which a cluster comes to be: what lies after one that blocks has not been tried."""
+OBSERVED = ORDER[3:]
+"""Those that are read off what is there; the others are decided by Butler, if it gets so far."""
 NEEDED = ORDER[2:6]
 """Those that have to hold for a cluster to be of use; addons may lag behind."""
 
@@ -58,7 +64,7 @@ class Facts:
     seen: Seen = NOTHING_SEEN
     present_addons: Sequence[TenantAddon] = ()
     addon_progress: AddonProgress | None = None
-    """None: Butler does not manage the addons."""
+    """None: not looked at, or Butler does not manage the addons."""
     load_balancers_published: str = ""
     """Why the tenant's MetalLB does not know its addresses yet; empty when it does, or needs none."""
     kubeconfig_secret: str | None = None
@@ -77,13 +83,12 @@ def new_status(cluster: TenantCluster, facts: Facts, now: datetime) -> TenantClu
     """The status of a cluster that is not being deleted."""
     old, workers = cluster.status, facts.seen.workers
     verdicts = _verdicts(cluster, facts)
-    usable = all(kind in verdicts and verdicts[kind].holds for kind in NEEDED) and _installed(facts)
+    usable = all(kind in verdicts and verdicts[kind].holds for kind in NEEDED) and _installed(cluster, facts)
     established = is_established(cluster) or usable
     phase = _phase(cluster, facts, verdicts, established=established)
     conditions = old.conditions
-    for kind, verdict in (
-        verdicts | {ConditionType.READY: _ready(cluster, facts, verdicts, phase, usable=usable)}
-    ).items():
+    ready = _ready(cluster, facts, verdicts, phase, usable=usable)
+    for kind, verdict in (verdicts | ({ConditionType.READY: ready} if ready else {})).items():
         conditions = with_condition(
             conditions,
             type=kind,
@@ -103,13 +108,14 @@ def new_status(cluster: TenantCluster, facts: Facts, now: datetime) -> TenantClu
         old,
         phase=phase,
         conditions=conditions,
-        control_plane_endpoint=f"https://{endpoint.host}:{endpoint.port}" if endpoint else old.control_plane_endpoint,
-        kubeconfig_secret_ref=_reference(facts.kubeconfig_secret) if established else old.kubeconfig_secret_ref,
+        control_plane_endpoint=_url(endpoint) if endpoint else old.control_plane_endpoint,
+        kubeconfig_secret_ref=(_reference(facts.kubeconfig_secret) if established else None)
+        or old.kubeconfig_secret_ref,
         tenant_namespace=facts.namespace or old.tenant_namespace,
         ip_allocation_ref=_reference(facts.addresses.node_allocation) or old.ip_allocation_ref,
         lb_allocation_ref=_reference(facts.addresses.load_balancer_allocation) or old.lb_allocation_ref,
         worker_nodes_desired=cluster.spec.workers.replicas,
-        worker_nodes_ready=workers.ready,
+        worker_nodes_ready=workers.ready if facts.seen.exists else old.worker_nodes_ready or 0,
         observed_state=seen_state if facts.seen.exists else old.observed_state,
         last_transition_time=old.last_transition_time if phase is old.phase and old.last_transition_time else now,
         observed_generation=cluster.metadata.generation,
@@ -121,6 +127,11 @@ def is_established(cluster: TenantCluster) -> bool:
     return cluster.status.kubeconfig_secret_ref is not None
 
 
+def _url(endpoint: Endpoint) -> str:
+    host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
+    return f"https://{host}:{endpoint.port}"
+
+
 def _reference(name: str | None) -> LocalObjectReference | None:
     return LocalObjectReference(name=name) if name else None
 
@@ -129,7 +140,8 @@ def _reference(name: str | None) -> LocalObjectReference | None:
 
 
 def _verdicts(cluster: TenantCluster, facts: Facts) -> dict[ConditionType, _Verdict]:
-    """What each condition says; those after the one that blocks keep what they said, or say nothing yet."""
+    """What each condition says; those that were not looked at keep what they said, or say nothing yet."""
+    blocked, seen = facts.blocked, facts.seen
     found = {
         ConditionType.PROVIDER_ACCESS_GRANTED: _Verdict(True, TenantClusterReason.GRANTED, "the provider can be used"),
         ConditionType.QUOTA_SATISFIED: _Verdict(True, TenantClusterReason.WITHIN_LIMITS, "within all limits"),
@@ -137,18 +149,32 @@ def _verdicts(cluster: TenantCluster, facts: Facts) -> dict[ConditionType, _Verd
         ConditionType.INFRASTRUCTURE_READY: _infrastructure(facts.seen),
         ConditionType.CONTROL_PLANE_READY: _control_plane(cluster, facts.seen),
         ConditionType.WORKERS_READY: _workers(cluster, facts.seen),
-        ConditionType.ADDONS_READY: _addons(facts),
+        ConditionType.ADDONS_READY: _addons(cluster, facts),
     }
-    blocked = facts.blocked
+    if cluster.spec.paused:
+        found = {kind: verdict for kind, verdict in found.items() if kind in OBSERVED and seen.exists}
     if blocked is not None:
+        found = {
+            kind: verdict
+            for kind, verdict in found.items()
+            if not _after(kind, blocked.condition) or (kind in OBSERVED and seen.exists)
+        }
         found[blocked.condition] = _Verdict(False, blocked.reason, blocked.message)
-        if not facts.seen.exists:
-            found = {kind: verdict for kind, verdict in found.items() if not _after(kind, blocked.condition)}
+    if facts.addon_progress is None and _manages_addons(cluster) and _has(cluster, ConditionType.ADDONS_READY):
+        found.pop(ConditionType.ADDONS_READY, None)
     if cluster.spec.paused:
         found[ConditionType.PAUSED] = _Verdict(True, TenantClusterReason.PAUSED, "left as it is, by spec.paused")
-    elif find_condition(cluster.status.conditions, ConditionType.PAUSED) is not None:
+    elif _has(cluster, ConditionType.PAUSED):
         found[ConditionType.PAUSED] = _Verdict(False, TenantClusterReason.NOT_PAUSED, "looked after")
     return found
+
+
+def _has(cluster: TenantCluster, kind: ConditionType) -> bool:
+    return find_condition(cluster.status.conditions, kind) is not None
+
+
+def _manages_addons(cluster: TenantCluster) -> bool:
+    return cluster.spec.management_policy.mode is ManagementMode.ACTIVE
 
 
 def _after(kind: ConditionType, other: ConditionType) -> bool:
@@ -161,7 +187,7 @@ def _addresses_in_words(addresses: Addresses) -> str:
         parts.append(f"{addresses.nodes.size} node addresses")
     if addresses.load_balancers:
         parts.append(f"{sum(each.size for each in addresses.load_balancers)} load-balancer addresses")
-    return f"{' and '.join(parts)} allocated" if parts else "the provider's network gives all addresses"
+    return f"{' and '.join(parts)} allocated" if parts else "no addresses from pools are needed"
 
 
 def _infrastructure(seen: Seen) -> _Verdict:
@@ -183,18 +209,21 @@ def _workers(cluster: TenantCluster, seen: Seen) -> _Verdict:
     found, wanted = seen.workers, cluster.spec.workers.replicas
     count = f"{found.ready} of {wanted} workers are ready"
     if found.failures:
-        return _Verdict(False, TenantClusterReason.MACHINE_FAILED, f"{count}; {in_short(found.failures)}")
+        enough = found.ready >= wanted
+        return _Verdict(enough, TenantClusterReason.MACHINE_FAILED, f"{count}; {in_short(found.failures)}")
     if found.ready < wanted:
-        return _coming(count)
+        return _coming(f"{count}; {in_short(found.obstacles)}" if found.obstacles else count)
     if not found.settled:
         return _Verdict(True, TenantClusterReason.UPDATING, f"{count}; machines are being replaced")
     return _Verdict(True, TenantClusterReason.READY, count)
 
 
-def _addons(facts: Facts) -> _Verdict:
+def _addons(cluster: TenantCluster, facts: Facts) -> _Verdict:
     found = facts.addon_progress
-    if found is None:
+    if not _manages_addons(cluster):
         return _Verdict(True, TenantClusterReason.NOT_MANAGED, "addons are not managed by Butler")
+    if found is None:
+        return _Verdict(False, TenantClusterReason.WAITING, "waits for the control plane")
     if found.failed:
         return _Verdict(False, TenantClusterReason.ADDON_FAILED, in_short(found.failed))
     if found.waiting:
@@ -208,10 +237,12 @@ def _coming(message: str) -> _Verdict:
     return _Verdict(False, TenantClusterReason.PROVISIONING, message)
 
 
-def _installed(facts: Facts) -> bool:
+def _installed(cluster: TenantCluster, facts: Facts) -> bool:
     """Whether every addon was tried, and those that others cannot work without are there."""
     found = facts.addon_progress
-    return found is None or not (found.waiting or found.cni_blocks or facts.load_balancers_published)
+    if found is None:
+        return not _manages_addons(cluster) and facts.kubeconfig_secret is not None
+    return not (found.waiting or found.cni_blocks or facts.load_balancers_published)
 
 
 # The sum.
@@ -225,11 +256,14 @@ def _phase(
         if not blocked.waits:
             return TenantClusterPhase.FAILED
         return TenantClusterPhase.UPDATING if established else TenantClusterPhase.PENDING
+    if cluster.spec.paused and not seen.exists:
+        return cluster.status.phase
     if seen.workers.failures and not verdicts[ConditionType.WORKERS_READY].holds:
         return TenantClusterPhase.FAILED
     if established:
         current = seen.workers.settled and seen.workers.desired == cluster.spec.workers.replicas
-        same = seen.control_plane.version == seen.workers.version == cluster.spec.kubernetes_version
+        runs, wanted = seen.control_plane.version, cluster.spec.kubernetes_version
+        same = runs in (None, wanted) and seen.workers.version == wanted
         return TenantClusterPhase.READY if current and same else TenantClusterPhase.UPDATING
     up = (ConditionType.INFRASTRUCTURE_READY, ConditionType.CONTROL_PLANE_READY, ConditionType.WORKERS_READY)
     if all(verdicts[kind].holds for kind in up):
@@ -244,11 +278,16 @@ def _ready(
     phase: TenantClusterPhase,
     *,
     usable: bool,
-) -> _Verdict:
+) -> _Verdict | None:
+    """Whether the cluster can be used; None where nobody could see whether one that could be still can."""
+    if not facts.seen.exists and is_established(cluster):
+        return None
     problem = next((verdicts[kind] for kind in ORDER if kind in verdicts and not verdicts[kind].holds), None)
     if usable or (is_established(cluster) and facts.seen.control_plane.ready and facts.seen.workers.ready):
         reason = TenantClusterReason.UPDATING if phase is TenantClusterPhase.UPDATING else TenantClusterReason.READY
         return _Verdict(True, reason, f"usable; {problem.message}" if problem else "usable")
+    if cluster.spec.paused:
+        return _Verdict(False, TenantClusterReason.PAUSED, "left as it is, by spec.paused")
     if problem is None:
         return _Verdict(False, TenantClusterReason.WAITING, "waits for its parts")
     return _Verdict(False, problem.reason, problem.message)
