@@ -1,0 +1,90 @@
+"""IPAddressPools as MetalLB reads them: all of them together, or none."""
+
+from __future__ import annotations
+
+import pytest
+
+from butler.local.world.metallb_pools import Unusable, configuration, parse_block, uses_namespace_labels
+from unit.local.world.given import ip, pool, pools
+
+
+@pytest.mark.parametrize(
+    ("line", "first", "last"),
+    [
+        ("10.0.0.0/30", "10.0.0.0", "10.0.0.3"),
+        ("10.0.0.7/30", "10.0.0.4", "10.0.0.7"),
+        ("10.0.0.5-10.0.0.5", "10.0.0.5", "10.0.0.5"),
+        (" 10.0.0.5 - 10.0.0.9 ", "10.0.0.5", "10.0.0.9"),
+        ("fc00::/126", "fc00::", "fc00::3"),
+        ("::ffff:10.0.0.1-10.0.0.2", "10.0.0.1", "10.0.0.2"),
+    ],
+)
+def test_a_line_is_a_network_or_a_range(line: str, first: str, last: str) -> None:
+    block = parse_block(line)
+    assert block is not None
+    assert (block.family, block.range.first, block.range.last) == (*ip(first), ip(last).value)
+
+
+def test_a_range_between_two_families_holds_nothing() -> None:
+    assert parse_block("10.0.0.1-fc00::1") is None
+
+
+@pytest.mark.parametrize("line", ["", "10.0.0.1", "10.0.0.9-10.0.0.1", "10.0.0.1-", "ten-eleven", "10.0.0.0/33"])
+def test_a_line_that_makes_no_sense_makes_all_pools_unusable(line: str) -> None:
+    with pytest.raises(Unusable):
+        configuration([pool("good", "10.0.0.0/24"), pool("bad", line)])
+
+
+def test_a_pool_without_addresses_makes_all_pools_unusable() -> None:
+    with pytest.raises(Unusable, match="pool 'empty' has no addresses"):
+        configuration([pool("good", "10.0.0.0/24"), pool("empty")])
+
+
+@pytest.mark.parametrize("other", ["10.0.0.255-10.0.1.0", "10.0.0.0/8", "10.0.0.7-10.0.0.7"])
+def test_no_address_may_stand_in_two_places(other: str) -> None:
+    with pytest.raises(Unusable, match="overlap"):
+        configuration([pool("a", "10.0.0.0/24"), pool("b", other)])
+    with pytest.raises(Unusable, match="overlap"):
+        configuration([pool("a", "10.0.0.0/24", other)])
+
+
+def test_pools_are_for_everyone_unless_they_say_for_whom() -> None:
+    gold = {"metadata": {"name": "shop", "labels": {"tier": "gold"}}}
+    found = configuration(
+        [
+            pool("all", "10.0.0.0/24"),
+            pool("named", "10.1.0.0/24", allocateTo={"namespaces": ["team"]}),
+            pool("labelled", "10.2.0.0/24", allocateTo={"namespaceSelectors": [{"matchLabels": {"tier": "gold"}}]}),
+            pool("chosen", "10.3.0.0/24", allocateTo={"serviceSelectors": [{"matchLabels": {"app": "web"}}]}),
+        ],
+        [gold],
+    )
+    served = {
+        place: [name for name, each in found.items() if each.serves(place, {"app": app})]
+        for place, app in (("team", "db"), ("shop", "web"), ("else", "db"))
+    }
+    assert served == {"team": ["all", "named"], "shop": ["all", "chosen", "labelled"], "else": ["all"]}
+
+
+def test_a_namespace_named_twice_and_a_wrong_selector_are_unusable() -> None:
+    with pytest.raises(Unusable):
+        configuration([pool("a", "10.0.0.0/24", allocateTo={"namespaces": ["x", "x"]})])
+    bad = {"serviceSelectors": [{"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}]}
+    with pytest.raises(Unusable):
+        configuration([pool("a", "10.0.0.0/24", allocateTo=bad)])
+
+
+def test_namespaces_matter_only_where_a_pool_asks_for_their_labels() -> None:
+    assert not uses_namespace_labels([pool("a", "10.0.0.0/24", allocateTo={"namespaces": ["x"]})])
+    assert uses_namespace_labels([pool("a", "10.0.0.0/24", allocateTo={"namespaceSelectors": [{}]})])
+
+
+def test_addresses_that_confuse_old_equipment_are_passed_over_where_asked() -> None:
+    careful = configuration([pool("a", "10.0.0.0/23", avoidBuggyIPs=True)])["a"]
+    assert [careful.offers(ip(text)) for text in ("10.0.0.0", "10.0.0.255", "10.0.1.0", "10.0.1.1")] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    assert pools(a="10.0.0.0/23")["a"].offers(ip("10.0.0.255"))
