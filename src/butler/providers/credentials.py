@@ -47,7 +47,7 @@ class _Keys:
 _KEYS: Final = {
     Provider.HARVESTER: _Keys((KUBECONFIG,)),
     Provider.NUTANIX: _Keys(("username", "password"), ("ca.pem",)),
-    Provider.PROXMOX: _Keys(("username", "password")),
+    Provider.PROXMOX: _Keys(("username", "password"), ("ca.pem",)),
     Provider.AWS: _Keys(("accessKeyID", "secretAccessKey"), ("sessionToken",)),
     Provider.GCP: _Keys((SERVICE_ACCOUNT_KEY,)),
     Provider.AZURE: _Keys(("clientID", "clientSecret", "tenantID"), ("subscriptionID", "securityGroupName")),
@@ -161,9 +161,7 @@ def _kubeconfig(config: ProviderConfig, data: Mapping[str, bytes]) -> Iterator[s
 def _nutanix(_: ProviderConfig, data: Mapping[str, bytes]) -> Iterator[str]:
     if b":" in data["username"]:
         yield "username has a colon, which a login to Prism Central cannot carry: is it the user name alone?"
-    authority = data.get("ca.pem")
-    if authority is not None and not _is_certificate(authority):
-        yield "ca.pem holds no certificate: put the PEM of Prism Central's authority there, or remove the key"
+    yield from _authority(data)
 
 
 def _proxmox(_: ProviderConfig, data: Mapping[str, bytes]) -> Iterator[str]:
@@ -175,6 +173,13 @@ def _proxmox(_: ProviderConfig, data: Mapping[str, bytes]) -> Iterator[str]:
         )
     elif "!" in user and not UUID.fullmatch(data["password"].decode()):
         yield "password is not the secret of an API token, which is a UUID, although username names a token"
+    yield from _authority(data)
+
+
+def _authority(data: Mapping[str, bytes]) -> Iterator[str]:
+    pem = data.get("ca.pem")
+    if pem is not None and not _is_certificate(pem):
+        yield "ca.pem holds no certificate: put the PEM of the server's authority there, or remove the key"
 
 
 def _aws(_: ProviderConfig, data: Mapping[str, bytes]) -> Iterator[str]:

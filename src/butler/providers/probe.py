@@ -14,7 +14,7 @@ from butler.providers import credentials
 from butler.providers.outcomes import Outcome, Unclear, Unreachable
 from butler.providers.probes import aws, azure, gcp, harvester, nutanix, proxmox
 from butler.providers.probes.asked import CLOUDS, Asked, CloudEndpoints
-from butler.providers.web import PATIENCE, NoAnswer, Patience
+from butler.providers.web import PATIENCE, NoAnswer, Patience, Untrusted
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -34,6 +34,7 @@ _PROBES: Final[Mapping[Provider, Callable[[Asked], Awaitable[Outcome]]]] = {
     Provider.GCP: gcp.probe,
     Provider.AZURE: azure.probe,
 }
+_OWN_AUTHORITY: Final = (Provider.NUTANIX, Provider.PROXMOX)
 
 
 def can_be_asked(provider: Provider) -> bool:
@@ -53,6 +54,9 @@ async def probe(
     try:
         asked = Asked(config.spec, credentials.read(config, data), now, clouds, patience)
         return await _PROBES[config.spec.provider](asked)
+    except Untrusted as error:
+        advice = "; put its authority into key ca.pem of the Secret" if "ca.pem" not in data else ""
+        return Unreachable(f"{error}{advice if config.spec.provider in _OWN_AUTHORITY else ''}")
     except NoAnswer as error:
         return Unreachable(str(error))
     except Exception as error:

@@ -32,9 +32,9 @@ def settings_problems(spec: ProviderConfigSpec) -> list[Problem]:
 
 def _of_block(spec: ProviderConfigSpec) -> Iterator[Problem]:
     if spec.harvester is not None and spec.harvester.endpoint is not None:
-        yield from _endpoint("spec.harvester.endpoint", spec.harvester.endpoint, insecure=False)
+        yield from _endpoint("spec.harvester.endpoint", spec.harvester.endpoint, path=True)
     if (nutanix := spec.nutanix) is not None:
-        yield from _endpoint("spec.nutanix.endpoint", nutanix.endpoint, insecure=nutanix.insecure)
+        yield from _endpoint("spec.nutanix.endpoint", nutanix.endpoint)
         in_url = _port(nutanix.endpoint)
         if in_url is not None and nutanix.port not in (in_url, NUTANIX_PORT):
             yield Problem("spec.nutanix.port", f"{nutanix.port} is not the port that endpoint names: keep one of them")
@@ -47,7 +47,7 @@ def _of_block(spec: ProviderConfigSpec) -> Iterator[Problem]:
             if value is not None and not UUID.fullmatch(value):
                 yield Problem(f"spec.nutanix.{field}", f"{value!r} is no UUID: Prism shows it next to the name")
     if (proxmox := spec.proxmox) is not None:
-        yield from _endpoint("spec.proxmox.endpoint", proxmox.endpoint, insecure=proxmox.insecure)
+        yield from _endpoint("spec.proxmox.endpoint", proxmox.endpoint, plain=proxmox.insecure)
     if spec.aws is not None and not _REGION.fullmatch(spec.aws.region):
         yield Problem("spec.aws.region", f"{spec.aws.region!r} is no region: write it as in eu-central-1")
     if spec.azure is not None and not UUID.fullmatch(spec.azure.subscription_id):
@@ -83,8 +83,8 @@ def nutanix_url(settings: NutanixSettings) -> str:
 
 
 def proxmox_url(settings: ProxmoxSettings) -> str:
-    """The Proxmox host; people paste the address of its API as well."""
-    return settings.endpoint.rstrip("/").removesuffix("/api2/json").rstrip("/")
+    """The Proxmox host."""
+    return settings.endpoint.rstrip("/")
 
 
 def _port(url: str) -> int | None:
@@ -94,7 +94,8 @@ def _port(url: str) -> int | None:
         return None
 
 
-def _endpoint(field: str, url: str, *, insecure: bool) -> Iterator[Problem]:
+def _endpoint(field: str, url: str, *, path: bool = False, plain: bool = False) -> Iterator[Problem]:
+    """What is wrong with a URL; `path`: it may have one, `plain`: it may do without TLS."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
@@ -105,5 +106,7 @@ def _endpoint(field: str, url: str, *, insecure: bool) -> Iterator[Problem]:
         yield Problem(field, "is not the URL of a server: write it as in https://prism.example.com")
     elif "@" in parts.netloc:
         yield Problem(field, "must not hold a user name: credentials belong into the Secret")
-    elif parts.scheme == "http" and not insecure:
+    elif parts.path not in ("", "/") and not path:
+        yield Problem(field, f"must name the server alone: leave out {parts.path}")
+    elif parts.scheme == "http" and not plain:
         yield Problem(field, "would send the credentials unprotected: use https")

@@ -35,6 +35,10 @@ class NoAnswer(Exception):
     """Nobody answered, or not in a way that could be read; the message is a sentence about the server."""
 
 
+class Untrusted(NoAnswer):
+    """Somebody is there, with a certificate that nobody vouches for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An answer. Its body may hold a token: keep it out of messages."""
@@ -105,6 +109,9 @@ async def ask(
             return Reply(response.status, await _body(response, where))
     except NoAnswer:
         raise
+    except aiohttp.ClientConnectorCertificateError as error:
+        said = getattr(error.certificate_error, "verify_message", "") or "it cannot be verified"
+        raise Untrusted(f"{where} shows a TLS certificate that is not trusted: {said}") from None
     except Exception as error:
         raise NoAnswer(_why(error, where, patience)) from None
 
@@ -146,9 +153,6 @@ def _where(url: str) -> str:
 
 
 def _why(error: Exception, where: str, patience: Patience) -> str:
-    if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        said = getattr(error.certificate_error, "verify_message", "") or "it cannot be verified"
-        return f"{where} shows a TLS certificate that is not trusted: {said}"
     if isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
         return f"{where} does not speak TLS as expected"
     if isinstance(error, aiohttp.ClientConnectorDNSError):

@@ -132,7 +132,10 @@ async def test_proxmox_takes_a_user_and_password(server: Appliance) -> None:
         return web.json_response({"data": {"version": "8.3.2"}}, status=200 if right else 401)
 
     server.answers |= {"POST /api2/json/access/ticket": login, "GET /api2/json/version": version}
-    assert await ask(pve(server), secret("proxmox")) == Accepted("Proxmox accepts the credentials", "8.3.2")
+    found = await ask(pve(server), secret("proxmox"))
+    assert isinstance(found, Accepted)
+    assert found.version == "8.3.2"
+    assert found.message.startswith("Proxmox accepts the credentials; tenant clusters need an API token")
     assert isinstance(await ask(pve(server), secret("proxmox", password=b"wrong")), Refused)
 
 
@@ -147,6 +150,16 @@ async def test_proxmox_takes_an_api_token_without_a_login(server: Appliance) -> 
     assert server.asked == ["GET /api2/json/version"]
     data = secret("proxmox", username=b"butler@pve!cd", password=UUID.encode())
     assert isinstance(await ask(pve(server), data), Refused)
+
+
+async def test_proxmox_is_known_by_the_authority_in_the_secret(server: Appliance) -> None:
+    server.on("GET /api2/json/version", {"data": {"version": "8.3.2"}})
+    strict = config("proxmox", endpoint=server.url)
+    data = secret("proxmox", username=b"butler@pve!ci", password=UUID.encode())
+    unknown = await ask(strict, data)
+    assert isinstance(unknown, Unreachable)
+    assert unknown.message.endswith("put its authority into key ca.pem of the Secret")
+    assert await ask(strict, data | {"ca.pem": server.ca}) == Accepted("Proxmox accepts the credentials", "8.3.2")
 
 
 async def test_a_second_factor_needs_a_token(server: Appliance) -> None:

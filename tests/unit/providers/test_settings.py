@@ -8,7 +8,7 @@ import pytest
 
 from butler.api.codec import from_json
 from butler.api.providerconfig import ProviderConfigSpec
-from butler.providers.settings import foreign_secret, nutanix_url, proxmox_url, settings_problems
+from butler.providers.settings import foreign_secret, nutanix_url, settings_problems
 from unit.providers.given import BLOCKS, config
 
 
@@ -28,6 +28,12 @@ def test_usual_settings_are_fine(provider: str) -> None:
         ("nutanix", {"endpoint": "https://prism:x"}, "spec.nutanix.endpoint", "is not a URL"),
         ("nutanix", {"endpoint": "https://p:9441", "port": 9442}, "spec.nutanix.port", "9442 is not the port"),
         ("proxmox", {"endpoint": "https://pve?x=1"}, "spec.proxmox.endpoint", "is not the URL of a server"),
+        (
+            "proxmox",
+            {"endpoint": "https://pve:8006/api2/json"},
+            "spec.proxmox.endpoint",
+            "must name the server alone: leave out /api2/json",
+        ),
         ("harvester", {"endpoint": "harvester"}, "spec.harvester.endpoint", "is not the URL of a server"),
         ("aws", {"region": "evil.example.com/"}, "spec.aws.region", "is no region"),
         ("azure", {"subscriptionID": "Pay-As-You-Go"}, "spec.azure.subscriptionID", "is no UUID"),
@@ -39,8 +45,14 @@ def test_unusable_settings_are_named(provider: str, settings: dict[str, Any], fi
     assert said in problem.message
 
 
+def test_harvester_may_be_behind_a_path() -> None:
+    behind = config("harvester", endpoint="https://rancher.example.com/k8s/clusters/c-1")
+    assert settings_problems(behind.spec) == []
+
+
 def test_a_laboratory_may_do_without_tls() -> None:
-    assert settings_problems(config("nutanix", endpoint="http://prism", insecure=True).spec) == []
+    assert settings_problems(config("proxmox", endpoint="http://pve:8006", insecure=True).spec) == []
+    assert settings_problems(config("proxmox", endpoint="http://pve:8006").spec) != []
 
 
 @pytest.mark.parametrize(
@@ -51,12 +63,6 @@ def test_the_port_of_prism_may_stand_in_the_url(endpoint: str, url: str) -> None
     settings = config("nutanix", endpoint=endpoint).spec.nutanix
     assert settings is not None
     assert nutanix_url(settings) == url
-
-
-def test_the_path_of_proxmox_may_stand_in_the_url() -> None:
-    settings = config("proxmox", endpoint="https://pve:8006/api2/json/").spec.proxmox
-    assert settings is not None
-    assert proxmox_url(settings) == "https://pve:8006"
 
 
 def test_only_the_home_namespace_may_point_at_secrets_elsewhere() -> None:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlencode
 
+from butler.providers.web import trust
+
 if TYPE_CHECKING:
     import ssl
     from collections.abc import Mapping
@@ -40,6 +42,11 @@ class Asked:
     now: datetime
     clouds: CloudEndpoints
     patience: Patience
+
+    def trust(self, *, insecure: bool) -> ssl.SSLContext:
+        """Whom to believe: the authority in the Secret, where there is one."""
+        authority = self.credentials.get("ca.pem")
+        return trust(authority.encode() if authority else None, insecure=insecure)
 
 
 def form(**values: str) -> bytes:

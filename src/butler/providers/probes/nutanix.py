@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from butler.providers.outcomes import Accepted, Refused, unexpected, version_text
 from butler.providers.settings import nutanix_url
-from butler.providers.web import NoAnswer, Reply, ask, trust
+from butler.providers.web import NoAnswer, Reply, ask
 
 if TYPE_CHECKING:
     from butler.providers.outcomes import Outcome
@@ -26,14 +26,8 @@ async def probe(asked: Asked) -> Outcome:
         "Accept": "application/json",
         "Content-Type": "application/json",
     }
-    authority = asked.credentials.get("ca.pem")
-    tls = trust(authority.encode() if authority else None, insecure=settings.insecure)
-    try:
-        me = await ask("GET", f"{base}/users/me", headers=headers, tls=tls, patience=asked.patience)
-    except NoAnswer as error:
-        if "not trusted" in str(error) and not authority:
-            raise NoAnswer(f"{error}; put its authority into key ca.pem of the Secret") from None
-        raise
+    tls = asked.trust(insecure=settings.insecure)
+    me = await ask("GET", f"{base}/users/me", headers=headers, tls=tls, patience=asked.patience)
     if me.status in (401, 403):
         return Refused("Prism Central does not accept username and password: correct them in the Secret")
     if me.status != 200:

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from butler.providers.outcomes import Accepted, Refused, Unclear, unexpected, version_text
 from butler.providers.probes.asked import FORM, form
 from butler.providers.settings import proxmox_url
-from butler.providers.web import ask, trust
+from butler.providers.web import ask
 
 if TYPE_CHECKING:
     from butler.providers.outcomes import Outcome
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 async def probe(asked: Asked) -> Outcome:
     settings = asked.spec.proxmox
     assert settings is not None, "the schema asks for the block of the provider"
-    base, tls = f"{proxmox_url(settings)}/api2/json", trust(insecure=settings.insecure)
+    base, tls = f"{proxmox_url(settings)}/api2/json", asked.trust(insecure=settings.insecure)
     username, password = asked.credentials["username"], asked.credentials["password"]
     if "!" in username:
         headers = {"Authorization": f"PVEAPIToken={username}={password}"}
@@ -48,4 +48,7 @@ async def probe(asked: Asked) -> Outcome:
         return refusal
     if version.status != 200:
         return unexpected(version.status, "Proxmox")
-    return Accepted("Proxmox accepts the credentials", version_text(version.at("data", "version")))
+    message = "Proxmox accepts the credentials"
+    if "!" not in username:
+        message += "; tenant clusters need an API token: put user@realm!token under username, its secret under password"
+    return Accepted(message, version_text(version.at("data", "version")))
