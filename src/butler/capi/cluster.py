@@ -8,7 +8,7 @@ a surge would leave a machine without an address, and the update would stand sti
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from butler.capi.naming import (
     CLUSTER,
@@ -27,6 +27,9 @@ from butler.capi.naming import (
 if TYPE_CHECKING:
     from butler.capi.blueprint import Blueprint, Json
 
+DNS_DOMAIN: Final = "cluster.local"
+"""The domain of a cluster's Services."""
+
 
 def cluster(blueprint: Blueprint) -> Json:
     """The Cluster: its networks, and where its control plane and its infrastructure are described."""
@@ -40,6 +43,8 @@ def cluster(blueprint: Blueprint) -> Json:
             "clusterNetwork": {
                 "pods": {"cidrBlocks": [wanted.networking.pod_cidr]},
                 "services": {"cidrBlocks": [wanted.networking.service_cidr]},
+                # capi-steward copies this as it is, and nothing would become a domain called "".
+                "serviceDomain": DNS_DOMAIN,
             },
             "controlPlaneRef": reference(STEWARD_CONTROL_PLANE, blueprint.name, blueprint.namespace),
             "infrastructureRef": reference(infrastructure, blueprint.name, blueprint.namespace),

@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from butler.api.tenantcluster import ComponentResources, OSType, ResourceAmounts, ServiceType
+from butler.capi.blueprint import Unbuildable
 from butler.capi.naming import STEWARD_CONTROL_PLANE, make
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def control_plane(blueprint: Blueprint) -> Json:
         "network": {"serviceType": (wanted.service_type or ServiceType.LOAD_BALANCER).value},
     }
     if wanted.cert_sans:
+        _refuse_ports(wanted.cert_sans)
         spec["network"]["certSANs"] = list(wanted.cert_sans)
     if wanted.resources is not None:
         spec |= {
@@ -52,6 +54,13 @@ def control_plane(blueprint: Blueprint) -> Json:
             if amounts is not None
         }
     return make(STEWARD_CONTROL_PLANE, blueprint, spec)
+
+
+def _refuse_ports(names: tuple[str, ...]) -> None:
+    """capi-steward takes a name with a port for an error, and says so in its log only."""
+    for name in names:
+        if name.count(":") == 1 or "]:" in name:
+            raise Unbuildable("spec.controlPlane.certSANs", f"{name} has a port: a certificate is valid for all ports")
 
 
 def _is_talos(blueprint: Blueprint) -> bool:

@@ -22,6 +22,7 @@ import yaml
 from butler.api.tenantcluster import OSType, TalosSettings
 from butler.capi.blueprint import Unbuildable
 from butler.capi.bootstrap import time_servers
+from butler.capi.cluster import DNS_DOMAIN
 from butler.capi.naming import SECRET_TYPE, make_secret, named_by_content
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _cluster(blueprint: Blueprint, trust: Trust) -> dict[str, Any]:
         "ca": {"crt": _encoded(trust.cluster_ca)},
         "token": trust.bootstrap_token,
         "network": {
-            "dnsDomain": "cluster.local",
+            "dnsDomain": DNS_DOMAIN,
             "podSubnets": [networking.pod_cidr],
             "serviceSubnets": [networking.service_cidr],
             "cni": {"name": "none"},

@@ -16,7 +16,11 @@ def test_a_cluster_has_its_networks_and_points_at_its_parts() -> None:
     steward = "controlplane.cluster.x-k8s.io/v1alpha1"
     assert made["spec"] == {
         "paused": False,
-        "clusterNetwork": {"pods": {"cidrBlocks": ["10.1.0.0/16"]}, "services": {"cidrBlocks": ["10.2.0.0/16"]}},
+        "clusterNetwork": {
+            "pods": {"cidrBlocks": ["10.1.0.0/16"]},
+            "services": {"cidrBlocks": ["10.2.0.0/16"]},
+            "serviceDomain": "cluster.local",
+        },
         "infrastructureRef": {"apiVersion": infrastructure, "kind": "AWSCluster", **where},
         "controlPlaneRef": {"apiVersion": steward, "kind": "StewardControlPlane", **where},
     }

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from blueprints import blueprint, machine_os
-from butler.capi.blueprint import Versions
+from butler.capi.blueprint import Unbuildable, Versions
 from butler.capi.steward import control_plane
 
 if TYPE_CHECKING:
@@ -71,3 +73,11 @@ def test_talos_workers_join_through_trustd_whose_certificate_has_the_same_names(
     }
     assert made["kubelet"]["cgroupfs"] == "cgroupfs"
     assert "controlPlaneEndpoint" not in made, "capi-steward writes it"
+
+
+@pytest.mark.parametrize("name", ["api.example.com:6443", "10.1.2.3:443", "[fd00::1]:443"])
+def test_a_certificate_name_with_a_port_is_refused(name: str) -> None:
+    with pytest.raises(Unbuildable) as refused:
+        spec({"controlPlane": {"certSANs": ["fd00::1", name]}})
+    assert refused.value.field == "spec.controlPlane.certSANs"
+    assert name in refused.value.problem
