@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiohttp import web
 
+from butler.api.ipallocation import IPAllocation
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.controllers.ipam import add_ipam
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 CONFIGS = resource_of(ProviderConfig)
 CLUSTERS = resource_of(TenantCluster)
+ALLOCATIONS = resource_of(IPAllocation)
 WRITES = ("create", "patch", "update", "apply", "delete")
 PATIENCE = 60.0
 
@@ -204,6 +206,25 @@ async def test_a_secret_is_noticed_when_it_comes_changes_and_goes(site: Site) ->
         await site.condition("Ready", "False", "SecretNotFound")
 
 
+async def test_providers_may_share_a_secret_and_turn_to_another(site: Site) -> None:
+    await site.secret()
+    async with site.butler():
+        await site.create(site.provider("one"), site.provider("two"))
+        for name in ("one", "two"):
+            await site.condition("Ready", "True", "Ready", name)
+        await site.type("patch", "providerconfig", "two", "--type=merge", "-p", _pointing_at("other"))
+        missing = await site.condition("Ready", "False", "SecretNotFound", "two")
+        assert missing.startswith(f"Secret {site.namespace}/other does not exist")
+        await site.secret("guessed-wrong")
+        await site.condition("Ready", "False", "Refused", "one")
+        await site.condition("Ready", "False", "SecretNotFound", "two")
+        await site.type("patch", "providerconfig", "two", "--type=merge", "-p", _pointing_at("login"))
+        await site.condition("Ready", "False", "Refused", "two")
+        await site.secret()
+        for name in ("one", "two"):
+            await site.condition("Ready", "True", "Ready", name)
+
+
 async def test_a_provider_that_cannot_be_reached_is_no_obstacle(site: Site) -> None:
     await site.secret()
     async with site.butler(look_every=0.3):
@@ -239,6 +260,24 @@ async def test_capacity_follows_the_pools(site: Site) -> None:
         said = await site.condition("PoolAvailable", "False", "PoolExhausted")
         assert said == "no address is free; spare does not exist"
         assert (await site.client.get(CONFIGS, "prism", site.namespace)).status.ready
+
+
+async def test_a_rush_for_addresses_costs_few_writes(site: Site) -> None:
+    await site.secret()
+    await site.create(network_pool("rack", "10.40.0.0/22"), site.provider(network=ipam("rack", gateway="10.40.0.1")))
+    every = 0.5
+    async with site.butler(capacity_every=every):
+        await site.until(lambda each: _capacity(each) == (1022, 78), "all is free")
+        before, clock = site.writes["providerconfigs"], asyncio.get_running_loop().time
+        began = clock()
+        for first in range(0, 100, 10):
+            names = [f"web-{first + each}" for each in range(10)]
+            await asyncio.gather(*(site.client.create(ALLOCATIONS, _allocation(n), site.namespace) for n in names))
+            await asyncio.sleep(0.1)
+        await site.until(lambda each: _capacity(each) == (1022 - 500, 40), "what is held is not free")
+        most = (clock() - began) / every + 2
+        assert site.writes["providerconfigs"] - before <= most
+        assert site.writes["networkpools"] >= 10
 
 
 async def test_a_team_scope_is_shown_and_a_foreign_secret_refused(site: Site) -> None:
@@ -285,6 +324,10 @@ async def test_deletion_waits_for_the_clusters(site: Site) -> None:
                 await asyncio.sleep(0.05)
 
 
+def _pointing_at(secret: str) -> str:
+    return json.dumps({"spec": {"credentialsRef": {"name": secret}}})
+
+
 def _capacity(found: ProviderConfig) -> tuple[int | None, int | None] | None:
     capacity = found.status.capacity
     return (capacity.available_ips, capacity.estimated_tenants) if capacity else None
@@ -295,6 +338,6 @@ def _allocation(name: str, **pinned: str) -> Json:
         "poolRef": {"name": "rack"},
         "tenantClusterRef": {"name": name, "namespace": "elsewhere"},
         "type": "nodes",
-        "pinnedRange": pinned,
+        **({"pinnedRange": pinned} if pinned else {"count": 5}),
     }
-    return {**_named("butler.butlerlabs.dev/v1alpha1", "IPAllocation", name), "spec": json.loads(json.dumps(spec))}
+    return {**_named("butler.butlerlabs.dev/v1alpha1", "IPAllocation", name), "spec": spec}

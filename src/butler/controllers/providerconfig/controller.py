@@ -83,7 +83,7 @@ class ProviderConfigController:
     def controller(self, metrics: Metrics | None = None) -> Controller:
         """With its watches."""
         made = Controller("providerconfig", self.reconcile, workers=WORKERS, metrics=metrics)
-        made.watches(self._configs)
+        made.watches(self._configs, when=_wanted_otherwise)
         made.watches(self._pools, self._users_of_pool, when=_pool_came_went_or_turned)
         made.watches(self._clusters, self._leaving, when=lambda _, new: new is None)
         self._pools.on_change(self._count_again)
@@ -191,6 +191,23 @@ class ProviderConfigController:
 
 def _pool_names(config: ProviderConfig) -> list[str]:
     return [reference.name for reference in config.spec.network.pool_refs]
+
+
+def _wanted_otherwise(old: ProviderConfig | None, new: ProviderConfig | None) -> bool:
+    """Whether a ProviderConfig changed in more than its status.
+
+    To look again because of our own write would make a loop while addresses come and go: each write would find the
+    next figure, and the pace that was set for counting would be nobody's.
+    """
+    if old is None or new is None:
+        return True
+    before, after = old.metadata, new.metadata
+    return (before.uid, before.generation, before.deletion_timestamp, before.finalizers) != (
+        after.uid,
+        after.generation,
+        after.deletion_timestamp,
+        after.finalizers,
+    )
 
 
 def _pool_came_went_or_turned(old: NetworkPool | None, new: NetworkPool | None) -> bool:

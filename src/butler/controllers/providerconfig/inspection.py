@@ -92,8 +92,11 @@ class Inspection:
 
     def forget(self, config: Key) -> None:
         """The ProviderConfig is gone, or going."""
-        self._known.pop(config, None)
         self._stale.discard(config)
+        self._drop(config)
+
+    def _drop(self, config: Key) -> None:
+        self._known.pop(config, None)
         if (task := self._asking.pop(config, None)) is not None:
             task.cancel()
 
@@ -113,10 +116,14 @@ class Inspection:
             known = None
         due = known is None or self._clock() >= known.due
         if known is None or due or key in self._stale:
-            self._stale.discard(key)
-            secret = await self._read(config)
+            self._stale.discard(key)  # before the read: what changes during it is news again
+            try:
+                secret = await self._read(config)
+            except BaseException:
+                self._stale.add(key)
+                raise
             if known is None or known.version != secret.version or known.state != secret.state:
-                self.forget(key)
+                self._drop(key)
                 outcome = await self._ask(config, secret)
                 refusal = outcome if isinstance(outcome, Refused) else None
                 known = Known(subject, secret.version, secret.state, outcome, refusal, 0.0)
