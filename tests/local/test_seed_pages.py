@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
+PAGES = [*sorted(EXAMPLES.glob("*.yaml")), EXAMPLES / "elastic", EXAMPLES / "vlan40"]
+"""The examples that hold the objects of the pages; others show whole platforms."""
+ALL_PAGES = " ".join(f"-f {path}" for path in PAGES)
 HOME = "butler-system"
 ROLE = "butler.butlerlabs.dev/allocation-role"
 WHEN = "2026-02-15T10:00:30Z"
@@ -122,11 +125,11 @@ def operator(control_plane: ControlPlane) -> Iterator[Operator]:
     operator.types(f"kubectl apply --server-side --force-conflicts -f {ROOT}/charts/butler/crds")
     operator.applies({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}}, METALLB)
     operator.types("kubectl wait --for=condition=Established crd --all --timeout=30s")
-    operator.types(f"kubectl apply -R -f {EXAMPLES}")
+    operator.types(f"kubectl apply {ALL_PAGES}")
     operator.applies(growth_allocation(), *TENANT, *capacity_events())
     report(operator)
     yield operator
-    operator.types(f"kubectl delete --ignore-not-found -R -f {EXAMPLES}")
+    operator.types(f"kubectl delete --ignore-not-found {ALL_PAGES}")
     operator.types(f"kubectl delete ipallocations,events --all -n {HOME}")
     operator.types("kubectl delete namespace traefik metallb-system")
     operator.types("kubectl delete crd ipaddresspools.metallb.io")
@@ -406,7 +409,7 @@ def test_controller_pods_and_their_logs(operator: Operator) -> None:
 
 
 def test_the_objects_are_kept_as_written(operator: Operator) -> None:
-    for file in sorted(EXAMPLES.rglob("*.yaml")):
+    for file in (file for path in PAGES for file in ([path] if path.is_file() else sorted(path.glob("*.yaml")))):
         for written in yaml.safe_load_all(file.read_text()):
             kind, meta = written["kind"], written["metadata"]
             home = f"-n {meta['namespace']}" if "namespace" in meta else ""
