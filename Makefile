@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-crash test-faults test-model test-alerts fuzz kubernetes bench-apiserver bench-ipam setup setup-test lint types format generate lock clean
+.PHONY: help run test test-crash test-faults test-model test-metallb test-alerts fuzz kubernetes bench-apiserver bench-ipam setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -28,6 +28,9 @@ test-faults: setup-test ## Play every fault of address management at length on b
 
 test-model: setup-test ## Search larger worlds of the address protocol for an order of events that breaks it
 	$(BIN)/pytest -q -s --timeout 3600 -m slow tests/model
+
+test-metallb: setup-test ## Play many histories of Services and pools on MetalLB's stand-in, on both control planes
+	$(BIN)/pytest -q -m slow --timeout 1800 tests/local/world_metallb
 
 fuzz: setup-test ## Send thousands of spoiled requests to the embedded API server (FUZZ_EXAMPLES=20000)
 	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/pytest -q --timeout 3600 tests/local/test_fuzz.py

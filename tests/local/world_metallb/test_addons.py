@@ -10,7 +10,7 @@ from butler.api.labels import ConditionType, Finalizer
 from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, DEPLOYMENTS, NAMESPACES, NODES, SERVICES
 from butler.local.world.addons import DAEMON_SETS, FAIL
 from butler.tenant.addons import platform_version
-from local.world_metallb.estate import ADDONS, CLUSTERS, TEAM, until
+from local.world_metallb.estate import ADDONS, CLUSTERS, TEAM, ensure_namespace, until
 
 if TYPE_CHECKING:
     from local.world_metallb.estate import Estate, Tenant
@@ -154,6 +154,22 @@ async def test_an_unknown_addon_gets_a_namespace_and_a_deployment(estate: Estate
         name = await estate.add_addon("podinfo", version="6.7.1", values={"replicaCount": 2})
         await estate.until_phase(name, "Installed")
         assert await ready(tenant, "podinfo", "podinfo") == (2, 2)
+
+
+async def test_what_a_stop_left_half_done_is_finished_by_the_next_start(estate: Estate) -> None:
+    async with estate.world(addon_seconds=600.0):
+        tenant = await estate.add_tenant()
+        name = await estate.add_addon("traefik")
+        await estate.until_phase(name, "Installing")
+    # Helm may have got so far, and somebody may have been faster.
+    await ensure_namespace(tenant.client, "traefik")
+    async with estate.world():
+        await estate.until_phase(name, "Installed")
+        assert await ready(tenant, "traefik", "traefik") == (1, 1)
+    await estate.client.delete(ADDONS, name, TEAM)
+    async with estate.world():
+        await estate.until_gone(name)
+        assert not await tenant.exists(DEPLOYMENTS, "traefik", "traefik")
 
 
 async def test_at_rest_and_after_a_restart_nothing_is_written(estate: Estate) -> None:
