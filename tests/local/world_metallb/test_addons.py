@@ -102,6 +102,17 @@ async def test_a_cluster_that_refuses_an_object_makes_the_addon_fail_with_its_wo
         await estate.until_phase(name, "Installed")
 
 
+async def test_what_a_failed_installation_left_goes_with_the_addon(estate: Estate) -> None:
+    async with estate.world():
+        tenant = await estate.add_tenant()
+        name = await estate.add_addon("traefik", values={"service": {"type": "Carousel"}})
+        await estate.until_phase(name, "Failed")
+        assert await tenant.exists(DEPLOYMENTS, "traefik", "traefik")
+        await estate.client.delete(ADDONS, name, TEAM)
+        await estate.until_gone(name)
+        assert not await tenant.exists(DEPLOYMENTS, "traefik", "traefik")
+
+
 async def test_a_new_version_or_new_values_are_an_upgrade(estate: Estate) -> None:
     async with estate.world(addon_seconds=1.0):
         tenant = await estate.add_tenant()

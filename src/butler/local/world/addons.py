@@ -215,8 +215,9 @@ class Addons:
         if finalizers is None:
             return
         tenant = self._tenant_of(addon)
-        version = addon.status.installed_version
-        if tenant is not None and tenant in self._tenants and version is not None:
+        version = addon.status.installed_version or addon.spec.version or chart_of(addon.spec.addon).version
+        # One that never got anywhere may still have left something: a failure comes half-way.
+        if tenant is not None and tenant in self._tenants and addon.status.phase is not TenantAddonPhase.PENDING:
             addon = await self._tell(addon, told(addon, TenantAddonPhase.DELETING, None, _now()))
             made = objects(addon.spec.addon, version, addon.spec.values)
             with suppress(NoWayIn):
