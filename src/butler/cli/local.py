@@ -17,7 +17,7 @@ import uvloop
 
 from butler import __version__
 from butler.cli.controller import NAME, Process, build
-from butler.cli.world import running_world
+from butler.cli.world import allow_many_connections, running_world
 from butler.controllers.settings import IpamSettings
 from butler.controllers.tenantcluster.settings import TenantSettings
 from butler.kube import config
@@ -37,6 +37,7 @@ DEFAULT_DATA_DIR = Path("~/.butler/local")
 def run_up(data_dir: str | None, port: int, *, controllers: bool, world: bool, quiet: bool) -> None:
     """Run until a signal says to stop; leaves with code 1 and one sentence if it cannot start."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    allow_many_connections()
     directory = Path(data_dir).expanduser() if data_dir else DEFAULT_DATA_DIR.expanduser()
     try:
         uvloop.run(_up(directory, port, controllers=controllers, world=world, quiet=quiet))
@@ -111,7 +112,9 @@ def welcome(
 ) -> str:
     """What to know and what to try once it is up."""
     kubeconfig = control_plane.kubeconfig
-    working = "addresses, providers and tenant clusters" if controllers else "none (butleradm controller run starts them)"
+    working = (
+        "addresses, providers and tenant clusters" if controllers else "none (butleradm controller run starts them)"
+    )
     around = "stand-ins for Cluster API, Steward, machines, MetalLB and addons" if world else "none"
     return f"""\
 Butler {__version__} is up on this machine (ready in {seconds:.1f} s).

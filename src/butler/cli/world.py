@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 DEFAULT_DATA_DIR = Path("~/.butler/world")
 CONNECTIONS = 32
+OPEN_FILES = 65536
 PATIENCE = 5.0
 
 log = logging.getLogger(__name__)
@@ -46,6 +48,7 @@ def run_world(
     """Run until a signal says to stop; leaves with code 1 and one sentence if it cannot start."""
     level = logging.INFO if verbose else logging.WARNING
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    allow_many_connections()
     directory = Path(data_dir).expanduser() if data_dir else DEFAULT_DATA_DIR.expanduser()
     try:
         connection = config.load(kubeconfig, context)
@@ -54,6 +57,15 @@ def run_world(
         raise click.ClickException(str(error)) from None
     except KubeError as error:
         raise click.ClickException(f"the management cluster cannot be used: {error}") from None
+
+
+def allow_many_connections() -> None:
+    """Hundreds of tenants in one process that also speaks to each take more open files than most shells allow."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(ValueError, OSError):  # not allowed: a few tenants work all the same
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _run(connection: Connection, directory: Path, port: int, settings: WorldSettings, *, quiet: bool) -> None:

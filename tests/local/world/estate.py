@@ -32,6 +32,11 @@ PATHS = {
     "harvestermachines": f"{INFRASTRUCTURE}/v1alpha1",
     "harvestermachinetemplates": f"{INFRASTRUCTURE}/v1alpha1",
     "secrets": "/api/v1",
+    **{
+        f"{name}{plural}": f"{INFRASTRUCTURE}/{version}"
+        for name, version in (("nutanix", "v1beta1"), ("aws", "v1beta2"), ("gcp", "v1beta1"), ("azure", "v1beta1"))
+        for plural in ("clusters", "machines", "machinetemplates")
+    },
 }
 MACHINES: dict[str, Json] = {
     "Proxmox": {"sourceNode": "pve1", "templateID": 100, "numCores": 4, "numSockets": 1, "memoryMiB": 8192},
@@ -43,6 +48,19 @@ MACHINES: dict[str, Json] = {
         "networks": ["default/vlan1"],
         "volumes": [{"volumeType": "image", "imageName": "default/rocky", "volumeSize": "40Gi", "bootOrder": 1}],
     },
+    "Nutanix": {
+        "bootType": "legacy",
+        "vcpuSockets": 4,
+        "vcpusPerSocket": 1,
+        "memorySize": "8Gi",
+        "systemDiskSize": "40Gi",
+        "image": {"type": "name", "name": "rocky"},
+        "cluster": {"type": "name", "name": "pe1"},
+        "subnet": [{"type": "name", "name": "vlan1"}],
+    },
+    "AWS": {"instanceType": "m5.xlarge"},
+    "GCP": {"instanceType": "n2-standard-4"},
+    "Azure": {"vmSize": "Standard_D4s_v5", "osDisk": {"osType": "Linux", "diskSizeGB": 40}, "sshPublicKey": ""},
 }
 
 
@@ -70,7 +88,14 @@ def _harvester(addresses: Sequence[str]) -> Json:
     return spec
 
 
-INFRASTRUCTURES: dict[str, Callable[[Sequence[str]], Json]] = {"Proxmox": _proxmox, "Harvester": _harvester}
+INFRASTRUCTURES: dict[str, Callable[[Sequence[str]], Json]] = {
+    "Proxmox": _proxmox,
+    "Harvester": _harvester,
+    "Nutanix": lambda _: {"prismCentral": {"address": "prism.example", "port": 9440}},
+    "AWS": lambda _: {"region": "eu-central-1"},
+    "GCP": lambda _: {"project": "butler", "region": "europe-west3"},
+    "Azure": lambda _: {"location": "westeurope"},
+}
 
 
 class Tenant:

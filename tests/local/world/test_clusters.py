@@ -8,6 +8,8 @@ import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import pytest
+
 from local.world.estate import Json, Tenant, address_of, internal_ips
 
 if TYPE_CHECKING:
@@ -120,6 +122,31 @@ def test_without_node_addresses_machines_use_dhcp(tenant: Callable[..., Tenant],
     found = internal_ips(json.loads(web.kubectl(tmp_path, "get", "nodes", "-o", "json"))["items"])
     assert all(each.startswith("172.31.") for each in found)
     assert len(set(found)) == 2
+
+
+@pytest.mark.parametrize("provider", ["Nutanix", "AWS", "Azure"])
+def test_providers_learn_the_endpoint_from_steward(tenant: Callable[..., Tenant], provider: str) -> None:
+    web = tenant(provider=provider)
+    web.create(replicas=1)
+    web.ready(1)
+    infrastructure = web.get(f"{web.lower}clusters", "web")
+    assert infrastructure is not None
+    assert infrastructure["spec"]["controlPlaneEndpoint"]["host"] == "127.0.0.1"
+    assert infrastructure["status"]["ready"] is True
+
+
+def test_google_waits_until_somebody_else_writes_the_endpoint(tenant: Callable[..., Tenant]) -> None:
+    web = tenant(provider="GCP")
+    web.create(replicas=1)
+
+    def endpoint() -> Json | None:
+        return (web.get("clusters", "web") or {})["spec"].get("controlPlaneEndpoint")
+
+    found = web.until(endpoint, "the Cluster knows where its control plane is")
+    assert not web.status("clusters", "web").get("infrastructureReady")
+    assert not web.status("stewardcontrolplanes", "web").get("ready")
+    web.patch("gcpclusters", "web", json.dumps({"spec": {"controlPlaneEndpoint": found}}))
+    web.ready(1)
 
 
 def test_talos_workers_find_what_they_need_to_trust(tenant: Callable[..., Tenant]) -> None:

@@ -37,7 +37,7 @@ def add_clusters(operator: Operator, view: View, settings: WorldSettings) -> Non
     for cache in view.infrastructure_clusters.values():
         controller.watches(cache, lambda found: [owner_key(found, kinds.CLUSTERS) or key_of(found)])
     for cache in (view.deployments, view.sets, view.machines):
-        controller.watches(cache, lambda found: [cluster_key(found)], when=lambda _, new: new is None)
+        controller.watches(cache, lambda found: [cluster_key(found)], when=lambda old, new: old is None or new is None)
     operator.add(controller)
 
 

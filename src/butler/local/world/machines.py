@@ -90,8 +90,8 @@ class Machines:
         self._settings = settings
         self._provisioning = Provisioning(view)
         self._failing: set[Key] = set()
-        self._joined: set[str] = set()  # UIDs of Machines whose Node is known to be there
-        self._left: set[str] = set()  # and of those whose Node is known to be gone
+        self._joined: dict[Key, str] = {}  # UIDs of Machines whose Node is known to be there
+        self._left: dict[Key, str] = {}  # and of those whose Node is known to be gone
 
     # Whom a change concerns.
 
@@ -110,7 +110,7 @@ class Machines:
 
     def nodeless(self, cluster: Key) -> Iterable[Key]:
         for machine in self._view.machines.by("cluster", cluster):
-            if uid_of(machine) not in self._joined:
+            if self._joined.get(key_of(machine)) != uid_of(machine):
                 yield key_of(machine)
 
     def told(self, deployment: Json) -> Iterable[Key]:
@@ -132,7 +132,7 @@ class Machines:
         cluster = self._view.clusters.get(cluster_key(machine))
         if cluster is None:
             return None
-        if not control_plane_serves(cluster):
+        if not control_plane_serves(cluster) and not (machine.get("status") or {}).get("nodeRef"):
             await self._write(machine, machine_status.pending(machine, self._view.now))
             return None
         return await self._live(key, machine, cluster)
@@ -199,7 +199,7 @@ class Machines:
     async def _register(self, machine: Json, infrastructure: Json, address: str) -> Json:
         """Make sure that the Node is there; gives the reference to it."""
         known: Json | None = (machine.get("status") or {}).get("nodeRef")
-        if known and uid_of(machine) in self._joined:
+        if known and self._joined.get(key_of(machine)) == uid_of(machine):
             return known
         body = machine_objects.node(machine, infrastructure["spec"], address, self._view.now)
         async with self._tenants.borrow(cluster_key(machine)) as tenant:
@@ -207,7 +207,7 @@ class Machines:
                 made = await tenant.create(NODES, body)
             except AlreadyExists:
                 made = {} if known else await tenant.get(NODES, name_of(machine))
-        self._joined.add(uid_of(machine))
+        self._joined[key_of(machine)] = uid_of(machine)
         if not made and known:
             return known
         return {"apiVersion": "v1", "kind": "Node", "name": name_of(machine), "uid": uid_of(made)}
@@ -267,7 +267,7 @@ class Machines:
 
     async def _unregister(self, machine: Json) -> None:
         """Remove the Node, unless its cluster has gone before it."""
-        if uid_of(machine) in self._left:
+        if self._left.get(key_of(machine)) == uid_of(machine):
             return
         try:
             async with self._tenants.borrow(cluster_key(machine)) as tenant:
@@ -278,13 +278,15 @@ class Machines:
             if time.time() - moment(machine["metadata"]["deletionTimestamp"]) < NODE_DELETION_PATIENCE:
                 raise
             log.warning("Node %s cannot be removed from its cluster and is left behind: %s", name_of(machine), error)
-        self._joined.discard(uid_of(machine))
-        self._left.add(uid_of(machine))
+        self._joined.pop(key_of(machine), None)
+        self._left[key_of(machine)] = uid_of(machine)
 
     async def _forget(self, key: Key) -> None:
         view = self._view
         self._provisioning.forget(key)
         self._failing.discard(key)
+        self._joined.pop(key, None)
+        self._left.pop(key, None)
         view.pace.forget(key)
         view.pace.forget(("end", key))
         for cache in view.infrastructure_machines.values():

@@ -94,19 +94,19 @@ class Steward:
             return None
         if cluster is None or is_being_deleted(cluster):
             return None
-        control_plane = await self._begin(control_plane)
         left = view.pace.remaining(
             key, control_plane["metadata"].get("creationTimestamp"), self._settings.control_plane_seconds
         )
         if left and key not in self._hosted:
             return After(left)
+        control_plane = await self._begin(control_plane)
         kubeconfig = await self._host(key)
         await self._hand_out(control_plane, kubeconfig)
         patched = await self._patch_infrastructure(cluster)
         return await self._report(key, control_plane, cluster, patched=patched)
 
     async def _begin(self, control_plane: Json) -> Json:
-        """Finalizer and endpoint, in one write."""
+        """Finalizer and endpoint, in one write, before there is anything to clean up."""
         change: Json = {}
         finalizers = with_finalizer(control_plane, kinds.CONTROL_PLANE_FINALIZER)
         if finalizers is not None:
