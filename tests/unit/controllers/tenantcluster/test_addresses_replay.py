@@ -213,3 +213,17 @@ def test_a_cluster_that_waits_says_so_and_one_that_does_not_has_what_it_wants(st
             world.replicas = number
         elif step.startswith("room"):
             world.free[step[-1]] += number
+
+
+def test_a_request_that_moves_is_not_asked_for_twice_by_a_view_that_sees_it_go_before_it_sees_it_come() -> None:
+    world = World({"a": 2, "b": 0})
+    world.look(0)
+    world.decide()  # refused
+    world.free["b"] = 100
+    world.look(0)  # dropped: it can be had elsewhere
+    world.decide()  # Released
+    world.decide()  # gone
+    world.look(1)  # still sees it Released
+    world.look(1)  # sees it gone
+    world.look(0)
+    world.check()
