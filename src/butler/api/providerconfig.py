@@ -52,7 +52,7 @@ class ScopeType(StrEnum):
 class PoolReference(Part):
     """A NetworkPool, its place in the order, and what its addresses are for."""
 
-    name: Annotated[str, about("Name of the NetworkPool.", min_length=1, max_length=253)]
+    name: Annotated[str, about("Name of the NetworkPool, in Butler's own namespace.", min_length=1, max_length=253)]
     priority: Annotated[
         int,
         about(
@@ -299,10 +299,14 @@ class ProviderConfigStatus(Part):
     ] = ()
     ready: Annotated[bool | None, about("Whether clusters can be put on this provider.")] = None
     validated: Annotated[bool | None, about("Whether the credentials are there and complete.")] = None
-    last_validation_time: Annotated[datetime | None, about("When the credentials were last found to be complete.")] = (
-        None
-    )
-    last_probe_time: Annotated[datetime | None, about("When the provider was last looked at.")] = None
+    last_validation_time: Annotated[
+        datetime | None,
+        about("When the credentials were found to be complete; later looks with the same result do not move it."),
+    ] = None
+    last_probe_time: Annotated[
+        datetime | None,
+        about("When asking the provider last brought something new; later answers of the same kind do not move it."),
+    ] = None
     provider_version: Annotated[str | None, about("Version that the platform reports.", max_length=253)] = None
     capacity: Annotated[ProviderCapacity | None, about("What the provider's pools still have room for.")] = None
     observed_generation: Annotated[
