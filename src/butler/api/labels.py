@@ -166,6 +166,8 @@ class ProviderReason(StrEnum):
     UNCLEAR = "Unclear"
     """The provider answers, but not in a way that tells anything about the credentials."""
     NOT_ASKED = "NotAsked"
+    ASKING = "Asking"
+    """The provider takes its time."""
 
 
 class TenantClusterReason(StrEnum):

@@ -41,7 +41,14 @@ class Unclear:
     message: str
 
 
-Outcome = Accepted | Refused | Unreachable | Unclear
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """Somebody was asked a while ago."""
+
+    message: str = "it was asked, and has not answered yet"
+
+
+Outcome = Accepted | Refused | Unreachable | Unclear | Awaited
 
 
 def version_text(value: object) -> str | None:

@@ -1,9 +1,10 @@
 """Looking at a provider: its Secret is read, checked, and shown to the provider itself.
 
 What came of it is remembered for as long as the ProviderConfig and the Secret stay the same, without the Secret's
-content. The first look at something new is waited for, because a status without it would be a guess; all later ones
-happen in the background, and wake the controller when they end. So a provider that hangs holds up nothing but the
-first word about itself. Who refused is left alone for longer, since every wrong try counts against an account.
+content. The first answer about something new is waited for, but only for a moment, as most come within one and spare
+a second status; all other answers are awaited in the background, and wake the controller when they bring news. So a
+provider that hangs holds up nobody. Who refused is left alone for longer, since every wrong try counts against an
+account.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from butler.kube.errors import Forbidden
 from butler.kube.objects import key_of, uid_of, version_of
 from butler.kube.resource import SECRETS, Key
 from butler.providers import credentials
-from butler.providers.outcomes import Accepted, Outcome, Refused
+from butler.providers.outcomes import Accepted, Awaited, Outcome, Refused
 from butler.providers.probe import can_be_asked, probe
 from butler.providers.settings import foreign_secret, settings_problems
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from butler.controllers.providerconfig.settings import ProviderSettings
     from butler.kube.client import Client
 
+FIRST_WAIT: Final = 2.0
+"""Seconds for which the first answer is waited for, before the status is written without it."""
 JITTER: Final = 0.1
 """By how much of its length a wait differs, so that providers are not all asked in the same moment."""
 
@@ -50,6 +53,8 @@ class Known:
     refusal: Refused | None
     due: float
     """When to look again."""
+    is_waited_for: bool = False
+    """Whether somebody stands by for the answer, and needs no waking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,15 +129,18 @@ class Inspection:
                 raise
             if known is None or known.version != secret.version or known.state != secret.state:
                 self._drop(key)
-                outcome = await self._ask(config, secret)
-                refusal = outcome if isinstance(outcome, Refused) else None
-                known = Known(subject, secret.version, secret.state, outcome, refusal, 0.0)
+                known = self._known[key] = Known(subject, secret.version, secret.state, None, None, 0.0)
                 self._put_off(known)
-                self._known[key] = known
+                if _can_be_asked(config, secret):
+                    known.outcome, known.is_waited_for = Awaited(), True
+                    try:
+                        await asyncio.wait({self._ask(key, config, secret, known)}, timeout=FIRST_WAIT)
+                    finally:
+                        known.is_waited_for = False
             elif due:
                 self._put_off(known)
                 if known.outcome is not None and key not in self._asking:
-                    self._asking[key] = asyncio.create_task(self._ask_again(key, config, secret, known))
+                    self._ask(key, config, secret, known)
         return known, max(0.0, known.due - self._clock())
 
     def _put_off(self, known: Known) -> None:
@@ -166,17 +174,15 @@ class Inspection:
         )
         return _Secret(complete, version, data)
 
-    async def _ask(self, config: ProviderConfig, secret: _Secret) -> Outcome | None:
-        """Ask the provider; None where there is nobody to ask, nothing to show, or no address that makes sense."""
-        if not secret.state.complete or not can_be_asked(config.spec.provider) or settings_problems(config.spec):
-            return None
-        return await probe(config, secret.data, now=self._now(), clouds=self._settings.clouds)
+    def _ask(self, key: Key, config: ProviderConfig, secret: _Secret, known: Known) -> asyncio.Task[None]:
+        asking = self._asking[key] = asyncio.create_task(self._take_in_answer(key, config, secret, known))
+        return asking
 
-    async def _ask_again(self, key: Key, config: ProviderConfig, secret: _Secret, known: Known) -> None:
-        outcome = await self._ask(config, secret)
-        self._asking.pop(key, None)
+    async def _take_in_answer(self, key: Key, config: ProviderConfig, secret: _Secret, known: Known) -> None:
+        outcome = await probe(config, secret.data, now=self._now(), clouds=self._settings.clouds)
         if self._known.get(key) is not known:
             return
+        self._asking.pop(key, None)
         changed = outcome != known.outcome
         known.outcome = outcome
         if isinstance(outcome, Refused):
@@ -184,8 +190,13 @@ class Inspection:
             self._put_off(known)
         elif isinstance(outcome, Accepted):
             known.refusal = None
-        if changed:
+        if changed and not known.is_waited_for:
             self._wake(key)
+
+
+def _can_be_asked(config: ProviderConfig, secret: _Secret) -> bool:
+    """Whether there is somebody to ask, at an address that makes sense, and something to show."""
+    return secret.state.complete and can_be_asked(config.spec.provider) and not settings_problems(config.spec)
 
 
 def _without(reason: ProviderReason, message: str) -> _Secret:

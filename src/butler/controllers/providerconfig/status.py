@@ -20,7 +20,7 @@ from butler.api.conditions import find_condition, with_condition
 from butler.api.labels import ConditionType, NetworkReason, ProviderReason
 from butler.api.meta import ConditionStatus
 from butler.api.providerconfig import NetworkMode, ProviderCapacity, ScopeType
-from butler.providers.outcomes import Accepted, Outcome, Refused, Unclear, Unreachable
+from butler.providers.outcomes import Accepted, Awaited, Outcome, Refused, Unclear, Unreachable
 from butler.providers.settings import settings_problems
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class Seen:
 def status_of(config: ProviderConfig, seen: Seen, now: datetime) -> ProviderConfigStatus:
     """The status to write; equal to the present one when there is nothing new."""
     before = config.status
-    credentials, reachable = _credentials(seen), _reachable(seen)
+    credentials, reachable = _credentials(seen, before.conditions), _reachable(seen)
     pools = _pools(seen.supply) if seen.supply is not None else None
     ready = _ready(config, credentials, seen.supply)
     conditions = before.conditions
@@ -94,7 +94,7 @@ def status_of(config: ProviderConfig, seen: Seen, now: datetime) -> ProviderConf
     validated_anew = seen.secret.complete and (
         not before.validated or _news(before.conditions, ConditionType.CREDENTIALS_VALID, credentials)
     )
-    probed_anew = seen.outcome is not None and (
+    probed_anew = not isinstance(seen.outcome, Awaited | None) and (
         version != before.provider_version or _news(before.conditions, ConditionType.REACHABLE, reachable)
     )
     return msgspec.structs.replace(
@@ -169,11 +169,15 @@ def notices(before: ProviderConfigStatus, after: ProviderConfigStatus) -> list[N
 # Findings.
 
 
-def _credentials(seen: Seen) -> Finding:
+def _credentials(seen: Seen, before: tuple[Condition, ...]) -> Finding:
     if not seen.secret.complete:
         return Finding(ConditionStatus.FALSE, seen.secret.reason, seen.secret.message)
     if seen.refusal is not None:
         return Finding(ConditionStatus.FALSE, ProviderReason.REFUSED, seen.refusal.message)
+    was = find_condition(before, ConditionType.CREDENTIALS_VALID)
+    if isinstance(seen.outcome, Awaited) and was is not None and was.reason == ProviderReason.REFUSED:
+        # After a restart nobody remembers the refusal, but it is written here, and the answer is on its way.
+        return Finding(was.status, was.reason, was.message)
     return Finding(ConditionStatus.TRUE, seen.secret.reason, seen.secret.message)
 
 
@@ -187,6 +191,8 @@ def _reachable(seen: Seen) -> Finding:
             return Finding(ConditionStatus.FALSE, ProviderReason.UNREACHABLE, message)
         case Unclear(message):
             return Finding(ConditionStatus.UNKNOWN, ProviderReason.UNCLEAR, message)
+        case Awaited(message):
+            return Finding(ConditionStatus.UNKNOWN, ProviderReason.ASKING, message)
         case None:
             why = "there is nobody to ask" if seen.secret.complete else "it is not asked without usable credentials"
             return Finding(ConditionStatus.UNKNOWN, ProviderReason.NOT_ASKED, why)

@@ -12,11 +12,12 @@ import pytest
 from aiohttp import web
 
 from butler.api.labels import ProviderReason
+from butler.controllers.providerconfig import inspection
 from butler.controllers.providerconfig.inspection import Inspection, secret_key
 from butler.controllers.providerconfig.settings import ProviderSettings
 from butler.kube.errors import Forbidden, ServiceUnavailable, Status
 from butler.kube.resource import Key
-from butler.providers.outcomes import Accepted, Refused, Unreachable
+from butler.providers.outcomes import Accepted, Awaited, Refused, Unreachable
 from unit.controllers.fake_server import not_found
 from unit.providers.given import Appliance, appliance, config, secret
 
@@ -98,6 +99,7 @@ async def test_the_first_look_is_waited_for_and_the_next_ones_cost_nothing(offic
     known = await office.look()
     assert known.state.reason is ProviderReason.COMPLETE
     assert isinstance(known.outcome, Accepted)
+    assert office.woken == []
     for _ in range(3):
         assert await office.look() is known
     assert (office.secrets.reads, office.asked) == (1, 1)
@@ -244,6 +246,27 @@ async def test_a_provider_that_is_gone_is_forgotten_with_its_question(office: Of
     assert not office.inspection._asking
     assert not office.inspection._known
     assert office.woken == []
+
+
+async def test_the_first_answer_is_waited_for_only_for_a_moment(
+    office: Office, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "FIRST_WAIT", 0.05)
+    answering = asyncio.Event()
+
+    async def hang(request: web.Request, _: bytes) -> web.Response:
+        await answering.wait()
+        return web.Response(status=200)
+
+    office.prism.answers[ME] = hang
+    assert isinstance((await office.look()).outcome, Awaited)
+    assert isinstance((await office.look()).outcome, Awaited)
+    assert office.woken == []
+    answering.set()
+    await office.settled()
+    assert office.woken == [LAB]
+    assert isinstance((await office.look()).outcome, Accepted)
+    assert office.asked == 1
 
 
 async def test_an_unreachable_provider_is_told_as_that(office: Office) -> None:

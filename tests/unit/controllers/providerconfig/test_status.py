@@ -22,7 +22,7 @@ from butler.controllers.providerconfig.status import (
     status_while_leaving,
 )
 from butler.kube.resource import Key
-from butler.providers.outcomes import Accepted, Refused, Unclear, Unreachable
+from butler.providers.outcomes import Accepted, Awaited, Refused, Unclear, Unreachable
 from unit.providers.given import config
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)
@@ -105,6 +105,20 @@ def test_a_refusal_blocks_and_silence_does_not() -> None:
         reachable = find_condition(found.conditions, "Reachable")
         assert reachable is not None
         assert reachable.status == status
+
+
+def test_an_answer_that_is_awaited_holds_up_nothing() -> None:
+    status = after(config("nutanix"), seen(outcome=Awaited())).status
+    assert (status.ready, status.last_probe_time) == (True, None)
+    assert said(status, "Reachable") == ("Unknown", "Asking", "it was asked, and has not answered yet")
+
+
+def test_a_refusal_stands_until_the_next_answer_is_there() -> None:
+    refused = after(config("nutanix"), seen(outcome=Refused("no")))
+    awaited = after(refused, seen(outcome=Awaited()), LATER)
+    assert awaited.status.ready is False
+    assert said(awaited.status, "CredentialsValid") == ("False", "Refused", "no")
+    assert after(awaited, seen(), LATER).status.ready is True
 
 
 def test_silence_after_a_refusal_is_no_pardon() -> None:
