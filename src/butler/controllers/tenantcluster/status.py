@@ -29,6 +29,7 @@ from butler.api.tenantcluster import ManagementMode, ObservedState, TenantCluste
 from butler.controllers.tenantcluster import addons
 from butler.controllers.tenantcluster.addresses import NO_ADDRESSES, Addresses
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, in_short
+from butler.controllers.tenantcluster.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -200,7 +201,7 @@ def _control_plane(cluster: TenantCluster, seen: Seen) -> _Verdict:
     found, wanted = seen.control_plane, cluster.spec.kubernetes_version
     if not found.ready:
         return _coming(found.message or "waits for the control plane")
-    if found.version and found.version != wanted:
+    if not _is_same(found.version, wanted):
         return _Verdict(True, TenantClusterReason.UPDATING, f"runs {found.version}, going to {wanted}")
     return _Verdict(True, TenantClusterReason.READY, f"runs {found.version or wanted}")
 
@@ -261,14 +262,23 @@ def _phase(
     if seen.workers.failures and not verdicts[ConditionType.WORKERS_READY].holds:
         return TenantClusterPhase.FAILED
     if established:
-        current = seen.workers.settled and seen.workers.desired == cluster.spec.workers.replicas
-        runs, wanted = seen.control_plane.version, cluster.spec.kubernetes_version
-        same = runs in (None, wanted) and seen.workers.version == wanted
-        return TenantClusterPhase.READY if current and same else TenantClusterPhase.UPDATING
+        there = seen.infrastructure_ready and seen.control_plane.ready and seen.workers.settled
+        current = seen.workers.desired == cluster.spec.workers.replicas and _runs_what_is_wanted(cluster, seen)
+        return TenantClusterPhase.READY if there and current else TenantClusterPhase.UPDATING
     up = (ConditionType.INFRASTRUCTURE_READY, ConditionType.CONTROL_PLANE_READY, ConditionType.WORKERS_READY)
     if all(verdicts[kind].holds for kind in up):
         return TenantClusterPhase.INSTALLING
     return TenantClusterPhase.PROVISIONING
+
+
+def _runs_what_is_wanted(cluster: TenantCluster, seen: Seen) -> bool:
+    wanted = cluster.spec.kubernetes_version
+    return _is_same(seen.control_plane.version, wanted) and _is_same(seen.workers.version, wanted)
+
+
+def _is_same(version: str | None, wanted: str) -> bool:
+    """Whether a version is the wanted one; a vendor's mark makes no difference, and what is not said is no change."""
+    return version is None or Version.read(version) == Version.read(wanted)
 
 
 def _ready(
