@@ -159,7 +159,7 @@ SITUATIONS = [
     Situation(
         "surplus machine failed, enough are ready",
         seen_workers(settled=False, failures=("m-4: no quota",)),
-        "Ready",
+        "Updating",
         "Updating",
         WORKERS_READY,
         "3 of 3 workers are ready; m-4: no quota",
