@@ -244,7 +244,7 @@ class Building:
             parts = (_namespace(cluster), *await self._parts(blueprint))
         except Unbuildable as error:
             return _failed(TenantClusterReason.INVALID_CONFIGURATION, str(error)), ()
-        return await self._apply(parts), parts
+        return await self._apply(namespace, parts), parts
 
     async def _parts(self, blueprint: Blueprint) -> tuple[Json, ...]:
         if blueprint.cluster.spec.workers.machine_template.os.type is not OSType.TALOS:
@@ -254,12 +254,21 @@ class Building:
             return objects(blueprint)
         return (secret, *objects(replace(blueprint, bootstrap_secret=secret["metadata"]["name"])))
 
-    async def _apply(self, parts: Iterable[Json]) -> Blocked | None:
+    async def _apply(self, namespace: str, parts: Iterable[Json]) -> Blocked | None:
         for part in parts:
             try:
                 await self._live.apply(_KINDS[part["apiVersion"], part["kind"]], part)
             except NotServed as missing:
                 return _no_cluster_api(missing)
+            except NotFound as refusal:
+                place, what = part["metadata"].get("namespace"), f"{part['kind']} {part['metadata']['name']}"
+                if place == namespace:
+                    raise  # it went while we worked in it, and is made again in a moment
+                return _failed(
+                    TenantClusterReason.CLUSTER_API_MISSING,
+                    f"{what} belongs into namespace {place}, where the infrastructure provider is installed by default:"
+                    f" {_sentence(refusal)}",
+                )
             except (Invalid, BadRequest, Forbidden) as refusal:
                 what = f"{part['kind']} {part['metadata']['name']}"
                 return _failed(TenantClusterReason.OBJECT_REFUSED, f"{what} was refused: {_sentence(refusal)}")

@@ -10,11 +10,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from butler.capi import naming
+from butler.capi import aws, naming
+from butler.kube.errors import AlreadyExists
 from butler.kube.objects import condition_of, labels_of, name_of
-from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
+from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from butler.local.world.kinds import KUBEADM_CONFIG
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ OURS: Final = ("world.butler.butlerlabs.dev/definition", "loose")
 CONTENT: Final = "world.butler.butlerlabs.dev/content"
 FIELD_MANAGER: Final = "butler-world/definitions"
 ESTABLISHED_SECONDS: Final = 60.0
+PROVIDER_NAMESPACES: Final = (aws.SYSTEM_NAMESPACE,)
+"""Where providers are installed that read their credentials there and nowhere else."""
 
 _AGE = ("Age", "date", ".metadata.creationTimestamp")
 _CLUSTER = ("Cluster", "string", ".spec.clusterName")
@@ -151,6 +155,9 @@ def _usual_columns(kind: Kind) -> tuple[tuple[str, str, str], ...]:
 
 async def install(client: Client) -> None:
     """Install what is missing, renew what is ours, and wait until all of it is served."""
+    for name in PROVIDER_NAMESPACES:
+        with suppress(AlreadyExists):
+            await client.create(NAMESPACES, {"metadata": {"name": name}})
     listed = await client.list(CUSTOM_RESOURCE_DEFINITIONS)
     present = {name_of(each): each for each in listed.items}
     wanted = [each for each in definitions() if _is_to_write(each, present.get(name_of(each)))]
