@@ -1,0 +1,69 @@
+"""Tests that run side by side: a tenant cluster is mostly waited for, and dozens can be waited for at once.
+
+    @alongside
+    def test_a_fact(estate: Estate) -> None: ...
+
+All such tests of a file that were selected start together when the first of them is due, each in a thread of its own;
+pytest then collects them one by one, and each passes or fails under its own name. They share one management cluster
+and nothing else: every test has its own namespaces, pools and providers.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pytest
+
+    from tenants.estate import Estate
+
+AT_ONCE = 16
+STORY = "story"
+ELSEWHERE = ("control_plane",)
+"""Parameters of the fixtures behind the estate."""
+
+
+def alongside(story: Callable[..., None]) -> Callable[..., None]:
+    """Run a test beside the others of its file. Its first argument is the estate, the others are parameters."""
+
+    def collect(alongside: Alongside, **parameters: Any) -> None:
+        alongside.result(story, parameters)
+
+    # Not functools.wraps: pytest would look through it and hand out the story's own arguments.
+    collect.__name__, collect.__doc__, collect.__module__ = story.__name__, story.__doc__, story.__module__
+    _, *others = inspect.signature(story).parameters.values()
+    first = inspect.Parameter("alongside", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    setattr(collect, "__signature__", inspect.Signature([first, *others]))  # noqa: B010 (mypy knows no such name)
+    setattr(collect, STORY, story)
+    return collect
+
+
+class Alongside:
+    """The tests of one file, running."""
+
+    def __init__(self, request: pytest.FixtureRequest, estate: Estate) -> None:
+        self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="story")
+        self._running: dict[str, Future[None]] = {}
+        for item in request.session.items:
+            story = getattr(getattr(item, "function", None), STORY, None)
+            if item.path != request.path or story is None:
+                continue
+            given = dict(item.callspec.params) if hasattr(item, "callspec") else {}
+            parameters = {name: value for name, value in given.items() if name not in ELSEWHERE}
+            if (key := _key(story, parameters)) not in self._running:
+                self._running[key] = self._pool.submit(functools.partial(story, estate, **parameters))
+
+    def result(self, story: Callable[..., None], parameters: dict[str, Any]) -> None:
+        self._running[_key(story, parameters)].result()
+
+    def close(self) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+
+def _key(story: Callable[..., None], parameters: dict[str, Any]) -> str:
+    return f"{story.__name__} {sorted(parameters.items())}"

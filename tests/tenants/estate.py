@@ -1,0 +1,405 @@
+"""A platform with tenants, as its users have it: kubectl to write, and a witness to see what comes of it.
+
+`Estate` is one management cluster with Butler and the world at work. `Site` is what one test has of it: a namespace for
+its clusters, a pool whose network nobody else has, and a provider that takes addresses from it. `Tenant` is a
+TenantCluster. Nothing in here knows Butler's code: what a test learns, it learns from the API server.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import secrets
+import subprocess
+from typing import TYPE_CHECKING, Any
+
+from blueprints import SETTINGS
+from control_planes import BIN, ControlPlane
+from unit.providers import given
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tenants.witness import Json, Witness
+
+HOME = "butler-system"
+API = "butler.butlerlabs.dev/v1alpha1"
+ON_PREMISES = ("harvester", "nutanix", "proxmox")
+CLOUDS = ("aws", "gcp", "azure")
+NOBODY = "https://127.0.0.1:9"
+"""Where nobody answers, at once: an unreachable provider keeps no cluster from being described to it."""
+VERSION = "v1.32.4"
+_networks = itertools.count(secrets.randbelow(1000))
+
+
+class Estate:
+    """One management cluster with everybody at work."""
+
+    def __init__(self, plane: ControlPlane, witness: Witness, directory: Path) -> None:
+        self.plane = plane
+        self.witness = witness
+        self.directory = directory
+
+    def site(self, provider: str = "proxmox", **options: Any) -> Site:
+        """A place for clusters, applied; see `Site.describe`."""
+        site = Site(self, provider)
+        self.apply(*site.describe(**options))
+        return site
+
+    def bare_site(self, provider: str = "proxmox") -> Site:
+        """A place for clusters where nothing is but a namespace."""
+        site = Site(self, provider)
+        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": site.namespace}})
+        return site
+
+    def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
+        return self.plane.kubectl(*arguments, stdin=stdin).stdout
+
+    def apply(self, *objects: Json) -> None:
+        """`kubectl apply` of some objects at once."""
+        listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
+        self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(listed))
+
+    def refused(self, obj: Json) -> str:
+        """What kubectl says of an object that the server must not take."""
+        said = self.plane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(obj), check=False)
+        assert said.returncode != 0, f"it was taken: {said.stdout}"
+        return said.stderr
+
+    def patch(self, path: str, patch: Json) -> Json:
+        code, answer = self.plane.request("PATCH", path, patch)
+        assert code == 200, answer
+        return dict(answer)
+
+    def until(self, look: Callable[[], Any], what: str) -> Any:
+        return self.witness.until(look, lambda: what)
+
+
+class Site:
+    """A namespace, a pool and a provider of one test's own."""
+
+    def __init__(self, estate: Estate, provider: str) -> None:
+        number = next(_networks) % (60 * 256)
+        self.estate = estate
+        self.kind = provider
+        self.network = f"10.{64 + number // 256}.{number % 256}"
+        self.other_network = f"172.{16 + number // 256 % 16}.{number % 256}"
+        mark = f"{number:x}-{secrets.token_hex(2)}"
+        self.namespace, self.pool, self.other_pool, self.provider, self.secret = (
+            f"{each}-{mark}" for each in ("team", "pool", "other", provider, "login")
+        )
+
+    # Describing.
+
+    def describe(
+        self, *, size: int = 24, network: Json | None = None, spec: Json | None = None, other: int = 0
+    ) -> list[Json]:
+        """Namespace, Secret, ProviderConfig, and a pool of `size` addresses from .16 on, another one if it has a size.
+
+        `network` and `spec` change the ProviderConfig.
+        """
+        if self.kind == "nutanix":  # chooses machines' addresses itself, so load balancers have a pool of their own
+            both = [{"name": self.pool, "types": ["nodes"]}, {"name": self.other_pool, "types": ["loadbalancer"]}]
+            network, other = {"poolRefs": both, **(network or {})}, other or size
+        objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}, self.login()]
+        if self.kind in ON_PREMISES:
+            objects.append(self.describe_pool(size=size))
+        if other:
+            objects.append(self.describe_other_pool(size=other))
+        return [*objects, self.describe_provider(network, spec)]
+
+    def login(self, **changes: bytes | None) -> Json:
+        """The Secret with the provider's credentials; see `given.secret`."""
+        if self.kind == "harvester":
+            changes = {"kubeconfig": given.kubeconfig(NOBODY), **changes}
+        if self.kind == "proxmox":  # its Cluster API provider takes tokens only
+            changes = {"username": b"butler@pve!capi", "password": given.UUID.encode(), **changes}
+        data = {key: base64.b64encode(value).decode() for key, value in given.secret(self.kind, **changes).items()}
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": self.secret, "namespace": HOME},
+            "data": data,
+        }
+
+    def describe_pool(self, *, size: int = 24) -> Json:
+        return _pool(self.pool, self.network, size)
+
+    def describe_other_pool(self, *, size: int = 24) -> Json:
+        return _pool(self.other_pool, self.other_network, size)
+
+    def describe_provider(self, network: Json | None = None, spec: Json | None = None) -> Json:
+        settings = dict(SETTINGS[self.kind])
+        if "endpoint" in settings:
+            settings["endpoint"] = NOBODY
+        wanted: Json = {"provider": self.kind, "credentialsRef": {"name": self.secret}, self.kind: settings}
+        if self.kind in ON_PREMISES:
+            wanted["network"] = {
+                "mode": "ipam",
+                "poolRefs": [{"name": self.pool}],
+                "gateway": f"{self.network}.1",
+                "dnsServers": [f"{self.network}.2"],
+                **(network or {}),
+            }
+        metadata = {"name": self.provider, "namespace": HOME}
+        return {"apiVersion": API, "kind": "ProviderConfig", "metadata": metadata, "spec": {**wanted, **(spec or {})}}
+
+    def describe_cluster(self, name: str, *, replicas: int = 1, **spec: Any) -> Json:
+        workers = {"replicas": replicas, **spec.pop("workers", {})}
+        return {
+            "apiVersion": API,
+            "kind": "TenantCluster",
+            "metadata": {"name": name, "namespace": self.namespace},
+            "spec": {
+                "kubernetesVersion": VERSION,
+                "providerConfigRef": {"name": self.provider},
+                "workers": workers,
+                **spec,
+            },
+        }
+
+    # Doing.
+
+    def cluster(self, name: str = "web", **spec: Any) -> Tenant:
+        """Apply a TenantCluster; the spec is that of the API, and `replicas` its workers."""
+        self.estate.apply(self.describe_cluster(name, **spec))
+        return Tenant(self, name)
+
+    def edit_provider(self, network: Json | None = None, spec: Json | None = None) -> None:
+        self.estate.apply(self.describe_provider(network, spec))
+
+    def held(self) -> int:
+        """Addresses of the pool that somebody holds, by the allocations themselves."""
+        return sum(
+            (each.get("status") or {}).get("allocatedCount", 0)
+            for each in self.estate.witness.list("ipallocations", HOME)
+            if each["spec"]["poolRef"]["name"] == self.pool and phase_of(each) == "Allocated"
+        )
+
+    def addresses(self, first: int, last: int) -> list[str]:
+        return [f"{self.network}.{number}" for number in range(first, last + 1)]
+
+
+class Tenant:
+    """A TenantCluster and what it is made of."""
+
+    def __init__(self, site: Site, name: str) -> None:
+        self.site = site
+        self.estate = site.estate
+        self.witness = site.estate.witness
+        self.name = name
+        self.namespace = site.namespace
+        self._known: Json = {}
+
+    # What it says.
+
+    def find(self) -> Json | None:
+        return self.witness.get("tenantclusters", self.namespace, self.name)
+
+    def get(self) -> Json:
+        self._known = self.find() or self._known  # what was known of a cluster that is gone is still true of it
+        return self._known
+
+    @property
+    def status(self) -> Json:
+        return dict(self.get().get("status") or {})
+
+    @property
+    def phase(self) -> str:
+        return str(self.status.get("phase"))
+
+    @property
+    def uid(self) -> str:
+        return str(self.get()["metadata"]["uid"])
+
+    @property
+    def home(self) -> str:
+        """The namespace of its objects."""
+        return f"{self.name}-{self.uid[:8]}"
+
+    def condition(self, kind: str) -> Json:
+        return next((each for each in self.status.get("conditions", ()) if each["type"] == kind), {})
+
+    def message(self, kind: str) -> str:
+        return str(self.condition(kind).get("message", ""))
+
+    def story(self) -> str:
+        """What it says of itself, for a test that fails."""
+        said = [f"{self.namespace}/{self.name} is {self.phase}, deletion {self.status.get('deletion')}"]
+        said += [
+            f"  {each['type']}={each['status']} {each['reason']}: {each['message']}"
+            for each in self.status.get("conditions", ())
+        ]
+        for plural in ("ipallocations", "clusters", "stewardcontrolplanes", "machinedeployments", "machines"):
+            for obj in self.witness.list(plural):
+                labels = obj["metadata"].get("labels", {})
+                if labels.get("butler.butlerlabs.dev/tenant-uid") == self.get().get("metadata", {}).get("uid") or (
+                    obj["metadata"]["namespace"] == self.status.get("tenantNamespace")
+                ):
+                    said.append(f"  {plural}/{obj['metadata']['name']}: {json.dumps(obj.get('status'))[:600]}")
+        return "\n".join(said)
+
+    # Waiting.
+
+    def until(self, look: Callable[[], Any], what: str) -> Any:
+        return self.witness.until(look, lambda: f"{what}\n{self.story()}")
+
+    def is_current(self) -> bool:
+        """Whether the status speaks of the spec as it is."""
+        found = self.get()
+        return bool(found and found["metadata"]["generation"] == self.status.get("observedGeneration"))
+
+    def is_phase(self, phase: str) -> Json:
+        self.until(lambda: self.is_current() and self.phase == phase, f"{self.name} is {phase}")
+        return self.get()
+
+    def ready(self, workers: int | None = None) -> Json:
+        """Ready, with all conditions, and nothing under way."""
+
+        def look() -> bool:
+            wanted = self.get()["spec"]["workers"]["replicas"] if workers is None else workers
+            holds = self.condition("AddonsReady").get("status") == self.condition("Ready").get("status") == "True"
+            return (
+                self.is_current()
+                and self.phase == "Ready"
+                and holds
+                and self.status.get("workerNodesReady") == wanted
+                and len(self.machines()) == wanted
+            )
+
+        self.until(lambda: self.find() is not None and look(), f"{self.name} is Ready")
+        return self.get()
+
+    def says(self, kind: str, status: str, reason: str) -> str:
+        """Wait until a condition says this of the spec as it is; its message."""
+
+        def look() -> bool:
+            found = self.condition(kind)
+            return (found.get("status"), found.get("reason")) == (status, reason) and self.is_current()
+
+        self.until(lambda: self.find() is not None and look(), f"{kind} is {status} for {reason}")
+        return self.message(kind)
+
+    def gone(self) -> None:
+        """Nothing is left of it: no object, no namespace, no addresses."""
+        self.get()
+        self.until(lambda: self.find() is None, f"{self.name} is gone")
+        left = [plural for plural in ("clusters", "machines", "machinesets") if self.witness.list(plural, self.home)]
+        assert not left, f"{self.name} is gone, but not its {left}"
+        assert self.witness.get("namespaces", "", self.home) is None, f"{self.home} is left behind"
+        assert not self.allocations(), f"addresses are left behind: {self.allocations()}"
+        assert not self.addons()
+
+    # Changing.
+
+    def edit(self, spec: Json | None = None, **metadata: Any) -> Json:
+        """A merge patch, as `kubectl patch` sends it."""
+        body = {"metadata": metadata, **({"spec": spec} if spec is not None else {})}
+        kubectl = ("patch", "tenantcluster", self.name, "-n", self.namespace, "--type=merge", "-o", "json")
+        return dict(json.loads(self.estate.kubectl(*kubectl, "-p", json.dumps(body))))
+
+    def delete(self) -> None:
+        self.estate.kubectl("delete", "tenantcluster", self.name, "-n", self.namespace, "--wait=false")
+
+    # What it is made of.
+
+    def allocations(self, kind: str | None = None) -> list[Json]:
+        """Those that hold or want addresses, the first one first."""
+        found = [
+            each
+            for each in self.witness.list("ipallocations", HOME)
+            if each["metadata"].get("labels", {}).get("butler.butlerlabs.dev/tenant-uid") == self.uid
+            and phase_of(each) != "Released"
+            and kind in (None, each["spec"]["type"])
+        ]
+        return sorted(found, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"]))
+
+    def addresses(self, kind: str) -> list[str]:
+        return [address for each in self.allocations(kind) for address in each["status"].get("addresses", ())]
+
+    def machines(self) -> list[Json]:
+        return self.witness.list("machines", self.home)
+
+    def machine_addresses(self) -> list[str]:
+        return sorted(
+            each["address"]
+            for machine in self.machines()
+            for each in (machine.get("status") or {}).get("addresses", ())
+            if each["type"] == "InternalIP"
+        )
+
+    def deployment(self) -> Json:
+        return self.witness.get("machinedeployments", self.home, f"{self.name}-workers") or {}
+
+    def control_plane(self) -> Json:
+        return self.witness.get("stewardcontrolplanes", self.home, self.name) or {}
+
+    def addons(self) -> dict[str, str]:
+        """The phase of each of its addons."""
+        return {
+            each["spec"]["addon"]: phase_of(each)
+            for each in self.witness.list("tenantaddons", self.namespace)
+            if each["spec"]["clusterRef"]["name"] == self.name
+        }
+
+    def events(self, reason: str) -> list[Json]:
+        return [
+            each
+            for each in self.witness.list("events", self.namespace)
+            if each["reason"] == reason and each["involvedObject"]["name"] == self.name
+        ]
+
+    def annotate(self, plural: str, name: str, **annotations: str | None) -> None:
+        """Tell the world something about an object in the tenant namespace."""
+        told = [
+            f"world.butler.butlerlabs.dev/{key.replace('_', '-')}" + ("-" if value is None else f"={value}")
+            for key, value in annotations.items()
+        ]
+        self.estate.kubectl("annotate", plural, name, "-n", self.home, "--overwrite", *told)
+
+    # The tenant itself.
+
+    def kubeconfig(self) -> Path:
+        """The file that a user makes of the Secret which the status names."""
+        path = self.estate.directory / f"{self.home}.kubeconfig"
+        if not path.exists():
+            secret = self.status["kubeconfigSecretRef"]["name"]
+            code, found = self.estate.plane.request(
+                "GET", f"/api/v1/namespaces/{self.status['tenantNamespace']}/secrets/{secret}"
+            )
+            assert code == 200, found
+            path.touch(mode=0o600)
+            path.write_bytes(base64.b64decode(found["data"]["admin.conf"]))
+        return path
+
+    def kubectl(self, *arguments: str) -> str:
+        """The real kubectl, on the tenant."""
+        command = [BIN / "kubectl", "--kubeconfig", self.kubeconfig(), *arguments]
+        result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    def inside(self) -> ControlPlane:
+        return ControlPlane.from_kubeconfig("tenant", self.kubeconfig(), self.estate.directory / self.home)
+
+
+def _pool(name: str, network: str, size: int) -> Json:
+    return {
+        "apiVersion": API,
+        "kind": "NetworkPool",
+        "metadata": {"name": name, "namespace": HOME},
+        "spec": {
+            "cidr": f"{network}.0/24",
+            "tenantAllocation": {
+                "start": f"{network}.16",
+                "end": f"{network}.{15 + size}",
+                "defaults": {"nodesPerTenant": 2, "lbPoolPerTenant": 2},
+            },
+        },
+    }
+
+
+def phase_of(obj: Json) -> str:
+    return str((obj.get("status") or {}).get("phase"))

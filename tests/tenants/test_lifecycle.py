@@ -1,0 +1,218 @@
+"""A tenant cluster from `kubectl apply` to Ready, and from `kubectl delete` to nothing, on every provider."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tenants.alongside import alongside
+from tenants.estate import CLOUDS, HOME, ON_PREMISES, VERSION, Estate, phase_of
+
+if TYPE_CHECKING:
+    from tenants.estate import Tenant
+    from tenants.witness import Json, Sighting
+
+STAGES = ["LoadBalancers", "Addons", "ClusterAPI", "Machines", "Namespace", "Addresses"]
+LABEL = "butler.butlerlabs.dev"
+
+
+@pytest.mark.parametrize("provider", [*ON_PREMISES, *CLOUDS])
+@alongside
+def test_a_cluster_comes_and_goes_on_every_provider(estate: Estate, provider: str) -> None:
+    site = estate.site(provider)
+    shop = site.cluster(f"shop-{provider}", replicas=2)
+    shop.ready()
+    if provider in CLOUDS:
+        assert shop.allocations() == []
+        assert shop.message("NetworkReady") == "no addresses from pools are needed"
+        assert "metallb" not in shop.addons()
+        assert len(set(shop.machine_addresses())) == 2
+    else:
+        assert (len(shop.addresses("nodes")), len(shop.addresses("loadbalancer"))) == (2, 2)
+        if provider != "nutanix":  # whose subnet hands addresses out itself; the pool keeps the books
+            assert shop.machine_addresses() == sorted(shop.addresses("nodes"))
+    shop.delete()
+    shop.gone()
+    assert site.held() == 0
+
+
+@alongside
+def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
+    """The flow of the seeds: apply, look, use, delete."""
+    site = estate.site("harvester", size=8)
+    web = site.cluster(replicas=2)
+    found = web.ready()
+
+    # The cluster as kubectl shows it.
+    endpoint = found["status"]["controlPlaneEndpoint"]
+    assert re.fullmatch(r"https://127\.0\.0\.1:\d+", endpoint)
+    head, row = estate.kubectl("get", "tc", "-n", web.namespace).splitlines()
+    assert re.split(r" {2,}", head.strip()) == ["NAME", "PHASE", "K8S VERSION", "WORKERS", "ENDPOINT", "AGE"]
+    assert re.split(r" {2,}", row.strip())[:5] == ["web", "Ready", VERSION, "2", endpoint]
+    status = found["status"]
+    assert status["tenantNamespace"] == web.home
+    assert status["kubeconfigSecretRef"] == {"name": "web-admin-kubeconfig"}
+    assert (status["workerNodesDesired"], status["workerNodesReady"]) == (2, 2)
+    machines = sorted(each["metadata"]["name"] for each in web.machines())
+    assert status["observedState"]["workers"] == {"desired": 2, "ready": 2, "nodes": machines}
+    assert status["observedState"]["kubernetesVersion"] == VERSION
+    assert {each["name"]: each["status"] for each in status["observedState"]["addons"]} == dict.fromkeys(
+        ("cert-manager", "cilium", "longhorn", "metallb", "traefik"), "Healthy"
+    )
+    assert {each["type"]: (each["status"], each["message"]) for each in status["conditions"]} == {
+        "ProviderAccessGranted": ("True", "the provider can be used"),
+        "QuotaSatisfied": ("True", "within all limits"),
+        "NetworkReady": ("True", "2 node addresses and 2 load-balancer addresses allocated"),
+        "InfrastructureReady": ("True", "the provider has what the machines need"),
+        "ControlPlaneReady": ("True", f"runs {VERSION}"),
+        "WorkersReady": ("True", "2 of 2 workers are ready"),
+        "AddonsReady": ("True", "5 addons are installed"),
+        "Ready": ("True", "usable"),
+    }
+    estate.until(lambda: web.events("ClusterReady"), "an event tells of it")
+
+    # Its addresses.
+    nodes, balancers = _allocation(web, "nodes"), _allocation(web, "loadbalancer")
+    assert status["ipAllocationRef"]["name"] == nodes["metadata"]["name"]
+    assert status["lbAllocationRef"]["name"] == balancers["metadata"]["name"]
+    for kind, allocation in (("nodes", nodes), ("loadbalancer", balancers)):
+        assert allocation["metadata"]["labels"] == {
+            f"{LABEL}/network-pool": site.pool,
+            f"{LABEL}/tenant": "web",
+            f"{LABEL}/tenant-uid": web.uid,
+            f"{LABEL}/allocation-type": kind,
+            f"{LABEL}/allocation-role": "initial",
+        }
+        said = {each["type"]: each["message"] for each in allocation["status"]["conditions"]}
+        assert said == {
+            "Ready": f"2 IPs allocated from {site.pool}",
+            "TenantFound": f"TenantCluster {web.namespace}/web exists",
+        }
+    assert sorted(web.addresses("nodes") + web.addresses("loadbalancer")) == site.addresses(16, 19)
+
+    # The tenant, with its own kubeconfig.
+    inside = json.loads(web.kubectl("get", "nodes", "-o", "json"))["items"]
+    told = [each["address"] for node in inside for each in node["status"]["addresses"] if each["type"] == "InternalIP"]
+    assert sorted(told) == sorted(web.addresses("nodes"))
+    assert sorted(each["metadata"]["name"] for each in inside) == machines
+    services = web.kubectl("get", "services", "-A", "--field-selector", "spec.type=LoadBalancer").splitlines()
+    assert len(services) == 2
+    namespace, name, kind, _, external, *_ = services[1].split()
+    first = web.addresses("loadbalancer")[0]
+    assert (namespace, name, kind, external) == ("traefik", "traefik", "LoadBalancer", first)
+    ranges = web.kubectl(
+        "get", "ipaddresspool", "-n", "metallb-system", "default-pool", "-o", "jsonpath={.spec.addresses}"
+    )
+    start, end = balancers["status"]["startAddress"], balancers["status"]["endAddress"]
+    assert json.loads(ranges) == [f"{start}-{end}"]
+    code, for_cluster_api = estate.plane.request("GET", f"/api/v1/namespaces/{web.home}/secrets/web-kubeconfig")
+    assert (code, for_cluster_api["type"]) == (200, "cluster.x-k8s.io/secret")
+    assert for_cluster_api["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"] == "web"
+
+    # The pool, and the provider's room.
+    pool = estate.witness.get("networkpools", HOME, site.pool)
+    assert pool is not None
+    assert (pool["status"]["allocatedIPs"], pool["status"]["availableIPs"]) == (4, 4)
+    estate.until(lambda: _capacity(estate, site.provider) == {"availableIPs": 4, "estimatedTenants": 1}, "room for one")
+    web.delete()
+    web.gone()
+    estate.until(lambda: _capacity(estate, site.provider) == {"availableIPs": 8, "estimatedTenants": 2}, "room for two")
+
+
+def _allocation(web: Tenant, kind: str) -> Json:
+    (found,) = web.allocations(kind)
+    return found
+
+
+def _capacity(estate: Estate, provider: str) -> Json:
+    found = estate.witness.get("providerconfigs", HOME, provider) or {}
+    return dict((found.get("status") or {}).get("capacity") or {})
+
+
+@alongside
+def test_the_allocations_are_named_after_the_cluster(estate: Estate) -> None:
+    site = estate.site()
+    named = site.cluster("n" + site.pool, replicas=1)
+    named.ready()
+    assert [each["metadata"]["name"] for each in named.allocations("nodes")] == [f"{named.name}-nodes"]
+    assert [each["metadata"]["name"] for each in named.allocations("loadbalancer")] == [f"{named.name}-lb"]
+
+
+@alongside
+def test_addresses_go_back_last_of_all(estate: Estate) -> None:
+    """A witness tells the order from what the API server recorded."""
+    site = estate.site()
+    web = site.cluster(replicas=3)
+    web.ready()
+    held = {each["metadata"]["name"] for each in web.allocations()}
+    assert len(held) == 2
+    web.delete()
+    web.gone()
+
+    seen = estate.witness.history(
+        "tenantclusters", "tenantaddons", "clusters", "machines", "namespaces", "ipallocations", "stewardcontrolplanes"
+    )
+    released = [
+        each.version
+        for each in seen
+        if each.plural == "ipallocations" and each.name in held and phase_of(each.obj) == "Released"
+    ]
+    addons = _deleted(seen, "tenantaddons", web.namespace)
+    machines = _deleted(seen, "machines", web.home)
+    clusters = _deleted(seen, "clusters", web.home)
+    control_planes = _deleted(seen, "stewardcontrolplanes", web.home)
+    namespaces = [each.version for each in _of_type(seen, "namespaces", "DELETED") if each.name == web.home]
+    ends = _deleted(seen, "tenantclusters", web.namespace)
+    assert (len(addons), len(machines), len(clusters), len(control_planes)) == (5, 3, 1, 1)
+    assert len(namespaces) == len(ends) == 1
+    assert len(released) >= 2
+
+    going = next(each.version for each in seen if each.plural == "clusters" and _is_going(each, web.home))
+    assert max(addons) < going, "Cluster API was told to delete before the addons were gone"
+    assert max(machines) < min(clusters) < namespaces[0] < min(released)
+    assert max(control_planes) < namespaces[0]
+    assert max(released) < ends[0]
+    stages = [
+        each.obj["status"]["deletion"]["stage"]
+        for each in seen
+        if each.plural == "tenantclusters" and each.namespace == web.namespace and "deletion" in each.obj["status"]
+    ]
+    assert stages == sorted(stages, key=STAGES.index)
+
+
+@alongside
+def test_load_balancers_go_before_anything_else(estate: Estate) -> None:
+    """While a Service of the tenant is there, the addons that serve it stay, and so does everything behind them."""
+    site = estate.site()
+    web = site.cluster()
+    web.ready()
+    where = "/api/v1/namespaces/traefik/services/traefik"
+    patch = ("patch", "service", "-n", "traefik", "traefik", "--type=merge", "-p")
+    web.kubectl(*patch, json.dumps({"metadata": {"finalizers": ["example.com/hold"]}}))
+    web.delete()
+    assert web.says("Deleting", "True", "Waiting") == "LoadBalancers: waits for 1 load balancer (traefik/traefik)"
+    assert web.phase == "Deleting"
+    assert web.status["deletion"]["stage"] == "LoadBalancers"
+    code, service = web.inside().request("GET", where)
+    assert code == 200
+    assert "deletionTimestamp" in service["metadata"]
+    assert web.addons() == dict.fromkeys(("cert-manager", "cilium", "longhorn", "metallb", "traefik"), "Installed")
+    assert len(web.machines()) == 1
+    assert {phase_of(each) for each in web.allocations()} == {"Allocated"}
+    web.kubectl(*patch, json.dumps({"metadata": {"finalizers": None}}))
+    web.gone()
+
+
+def _of_type(seen: list[Sighting], plural: str, kind: str) -> list[Sighting]:
+    return [each for each in seen if each.plural == plural and each.type == kind]
+
+
+def _deleted(seen: list[Sighting], plural: str, namespace: str) -> list[int]:
+    return [each.version for each in _of_type(seen, plural, "DELETED") if each.namespace == namespace]
+
+
+def _is_going(each: Sighting, namespace: str) -> bool:
+    return each.namespace == namespace and "deletionTimestamp" in each.obj["metadata"]
