@@ -35,7 +35,7 @@ SERVICE_ACCOUNT_KEY: Final = "serviceAccountKey"
 
 _ACCESS_KEY = re.compile(r"[A-Z0-9]{16,128}")
 _AWS_SECRET = re.compile(r"[A-Za-z0-9/+=]{30,128}")
-_PROXMOX_USER = re.compile(r"[^\s:/@!]+@[A-Za-z][A-Za-z0-9._-]*(![A-Za-z][A-Za-z0-9._-]*)?")
+_PROXMOX_TOKEN = re.compile(r"[^\s:/@!]+@[A-Za-z][A-Za-z0-9._-]*![A-Za-z][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,14 +165,11 @@ def _nutanix(_: ProviderConfig, data: Mapping[str, bytes]) -> Iterator[str]:
 
 
 def _proxmox(_: ProviderConfig, data: Mapping[str, bytes]) -> Iterator[str]:
-    user = data["username"].decode()
-    if not _PROXMOX_USER.fullmatch(user):
-        yield (
-            "username must name its realm, as in butler@pve for a user whose password is given,"
-            " or butler@pve!token for an API token whose secret is given"
-        )
-    elif "!" in user and not UUID.fullmatch(data["password"].decode()):
-        yield "password is not the secret of an API token, which is a UUID, although username names a token"
+    # Cluster API's provider for Proxmox logs in with a token and in no other way.
+    if not _PROXMOX_TOKEN.fullmatch(data["username"].decode()):
+        yield "username must be the id of an API token, as in butler@pve!token"
+    if not UUID.fullmatch(data["password"].decode()):
+        yield "password must be the secret of that API token, which is a UUID"
     yield from _authority(data)
 
 

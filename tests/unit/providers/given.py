@@ -87,7 +87,7 @@ def secret(provider: str, **changes: bytes | None) -> dict[str, bytes]:
     right: dict[str, dict[str, bytes | None]] = {
         "harvester": {"kubeconfig": kubeconfig()},
         "nutanix": {"username": b"butler", "password": PASSWORD.encode()},
-        "proxmox": {"username": b"butler@pve", "password": PASSWORD.encode()},
+        "proxmox": {"username": b"butler@pve!ci", "password": UUID.encode()},
         "aws": {"accessKeyID": b"AKIAIOSFODNN7EXAMPLE", "secretAccessKey": b"wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"},
         "gcp": {"serviceAccountKey": service_account()},
         "azure": {

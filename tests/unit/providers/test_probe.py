@@ -122,55 +122,31 @@ def pve(server: Appliance) -> ProviderConfig:
     return config("proxmox", endpoint=server.url, insecure=True)
 
 
-async def test_proxmox_takes_a_user_and_password(server: Appliance) -> None:
-    def login(_: web.Request, body: bytes) -> web.Response:
-        right = parse_qs(body.decode()) == {"username": ["butler@pve"], "password": [PASSWORD]}
-        return web.json_response({"data": {"ticket": "PVE:butler@pve:6A::x+y="}}, status=200 if right else 401)
-
-    def version(request: web.Request, _: bytes) -> web.Response:
-        right = request.headers.get("Cookie") == "PVEAuthCookie=PVE%3Abutler%40pve%3A6A%3A%3Ax%2By%3D"
-        return web.json_response({"data": {"version": "8.3.2"}}, status=200 if right else 401)
-
-    server.answers |= {"POST /api2/json/access/ticket": login, "GET /api2/json/version": version}
-    found = await ask(pve(server), secret("proxmox"))
-    assert isinstance(found, Accepted)
-    assert found.version == "8.3.2"
-    assert found.message.startswith("Proxmox accepts the credentials; tenant clusters need an API token")
-    assert isinstance(await ask(pve(server), secret("proxmox", password=b"wrong")), Refused)
-
-
-async def test_proxmox_takes_an_api_token_without_a_login(server: Appliance) -> None:
+async def test_proxmox_takes_an_api_token(server: Appliance) -> None:
     def version(request: web.Request, _: bytes) -> web.Response:
         right = request.headers["Authorization"] == f"PVEAPIToken=butler@pve!ci={UUID}"
         return web.json_response({"data": {"version": "8.3.2"}}, status=200 if right else 401)
 
     server.answers["GET /api2/json/version"] = version
-    data = secret("proxmox", username=b"butler@pve!ci", password=UUID.encode())
+    data = secret("proxmox")
     assert isinstance(await ask(pve(server), data), Accepted)
     assert server.asked == ["GET /api2/json/version"]
-    data = secret("proxmox", username=b"butler@pve!cd", password=UUID.encode())
+    data = secret("proxmox", username=b"butler@pve!cd")
     assert isinstance(await ask(pve(server), data), Refused)
 
 
 async def test_proxmox_is_known_by_the_authority_in_the_secret(server: Appliance) -> None:
     server.on("GET /api2/json/version", {"data": {"version": "8.3.2"}})
     strict = config("proxmox", endpoint=server.url)
-    data = secret("proxmox", username=b"butler@pve!ci", password=UUID.encode())
+    data = secret("proxmox")
     unknown = await ask(strict, data)
     assert isinstance(unknown, Unreachable)
     assert unknown.message.endswith("put its authority into key ca.pem of the Secret")
     assert await ask(strict, data | {"ca.pem": server.ca}) == Accepted("Proxmox accepts the credentials", "8.3.2")
 
 
-async def test_a_second_factor_needs_a_token(server: Appliance) -> None:
-    server.on("POST /api2/json/access/ticket", {"data": {"NeedTFA": 1, "ticket": "PVE:!tfa!x"}})
-    found = await ask(pve(server), secret("proxmox"))
-    assert isinstance(found, Refused)
-    assert "make an API token" in found.message
-
-
 async def test_another_server_than_proxmox_is_unclear(server: Appliance) -> None:
-    server.on("POST /api2/json/access/ticket", "<html>")
+    server.on("GET /api2/json/version", "<html>")
     assert isinstance(await ask(pve(server), secret("proxmox")), Unclear)
 
 

@@ -40,6 +40,7 @@ from butler.controllers.tenantcluster.status import Facts
 from butler.controllers.tenantcluster.talos_workers import worker_secret
 from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Forbidden, Invalid, NotFound
 from butler.kube.objects import finalizers_patch, is_being_deleted, key_of, uid_of, with_finalizer
+from butler.providers.settings import foreign_secret
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -226,6 +227,9 @@ class Building:
     ) -> tuple[Blocked | None, tuple[Json, ...]]:
         """Apply all objects of the cluster; why it could not be done, and what they are."""
         namespace = tenant_namespace(cluster)
+        foreign = foreign_secret(provider.spec, provider.metadata.namespace, self._home)
+        if foreign is not None:
+            return _failed(TenantClusterReason.INVALID_CONFIGURATION, f"{foreign.field}: {foreign.message}"), ()
         try:
             secret, credentials = await self._credentials.of(provider)
         except NotFound:
