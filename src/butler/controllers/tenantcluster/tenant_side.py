@@ -44,6 +44,7 @@ class TenantSide:
         self._kubeconfigs = kubeconfigs
         self._tenants = tenants
         self._published: dict[str, tuple[str, tuple[Range, ...]]] = {}
+        self._copied_by_others: dict[str, str] = {}
 
     # The kubeconfig.
 
@@ -62,8 +63,8 @@ class TenantSide:
         version = version_of(source)
         if ours is not None and ours["metadata"].get("annotations", {}).get(COPIED_FROM) == version:
             return
-        if ours is None and cluster.status.kubeconfig_secret_ref is not None:
-            return  # Steward's own provider made one, before us
+        if ours is None and self._copied_by_others.get(cluster.metadata.uid) == version:
+            return
         content = await self._client.get(SECRETS, key_of(source).name, namespace)
         encoded = (content.get("data") or {}).get(ADMIN_CONF)
         if not encoded:
@@ -85,8 +86,8 @@ class TenantSide:
             return
         try:
             await self._client.create(SECRETS, wanted, field_manager=FieldManager.TENANTS, timeout=WRITE_TIMEOUT)
-        except AlreadyExists:
-            return
+        except AlreadyExists:  # Steward's own provider made one, before us
+            self._copied_by_others[cluster.metadata.uid] = version
 
     # Load balancers.
 
@@ -128,6 +129,7 @@ class TenantSide:
     async def forget(self, uid: str) -> None:
         """The cluster is gone."""
         self._published.pop(uid, None)
+        self._copied_by_others.pop(uid, None)
         await self._tenants.forget(uid)
 
 
