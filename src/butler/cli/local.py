@@ -128,9 +128,14 @@ Butler {__version__} is up on this machine (ready in {seconds:.1f} s).
 Try it in another terminal:
 
   export KUBECONFIG={kubeconfig}
-  {kubectl} api-resources --api-group=butler.butlerlabs.dev
-  {kubectl} explain networkpool.spec
-  {kubectl} get networkpools,ipallocations --all-namespaces
+{_first_steps(kubectl, tenants=controllers and world)}
 
 This control plane lives on one machine and is for trying out, development and tests.
 Ctrl-C stops it and keeps the data."""
+
+
+def _first_steps(kubectl: str, *, tenants: bool) -> str:
+    """Eight clusters where there is somebody to build them, else a look around."""
+    build = ("apply -f examples/eight-tenants", "get tenantclusters,networkpools --all-namespaces")
+    look = ("api-resources --api-group=butler.butlerlabs.dev", "explain networkpool.spec")
+    return "\n".join(f"  {kubectl} {line}" for line in (build if tenants else look))
