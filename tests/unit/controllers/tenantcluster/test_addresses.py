@@ -374,6 +374,12 @@ def test_growth_that_follows_demand_is_neither_waited_for_nor_touched() -> None:
         assert (found.create, found.drop, found.blocked) == ((), (), None)
 
 
+def test_a_cluster_that_starts_without_any_does_not_wait_for_its_first_growth_either() -> None:
+    nothing_first = provider(balancers={"allocationMode": "elastic", "initialPoolSize": 0})
+    found = planned(on=nothing_first, pools=[pool(free=0)], own=[NODES, GROWING])
+    assert (found.create, found.drop, found.blocked) == ((), (), None)
+
+
 def test_it_is_waited_for_when_the_cluster_itself_wants_more() -> None:
     subject = cluster(networking={"lbPoolSize": 20})
     found = planned(subject, ELASTIC, [pool(free=0)], [NODES, BALANCERS, GROWING])
@@ -415,6 +421,11 @@ def test_a_hand_picked_range_that_one_request_cannot_hold_is_refused() -> None:
     subject = cluster(networking={"loadBalancerPool": {"start": "10.0.0.0", "end": "10.1.0.0"}})
     found = planned(subject, pools=[pool(cidr="10.0.0.0/8")], on=provider(gateway="10.0.0.1"))
     assert "has 65537 addresses, and may have 65536" in refusal(found).message
+
+
+def test_the_longest_range_that_one_request_can_hold_is_taken() -> None:
+    subject = cluster(networking={"loadBalancerPool": {"start": "10.0.0.0", "end": "10.0.255.255"}})
+    assert planned(subject, pools=[pool(cidr="10.0.0.0/8")], on=provider(gateway="10.0.0.1")).create
 
 
 def test_a_hand_picked_range_waits_for_a_pool_that_is_yet_to_come_and_not_at_one_that_it_cannot_lie_in() -> None:

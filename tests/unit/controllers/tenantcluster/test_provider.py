@@ -208,6 +208,12 @@ def test_older_clusters_that_fit_are_counted_before_they_are_started() -> None:
     assert quota(cluster(replicas=2), limited(maxNodesPerTeam=10), waiting, 0) is None
 
 
+def test_an_older_cluster_that_just_fits_is_counted() -> None:
+    assert (
+        quota(cluster(replicas=1), limited(maxNodesPerTeam=10), [cluster(uid="u2", replicas=10, age=9)], 0) is not None
+    )
+
+
 def test_the_order_in_which_others_are_given_does_not_matter() -> None:
     others = [cluster(uid=f"u{i}", replicas=i + 1, age=10 + i) for i in range(6)]
     verdicts = {

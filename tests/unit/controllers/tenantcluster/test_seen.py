@@ -127,7 +127,7 @@ def test_half_an_endpoint_is_none(endpoint: Any) -> None:
 
 
 def test_a_long_list_is_cut_and_counted() -> None:
-    assert in_short(("a", "b")) == "a; b"
+    assert in_short(("a", "b", "c")) == "a; b; c"
     assert in_short(("a", "b", "c", "d", "e")) == "a; b; c; and 2 more"
 
 

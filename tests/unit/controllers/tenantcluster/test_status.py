@@ -351,6 +351,15 @@ def test_a_running_cluster_that_is_paused_is_shown_as_it_is() -> None:
     assert is_established(with_status(subject, status))
 
 
+def test_a_paused_cluster_says_of_its_addresses_what_it_said_and_of_its_machines_what_is_seen() -> None:
+    subject = with_status(cluster(paused=True), ESTABLISHED.status)
+    losing = replace(UP, workers=replace(WORKERS, ready=2, settled=False))
+    status = new_status(subject, Facts(seen=losing), LATER)
+    assert condition(status, NETWORK) == condition(ESTABLISHED.status, NETWORK)
+    assert condition(status, WORKERS_READY).message == "2 of 3 workers are ready"
+    assert status.phase is TenantClusterPhase.UPDATING
+
+
 def test_when_it_goes_on_the_condition_says_so() -> None:
     paused = new_status(with_status(cluster(paused=True), ESTABLISHED.status), Facts(seen=UP), LATER)
     status = new_status(with_status(cluster(), paused), RUNNING, LATER)
