@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from blueprints import SETTINGS
 from control_planes import BIN, ControlPlane
+from ipam_operator import Desk
+from tenants.witness import CLUSTER_API
 from unit.providers import given
 
 if TYPE_CHECKING:
@@ -37,44 +39,87 @@ _networks = itertools.count(secrets.randbelow(1000))
 class Estate:
     """One management cluster with everybody at work."""
 
-    def __init__(self, plane: ControlPlane, witness: Witness, directory: Path) -> None:
+    def __init__(self, plane: ControlPlane, witness: Witness, directory: Path, desk: Desk | None = None) -> None:
         self.plane = plane
         self.witness = witness
         self.directory = directory
+        self._desk = desk or Desk(plane, HOME)
+        self._sites: list[Site] = []
+
+    def close(self) -> None:
+        self._desk.close()
+
+    def part(self) -> Estate:
+        """The same estate as one test has it, who is to leave it as it was."""
+        return Estate(self.plane, self.witness, self.directory, self._desk)
+
+    def delete_clusters(self) -> None:
+        """Ask for the end of every cluster that was made through this."""
+        for site in self._sites:
+            for each in self.witness.list("tenantclusters", site.namespace):
+                self.send("DELETE", f"{site.path('tenantclusters')}/{each['metadata']['name']}")
 
     def site(self, provider: str = "proxmox", **options: Any) -> Site:
         """A place for clusters, applied; see `Site.describe`."""
-        site = Site(self, provider)
+        site = self.bare_site(provider)
         self.apply(*site.describe(**options))
         return site
 
     def bare_site(self, provider: str = "proxmox") -> Site:
         """A place for clusters where nothing is but a namespace."""
         site = Site(self, provider)
-        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": site.namespace}})
+        self._sites.append(site)
+        self.send("POST", "/api/v1/namespaces", {"metadata": {"name": site.namespace}})
         return site
+
+    # Writing.
 
     def kubectl(self, *arguments: str, stdin: str | None = None) -> str:
         return self.plane.kubectl(*arguments, stdin=stdin).stdout
 
-    def apply(self, *objects: Json) -> None:
-        """`kubectl apply` of some objects at once."""
+    def kubectl_apply(self, *objects: Json) -> None:
+        """What users type. It takes a moment of a core, so most tests send the same request themselves: `apply`."""
         listed = {"apiVersion": "v1", "kind": "List", "items": list(objects)}
-        self.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=json.dumps(listed))
+        self.kubectl("apply", "-f", "-", stdin=json.dumps(listed))
 
     def refused(self, obj: Json) -> str:
         """What kubectl says of an object that the server must not take."""
-        said = self.plane.kubectl("apply", "--server-side", "-f", "-", stdin=json.dumps(obj), check=False)
+        said = self.plane.kubectl("apply", "-f", "-", stdin=json.dumps(obj), check=False)
         assert said.returncode != 0, f"it was taken: {said.stdout}"
         return said.stderr
 
+    def apply(self, *objects: Json) -> None:
+        """`kubectl apply --server-side` without kubectl."""
+        for obj in objects:
+            meta = obj["metadata"]
+            path = f"{_path(obj['kind'], meta['namespace'])}/{meta['name']}?fieldManager=kubectl&force=true"
+            self.send("PATCH", path, obj, "application/apply-patch+yaml")
+
     def patch(self, path: str, patch: Json) -> Json:
-        code, answer = self.plane.request("PATCH", path, patch)
-        assert code == 200, answer
+        """A merge patch, as `kubectl patch` sends it."""
+        return self.send("PATCH", path, patch, "application/merge-patch+json")
+
+    def delete(self, path: str) -> None:
+        self.send("DELETE", path)
+
+    def send(self, method: str, path: str, body: Json | None = None, kind: str = "application/json") -> Json:
+        code, answer = self._desk.send(method, path, body, kind)
+        assert code in (200, 201, 202), f"{method} {path}: {answer}"
         return dict(answer)
+
+    def find(self, path: str) -> Json | None:
+        code, answer = self._desk.send("GET", path)
+        assert code in (200, 404), answer
+        return dict(answer) if code == 200 else None
 
     def until(self, look: Callable[[], Any], what: str) -> Any:
         return self.witness.until(look, lambda: what)
+
+
+def _path(kind: str, namespace: str) -> str:
+    if kind == "Secret":
+        return f"/api/v1/namespaces/{namespace}/secrets"
+    return f"/apis/{API}/namespaces/{namespace}/{kind.lower()}s"
 
 
 class Site:
@@ -96,14 +141,14 @@ class Site:
     def describe(
         self, *, size: int = 24, network: Json | None = None, spec: Json | None = None, other: int = 0
     ) -> list[Json]:
-        """Namespace, Secret, ProviderConfig, and a pool of `size` addresses from .16 on, another one if it has a size.
+        """Secret, ProviderConfig, and a pool of `size` addresses from .16 on, another one if it has a size.
 
         `network` and `spec` change the ProviderConfig.
         """
         if self.kind == "nutanix":  # chooses machines' addresses itself, so load balancers have a pool of their own
             both = [{"name": self.pool, "types": ["nodes"]}, {"name": self.other_pool, "types": ["loadbalancer"]}]
             network, other = {"poolRefs": both, **(network or {})}, other or size
-        objects = [{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}}, self.login()]
+        objects = [self.login()]
         if self.kind in ON_PREMISES:
             objects.append(self.describe_pool(size=size))
         if other:
@@ -143,6 +188,7 @@ class Site:
                 "dnsServers": [f"{self.network}.2"],
                 **(network or {}),
             }
+            wanted["network"] = {key: value for key, value in wanted["network"].items() if value is not None}
         metadata = {"name": self.provider, "namespace": HOME}
         return {"apiVersion": API, "kind": "ProviderConfig", "metadata": metadata, "spec": {**wanted, **(spec or {})}}
 
@@ -160,11 +206,17 @@ class Site:
             },
         }
 
+    def path(self, plural: str) -> str:
+        return f"/apis/{API}/namespaces/{self.namespace}/{plural}"
+
     # Doing.
 
     def cluster(self, name: str = "web", **spec: Any) -> Tenant:
         """Apply a TenantCluster; the spec is that of the API, and `replicas` its workers."""
         self.estate.apply(self.describe_cluster(name, **spec))
+        return self.tenant(name)
+
+    def tenant(self, name: str) -> Tenant:
         return Tenant(self, name)
 
     def edit_provider(self, network: Json | None = None, spec: Json | None = None) -> None:
@@ -295,13 +347,24 @@ class Tenant:
     # Changing.
 
     def edit(self, spec: Json | None = None, **metadata: Any) -> Json:
-        """A merge patch, as `kubectl patch` sends it."""
+        """Change the spec, or annotations and the like; waits until the witness has seen it."""
         body = {"metadata": metadata, **({"spec": spec} if spec is not None else {})}
-        kubectl = ("patch", "tenantcluster", self.name, "-n", self.namespace, "--type=merge", "-o", "json")
-        return dict(json.loads(self.estate.kubectl(*kubectl, "-p", json.dumps(body))))
+        written = self.estate.patch(self.path, body)
+        version = int(written["metadata"]["resourceVersion"])
+        self.until(lambda: int(self.get()["metadata"]["resourceVersion"]) >= version, "the change is seen")
+        return written
 
     def delete(self) -> None:
-        self.estate.kubectl("delete", "tenantcluster", self.name, "-n", self.namespace, "--wait=false")
+        self.get()
+        self.estate.delete(self.path)
+
+    @property
+    def path(self) -> str:
+        return f"{self.site.path('tenantclusters')}/{self.name}"
+
+    def part(self, plural: str, name: str) -> str:
+        """The path of one of its Cluster API objects."""
+        return CLUSTER_API[plural].replace(f"/{plural}", f"/namespaces/{self.home}/{plural}/{name}")
 
     # What it is made of.
 
@@ -353,11 +416,8 @@ class Tenant:
 
     def annotate(self, plural: str, name: str, **annotations: str | None) -> None:
         """Tell the world something about an object in the tenant namespace."""
-        told = [
-            f"world.butler.butlerlabs.dev/{key.replace('_', '-')}" + ("-" if value is None else f"={value}")
-            for key, value in annotations.items()
-        ]
-        self.estate.kubectl("annotate", plural, name, "-n", self.home, "--overwrite", *told)
+        told = {f"world.butler.butlerlabs.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
+        self.estate.patch(self.part(plural, name), {"metadata": {"annotations": told}})
 
     # The tenant itself.
 
@@ -366,10 +426,8 @@ class Tenant:
         path = self.estate.directory / f"{self.home}.kubeconfig"
         if not path.exists():
             secret = self.status["kubeconfigSecretRef"]["name"]
-            code, found = self.estate.plane.request(
-                "GET", f"/api/v1/namespaces/{self.status['tenantNamespace']}/secrets/{secret}"
-            )
-            assert code == 200, found
+            found = self.estate.find(f"/api/v1/namespaces/{self.status['tenantNamespace']}/secrets/{secret}")
+            assert found is not None
             path.touch(mode=0o600)
             path.write_bytes(base64.b64decode(found["data"]["admin.conf"]))
         return path

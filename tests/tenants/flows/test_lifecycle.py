@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tenants.alongside import alongside
 from tenants.estate import CLOUDS, HOME, ON_PREMISES, VERSION, Estate, phase_of
+from tenants.flows.alongside import alongside
 
 if TYPE_CHECKING:
     from tenants.estate import Tenant
@@ -42,8 +42,9 @@ def test_a_cluster_comes_and_goes_on_every_provider(estate: Estate, provider: st
 @alongside
 def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
     """The flow of the seeds: apply, look, use, delete."""
-    site = estate.site("harvester", size=8)
-    web = site.cluster(replicas=2)
+    site = estate.bare_site("harvester")
+    estate.kubectl_apply(*site.describe(size=8), site.describe_cluster("web", replicas=2))
+    web = site.tenant("web")
     found = web.ready()
 
     # The cluster as kubectl shows it.
@@ -108,8 +109,9 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
     )
     start, end = balancers["status"]["startAddress"], balancers["status"]["endAddress"]
     assert json.loads(ranges) == [f"{start}-{end}"]
-    code, for_cluster_api = estate.plane.request("GET", f"/api/v1/namespaces/{web.home}/secrets/web-kubeconfig")
-    assert (code, for_cluster_api["type"]) == (200, "cluster.x-k8s.io/secret")
+    for_cluster_api = estate.find(f"/api/v1/namespaces/{web.home}/secrets/web-kubeconfig")
+    assert for_cluster_api is not None
+    assert for_cluster_api["type"] == "cluster.x-k8s.io/secret"
     assert for_cluster_api["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"] == "web"
 
     # The pool, and the provider's room.
@@ -117,7 +119,7 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
     assert pool is not None
     assert (pool["status"]["allocatedIPs"], pool["status"]["availableIPs"]) == (4, 4)
     estate.until(lambda: _capacity(estate, site.provider) == {"availableIPs": 4, "estimatedTenants": 1}, "room for one")
-    web.delete()
+    estate.kubectl("delete", "tenantcluster", "web", "-n", web.namespace)
     web.gone()
     estate.until(lambda: _capacity(estate, site.provider) == {"availableIPs": 8, "estimatedTenants": 2}, "room for two")
 

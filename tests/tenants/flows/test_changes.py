@@ -5,15 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tenants.alongside import alongside
 from tenants.estate import HOME, VERSION, phase_of
+from tenants.flows.alongside import alongside
 
 if TYPE_CHECKING:
     from tenants.estate import Estate, Site, Tenant
     from tenants.witness import Json
 
 NEXT, BEYOND, BEFORE = "v1.33.2", "v1.34.1", "v1.31.9"
-CORE = "/apis/cluster.x-k8s.io/v1beta1"
 
 
 # How many.
@@ -212,9 +211,7 @@ def test_another_shape_replaces_the_machines_and_the_template(estate: Estate) ->
 
 def _templates(web: Tenant) -> list[Json]:
     path = f"/apis/infrastructure.cluster.x-k8s.io/v1alpha1/namespaces/{web.home}/proxmoxmachinetemplates"
-    code, found = web.estate.plane.request("GET", path)
-    assert code == 200, found
-    return list(found["items"])
+    return list((web.estate.find(path) or {})["items"])
 
 
 @alongside
@@ -224,8 +221,9 @@ def test_talos_machines_start_from_a_configuration(estate: Estate) -> None:
     web.ready(2)
     bootstrap = web.deployment()["spec"]["template"]["spec"]["bootstrap"]
     assert set(bootstrap) == {"dataSecretName"}
-    code, secret = estate.plane.request("GET", f"/api/v1/namespaces/{web.home}/secrets/{bootstrap['dataSecretName']}")
-    assert (code, secret["type"], list(secret["data"])) == (200, "cluster.x-k8s.io/secret", ["value"])
+    secret = estate.find(f"/api/v1/namespaces/{web.home}/secrets/{bootstrap['dataSecretName']}")
+    assert secret is not None
+    assert (secret["type"], list(secret["data"])) == ("cluster.x-k8s.io/secret", ["value"])
     assert web.machine_addresses() == sorted(web.addresses("nodes"))
     assert len(json.loads(web.kubectl("get", "nodes", "-o", "json"))["items"]) == 2
 
@@ -236,8 +234,8 @@ def test_machines_that_fail_are_told_of_and_forgiven(estate: Estate) -> None:
     web = site.cluster(replicas=2)
     web.ready()
     name = f"{web.name}-workers"
-    web.annotate("machinedeployments.cluster.x-k8s.io", name, fail_machines="1")
-    estate.kubectl("scale", "tenantcluster", "web", "-n", web.namespace, "--replicas=3")
+    web.annotate("machinedeployments", name, fail_machines="1")
+    web.edit({"workers": {"replicas": 3}})
     said = web.says("WorkersReady", "False", "MachineFailed")
     assert web.phase == "Failed"
     assert said.startswith("2 of 3 workers are ready; web-workers-")
@@ -245,9 +243,9 @@ def test_machines_that_fail_are_told_of_and_forgiven(estate: Estate) -> None:
     ready = web.condition("Ready")
     assert ready["status"] == "True", "two workers still work"
     assert said in ready["message"]
-    web.annotate("machinedeployments.cluster.x-k8s.io", name, fail_machines=None)
+    web.annotate("machinedeployments", name, fail_machines=None)
     (broken,) = [each for each in web.machines() if phase_of(each) == "Failed"]
-    estate.kubectl("delete", "machines.cluster.x-k8s.io", broken["metadata"]["name"], "-n", web.home, "--wait=false")
+    estate.delete(web.part("machines", broken["metadata"]["name"]))
     web.ready(3)
     assert web.machine_addresses() == sorted(web.addresses("nodes"))
 
@@ -263,7 +261,7 @@ def test_a_paused_cluster_is_left_as_it_is(estate: Estate) -> None:
     web.edit({"paused": True})
     assert web.says("Paused", "True", "Paused") == "left as it is, by spec.paused"
     web.until(lambda: _cluster(web)["spec"].get("paused") is True, "Cluster API is told too")
-    estate.kubectl("scale", "tenantcluster", "web", "-n", web.namespace, "--replicas=2")
+    web.edit({"workers": {"replicas": 2}})
     web.until(lambda: web.status.get("workerNodesDesired") == 2 and web.is_current(), "it was looked at")
     assert web.deployment()["spec"]["replicas"] == 1
     assert len(web.machines()) == 1
@@ -282,10 +280,9 @@ def test_what_is_changed_by_hand_is_put_right(estate: Estate) -> None:
     site = estate.site()
     web = site.cluster(replicas=2)
     web.ready()
-    by_hand = ("--type=merge", "-n", web.home, "-p")
-    estate.kubectl("patch", "machinedeployments.cluster.x-k8s.io", "web-workers", *by_hand, '{"spec":{"replicas":1}}')
-    estate.kubectl("patch", "stewardcontrolplanes", "web", *by_hand, '{"spec":{"replicas":3}}')
-    estate.kubectl("label", "namespace", web.home, "butler.butlerlabs.dev/tenant-", "--overwrite")
+    estate.patch(web.part("machinedeployments", "web-workers"), {"spec": {"replicas": 1}})
+    estate.patch(web.part("stewardcontrolplanes", "web"), {"spec": {"replicas": 3}})
+    estate.patch(f"/api/v1/namespaces/{web.home}", {"metadata": {"labels": {"butler.butlerlabs.dev/tenant": None}}})
     web.until(lambda: web.deployment().get("spec", {}).get("replicas") == 2, "two workers again")
     web.until(lambda: web.control_plane().get("spec", {}).get("replicas") == 1, "one API server again")
     web.until(lambda: _labels(web).get("butler.butlerlabs.dev/tenant") == "web", "labelled again")
@@ -304,17 +301,17 @@ def test_what_is_deleted_by_hand_comes_back(estate: Estate) -> None:
     web.ready()
     held = web.addresses("nodes")
     deployment, hosted = web.deployment()["metadata"]["uid"], web.control_plane()["metadata"]["uid"]
-    estate.kubectl("delete", "machinedeployments.cluster.x-k8s.io", "web-workers", "-n", web.home, "--wait=false")
-    estate.kubectl("delete", "secret", "web-kubeconfig", "-n", web.home)
-    estate.kubectl("delete", "tenantaddon", "web-cert-manager", "-n", web.namespace, "--wait=false")
+    kubeconfig = f"/api/v1/namespaces/{web.home}/secrets/web-kubeconfig"
+    estate.delete(web.part("machinedeployments", "web-workers"))
+    estate.delete(kubeconfig)
+    estate.delete(f"{site.path('tenantaddons')}/web-cert-manager")
     web.until(lambda: web.deployment().get("metadata", {}).get("uid") not in (None, deployment), "another one")
     web.ready(2)
-    path = f"/api/v1/namespaces/{web.home}/secrets/web-kubeconfig"
-    web.until(lambda: estate.plane.request("GET", path)[0] == 200, "the kubeconfig for Cluster API is back")
+    web.until(lambda: estate.find(kubeconfig), "the kubeconfig for Cluster API is back")
     web.until(lambda: web.addons().get("cert-manager") == "Installed", "the addon is back")
     assert web.addresses("nodes") == held
     assert web.machine_addresses() == sorted(held)
-    estate.kubectl("delete", "stewardcontrolplanes", "web", "-n", web.home, "--wait=false")
+    estate.delete(web.part("stewardcontrolplanes", "web"))
     web.until(lambda: web.control_plane().get("metadata", {}).get("uid") not in (None, hosted), "another one")
     web.until(lambda: web.phase == "Ready" and web.condition("ControlPlaneReady")["status"] == "True", "Ready again")
 
@@ -342,8 +339,8 @@ def test_a_cluster_is_ready_though_an_addon_fails(estate: Estate) -> None:
     web.until(lambda: web.phase == "Ready", "it is Ready all the same")
     assert web.condition("Ready")["message"] == "usable; traefik: no such chart"
     assert "traefik" not in web.kubectl("get", "services", "-A", "-o", "name")
-    told = "world.butler.butlerlabs.dev/fail-"
-    estate.kubectl("annotate", "tenantaddon", "web-traefik", "-n", web.namespace, told)
+    told = {"world.butler.butlerlabs.dev/fail": None}
+    estate.patch(f"{site.path('tenantaddons')}/web-traefik", {"metadata": {"annotations": told}})
     web.ready()
     assert web.addons()["traefik"] == "Installed"
 

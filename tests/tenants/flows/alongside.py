@@ -3,20 +3,20 @@
     @alongside
     def test_a_fact(estate: Estate) -> None: ...
 
-All such tests of a file that were selected start together when the first of them is due, each in a thread of its own;
-pytest then collects them one by one, and each passes or fails under its own name. They share one management cluster
-and nothing else: every test has its own namespaces, pools and providers.
+All such tests that were selected are begun when the first of them is due, each in a thread of its own, as many at a
+time as two cores bear; pytest then collects them one by one, and each passes or fails under its own name. They share
+one management cluster and nothing else: every test has its own namespaces, pools and providers, and its clusters are
+deleted when it ends.
 """
 
 from __future__ import annotations
 
-import functools
 import inspect
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     import pytest
 
@@ -29,7 +29,7 @@ ELSEWHERE = ("control_plane",)
 
 
 def alongside(story: Callable[..., None]) -> Callable[..., None]:
-    """Run a test beside the others of its file. Its first argument is the estate, the others are parameters."""
+    """Run a test beside the others. Its first argument is the estate, the others are parameters."""
 
     def collect(alongside: Alongside, **parameters: Any) -> None:
         alongside.result(story, parameters)
@@ -44,19 +44,19 @@ def alongside(story: Callable[..., None]) -> Callable[..., None]:
 
 
 class Alongside:
-    """The tests of one file, running."""
+    """The tests, running."""
 
-    def __init__(self, request: pytest.FixtureRequest, estate: Estate) -> None:
+    def __init__(self, items: Iterable[pytest.Item], estate: Estate) -> None:
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="story")
         self._running: dict[str, Future[None]] = {}
-        for item in request.session.items:
+        for item in items:
             story = getattr(getattr(item, "function", None), STORY, None)
-            if item.path != request.path or story is None:
+            if story is None:
                 continue
             given = dict(item.callspec.params) if hasattr(item, "callspec") else {}
             parameters = {name: value for name, value in given.items() if name not in ELSEWHERE}
             if (key := _key(story, parameters)) not in self._running:
-                self._running[key] = self._pool.submit(functools.partial(story, estate, **parameters))
+                self._running[key] = self._pool.submit(_tell, story, estate.part(), parameters)
 
     def result(self, story: Callable[..., None], parameters: dict[str, Any]) -> None:
         self._running[_key(story, parameters)].result()
@@ -65,5 +65,10 @@ class Alongside:
         self._pool.shutdown(cancel_futures=True)
 
 
+def _tell(story: Callable[..., None], part: Estate, parameters: dict[str, Any]) -> None:
+    story(part, **parameters)
+    part.delete_clusters()  # of a test that failed, everything is left to look at
+
+
 def _key(story: Callable[..., None], parameters: dict[str, Any]) -> str:
-    return f"{story.__name__} {sorted(parameters.items())}"
+    return f"{story.__module__} {story.__name__} {sorted(parameters.items())}"
