@@ -15,8 +15,11 @@ import yaml
 from prometheus_client import CollectorRegistry
 
 from butler.api.ipallocation import IPAllocationPhase
-from butler.api.labels import AllocationReason, PoolReason
+from butler.api.labels import AllocationReason, PoolReason, ProviderReason, TenantClusterReason
+from butler.api.tenantcluster import TenantClusterPhase
 from butler.controllers import metrics as ipam
+from butler.controllers.providerconfig.metrics import ProviderMetrics
+from butler.controllers.tenantcluster.metrics import TenantMetrics
 from butler.kube.metrics import Metrics
 from pages import ROOT
 from tools import helm
@@ -25,13 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHART = ROOT / "charts/butler"
-RULES = CHART / "alerts/ipam.rules.yaml"
+RULES = sorted((CHART / "alerts").glob("*.rules.yaml"))
+STORIES = sorted((ROOT / "tests/alerts").glob("*.test.yaml"))
 PAGE = ROOT / "docs/monitoring.md"
 SUFFIXES = {"gauge": ("",), "counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
 KEYWORDS = {"by", "or", "and", "unless", "offset"}
 KNOWN_VALUES = {
-    "phase": set(IPAllocationPhase),
-    "reason": set(AllocationReason) | set(PoolReason),
+    "phase": set(IPAllocationPhase) | set(TenantClusterPhase),
+    "reason": set(AllocationReason) | set(PoolReason) | set(ProviderReason) | set(TenantClusterReason),
     "path": {"direct", "retried"},
     "result": set(get_args(ipam.Result)),
     "step": set(get_args(ipam.Step)),
@@ -53,6 +57,8 @@ def exposed() -> dict[str, Described]:
     registry = CollectorRegistry()
     Metrics(registry)
     ipam.IpamMetrics(registry)
+    TenantMetrics(registry)
+    ProviderMetrics(registry)
     found = {}
     for collector in registry._collector_to_names:
         kind: str = collector._type  # type: ignore[attr-defined]
@@ -71,7 +77,8 @@ def series() -> dict[str, set[str]]:
 
 
 def alerts() -> list[dict[str, Any]]:
-    return [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+    groups = [group for file in RULES for group in yaml.safe_load(file.read_text())["groups"]]
+    return [rule for group in groups for rule in group["rules"]]
 
 
 def title(rule: dict[str, Any]) -> str:
@@ -166,7 +173,7 @@ def test_every_value_of_a_label_is_explained_on_the_page() -> None:
 
 def test_every_alert_is_shown_to_fire_and_to_be_silent() -> None:
     firing, silent = set(), set()
-    for story in yaml.safe_load((ROOT / "tests/alerts/ipam.test.yaml").read_text())["tests"]:
+    for story in (story for file in STORIES for story in yaml.safe_load(file.read_text())["tests"]):
         for fact in story.get("promql_expr_test", ()):
             asked = re.findall(r'alertname=~?"([^"]+)"', fact["expr"])
             if not fact["exp_samples"]:
@@ -190,13 +197,15 @@ def rendered(*options: str) -> list[dict[str, Any]]:
     return [document for document in yaml.safe_load_all(result.stdout) if document]
 
 
-def test_the_chart_makes_a_prometheus_rule_of_the_very_same_file() -> None:
+def test_the_chart_makes_a_prometheus_rule_of_each_of_these_very_files() -> None:
     asked = ("--set", "prometheusRule.enabled=true", "--set", "prometheusRule.labels.release=prometheus")
-    (rule,) = (each for each in rendered(*asked) if each["kind"] == "PrometheusRule")
-    assert rule["apiVersion"] == "monitoring.coreos.com/v1"
-    assert rule["metadata"]["namespace"] == "butler-system"
-    assert rule["metadata"]["labels"]["release"] == "prometheus"
-    assert rule["spec"] == yaml.safe_load(RULES.read_text())
+    made = {each["metadata"]["name"]: each for each in rendered(*asked) if each["kind"] == "PrometheusRule"}
+    assert list(made) == [f"butler-{file.name.removesuffix('.rules.yaml')}" for file in RULES]
+    for rule, file in zip(made.values(), RULES, strict=True):
+        assert rule["apiVersion"] == "monitoring.coreos.com/v1"
+        assert rule["metadata"]["namespace"] == "butler-system"
+        assert rule["metadata"]["labels"]["release"] == "prometheus"
+        assert rule["spec"] == yaml.safe_load(file.read_text())
 
 
 def test_the_chart_makes_none_where_the_prometheus_operator_may_be_missing() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -74,13 +73,13 @@ async def _hang_up_at_the_end(tenants: TenantClients) -> None:
 
 
 async def _count(views: Views, metrics: TenantMetrics) -> None:
-    """Keep the number of clusters in each phase up to date, while leading."""
+    """Keep up to date which clusters are in which phase, while leading."""
     try:
         while True:
-            metrics.phases(Counter(cluster.status.phase for cluster in views.clusters.values()))
+            metrics.show(list(views.clusters.values()))
             await asyncio.sleep(COUNT_EVERY)
     finally:
-        metrics.phases({})
+        metrics.show(())
 
 
 def _now() -> datetime:
