@@ -71,6 +71,14 @@ class PoolReference(Part):
             list_type=ListType.SET,
         ),
     ] = ()
+    gateway: Annotated[
+        str | None,
+        about(
+            "Default gateway of machines with addresses of this pool; network.gateway when not given.",
+            max_length=45,
+            rules=(AN_ADDRESS,),
+        ),
+    ] = None
 
 
 class LoadBalancerAllocation(Part):
@@ -147,7 +155,10 @@ class ProviderNetwork(Part):
         ),
     ] = ()
     subnet: Annotated[str | None, about("Name of the network that machines are attached to.", max_length=253)] = None
-    gateway: Annotated[str | None, about("Default gateway of machines.", max_length=45, rules=(AN_ADDRESS,))] = None
+    gateway: Annotated[
+        str | None,
+        about("Default gateway of machines, unless their pool has its own.", max_length=45, rules=(AN_ADDRESS,)),
+    ] = None
     dns_servers: Annotated[
         tuple[Annotated[str, about("Address of a DNS server.", max_length=45, rules=(AN_ADDRESS,))], ...],
         about("DNS servers of machines, in order of preference.", max_items=16, list_type=ListType.ATOMIC),

@@ -16,7 +16,7 @@ from butler.ipam.layout import Problem
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from butler.api.providerconfig import ProviderConfigSpec
+    from butler.api.providerconfig import ProviderConfigSpec, ProviderNetwork
     from butler.api.providers import NutanixSettings, ProxmoxSettings
 
 NUTANIX_PORT: Final = 9440
@@ -74,6 +74,12 @@ def foreign_secret(spec: ProviderConfigSpec, namespace: str, home: str) -> Probl
         "spec.credentialsRef.namespace",
         f"only a ProviderConfig in {home} may name a Secret of another namespace: copy the Secret to {namespace}",
     )
+
+
+def gateway_of(network: ProviderNetwork, pool: str) -> str | None:
+    """The gateway of machines with addresses of a pool."""
+    own = next((reference.gateway for reference in network.pool_refs if reference.name == pool), None)
+    return own or network.gateway
 
 
 def nutanix_url(settings: NutanixSettings) -> str:

@@ -17,7 +17,7 @@ from butler.api.providerconfig import NetworkMode, ScopeType
 from butler.ipam.addresses import BadAddress, Family, parse_address
 from butler.ipam.estimate import LOAD_BALANCER, NODES, first_load_balancer_size, serves
 from butler.ipam.layout import InvalidPool, Problem, read_layout
-from butler.providers.settings import foreign_secret, settings_problems
+from butler.providers.settings import foreign_secret, gateway_of, settings_problems
 from butler.webhooks.networkpool import NAMED, Verdict
 
 if TYPE_CHECKING:
@@ -80,30 +80,39 @@ def _problems(config: ProviderConfig, around: Surroundings) -> list[Problem]:
 
 
 def _gateway_problems(network: ProviderNetwork, around: Surroundings) -> Iterator[Problem]:
-    field = "spec.network.gateway"
-    if network.gateway is None:
-        return
+    """Each gateway has to be an address that machines could reach, in one of the pools that it is for."""
+    for_nodes = [reference.name for reference in network.pool_refs if serves(reference, NODES)]
+    if network.gateway is not None:
+        own = {reference.name for reference in network.pool_refs if reference.gateway is not None}
+        left = [name for name in for_nodes if name not in own]
+        yield from _reachable("spec.network.gateway", network.gateway, left, around)
+    for index, reference in enumerate(network.pool_refs):
+        if reference.gateway is not None:
+            field = f"spec.network.poolRefs[{index}].gateway"
+            yield from _reachable(field, reference.gateway, [reference.name], around)
+
+
+def _reachable(field: str, gateway: str, names: list[str], around: Surroundings) -> Iterator[Problem]:
     try:
-        family, address = parse_address(network.gateway)
+        family, address = parse_address(gateway)
     except BadAddress as error:
         yield Problem(field, str(error))
         return
     if _is_special(family, address):
-        yield Problem(field, f"{network.gateway} is no address that a gateway can have")
+        yield Problem(field, f"{gateway} is no address that a gateway can have")
         return
-    for_nodes = [reference.name for reference in network.pool_refs if serves(reference, NODES)]
-    layouts = {name: _layout(around.pools.get(name)) for name in for_nodes}
+    layouts = {name: _layout(around.pools.get(name)) for name in names}
     around_it = [layout for layout in layouts.values() if layout is not None and _contains(layout, family, address)]
-    if for_nodes and not around_it and all(layout is not None for layout in layouts.values()):
-        shown = ", ".join(f"{name} {around.pools[name].spec.cidr}" for name in for_nodes)
+    if names and not around_it and all(layout is not None for layout in layouts.values()):
+        shown = ", ".join(f"{name} {around.pools[name].spec.cidr}" for name in names)
         yield Problem(
             field,
-            f"{network.gateway} lies in none of the pools for nodes ({shown}), so no machine could reach it: give the"
+            f"{gateway} lies in none of the pools for nodes ({shown}), so no machine could reach it: give the"
             " gateway of their network",
         )
     edges = {edge for layout in around_it if layout.network.size >= 4 for edge in layout.network}
     if address in edges:
-        yield Problem(field, f"{network.gateway} is the first or last address of its network, which no machine has")
+        yield Problem(field, f"{gateway} is the first or last address of its network, which no machine has")
 
 
 def _server_problems(network: ProviderNetwork) -> Iterator[Problem]:
@@ -134,7 +143,7 @@ def _about_network(network: ProviderNetwork, around: Surroundings) -> Iterator[s
                 f"spec.network.poolRefs[{index}]: there is no NetworkPool {reference.name} in namespace"
                 f" {around.home} yet: nothing comes from it until it is created"
             )
-    if network.gateway is None and any(serves(reference, NODES) for reference in network.pool_refs):
+    if any(serves(each, NODES) and gateway_of(network, each.name) is None for each in network.pool_refs):
         yield (
             "spec.network.gateway is not set, but machines with addresses from a pool need it: set it, or let types"
             " of all poolRefs be [loadbalancer] where the network itself gives machines their addresses"
@@ -149,6 +158,7 @@ def _about_network(network: ProviderNetwork, around: Surroundings) -> Iterator[s
         )
     for field, text in [
         ("gateway", network.gateway),
+        *((f"poolRefs[{i}].gateway", e.gateway) for i, e in enumerate(network.pool_refs)),
         *((f"dnsServers[{i}]", e) for i, e in enumerate(network.dns_servers)),
     ]:
         for reference in network.pool_refs:

@@ -10,6 +10,8 @@ import asyncio
 import copy
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
+
 from butler.api.codec import from_json
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
@@ -83,7 +85,8 @@ def _access(cluster: TenantCluster, provider: ProviderConfig) -> object:
 
 
 def _quota(cluster: TenantCluster, provider: ProviderConfig) -> object:
-    return quota(cluster, provider, [_cluster(CLUSTER, "older")], workers_now=0)
+    new = msgspec.structs.replace(cluster, status=msgspec.structs.replace(cluster.status, tenant_namespace=None))
+    return quota(new, provider, [_cluster(CLUSTER, "older")], workers_now=0)
 
 
 def _where(cluster: TenantCluster, _: ProviderConfig) -> object:
@@ -186,6 +189,9 @@ READERS: dict[str, Callable[[], Decisions]] = {
     "ProviderConfig.spec.network.poolRefs[].name": _network(_pools({"name": "one"}), _pools({"name": "two"})),
     "ProviderConfig.spec.network.poolRefs[].priority": _network(
         {}, _pools({"name": "one", "priority": 5}, {"name": "two"})
+    ),
+    "ProviderConfig.spec.network.poolRefs[].gateway": _network(
+        _pools({"name": "one"}), _pools({"name": "one", "gateway": "10.61.0.1"})
     ),
     "ProviderConfig.spec.network.poolRefs[].types": _network(
         _pools({"name": "one"}), _pools({"name": "one", "types": ["loadbalancer"]})

@@ -76,6 +76,11 @@ def test_a_pool_that_is_not_there_yet_is_a_warning() -> None:
         (provider("rack", gateway="127.0.0.1"), "spec.network.gateway", "no address that a gateway can have"),
         (provider("rack", gateway="224.0.0.1"), "spec.network.gateway", "no address that a gateway can have"),
         (provider("rack", gateway="10.40.0.01"), "spec.network.gateway", "is not an IP address"),
+        (
+            provider({"name": "rack", "gateway": "10.60.0.1"}),
+            "spec.network.poolRefs[0].gateway",
+            "lies in none of the pools for nodes (rack",
+        ),
         (provider("rack", dnsServers=["10.0.0.1", "::1"]), "spec.network.dnsServers[1]", "no address of a server"),
         (provider("rack", dnsServers=["0.0.0.0"]), "spec.network.dnsServers[0]", "no address of a server"),
         (provider("rack", dnsServers=["dns"]), "spec.network.dnsServers[0]", "is not an IP address"),

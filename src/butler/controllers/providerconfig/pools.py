@@ -11,6 +11,7 @@ from butler.api.meta import ConditionStatus
 from butler.ipam.addresses import BadAddress, parse_address
 from butler.ipam.estimate import estimated_tenants, in_order, room_of, serves, wanted_purposes
 from butler.ipam.layout import InvalidPool, read_layout
+from butler.providers.settings import gateway_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,7 +64,7 @@ def survey(network: ProviderNetwork, find: Callable[[str], NetworkPool | None], 
                 lengths,
                 nodes_default=layout.nodes_default,
                 load_balancer_default=layout.load_balancer_default,
-                can_hold_nodes=holds(layout, network.gateway),
+                can_hold_nodes=holds(layout, gateway_of(network, reference.name)),
             )
         )
     return Supply(

@@ -36,6 +36,7 @@ from butler.controllers.tenantcluster.wishes import (
     waiting,
 )
 from butler.ipam.addresses import BadAddress, Range, parse_range
+from butler.providers.settings import gateway_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -82,7 +83,15 @@ def plan(
     held = NO_ADDRESSES
     try:
         held = _what_there_is([each for each in mine if _is_granted(each)], network, pools)
-        wishes = (node_wish(cluster, network, pools), load_balancer_wish(cluster, network, pools))
+        settled_in = next(
+            (
+                each.spec.pool_ref.name
+                for each in mine
+                if _is_granted(each) and each.spec.type is IPAllocationType.NODES
+            ),
+            None,
+        )
+        wishes = (node_wish(cluster, network, pools, settled_in), load_balancer_wish(cluster, network, pools))
         steps = [
             _next_step(wish, cluster, pools, [each for each in mine if each.spec.type is wish.type], is_taken, home)
             for wish in wishes
@@ -312,23 +321,24 @@ def _node_network(
 ) -> NodeNetwork | None:
     """How machines use their addresses. None means that they have none, and would replace every machine that has one:
     so a pool that cannot be seen, or a gateway that does not fit, is a refusal."""
-    if not nodes or network.gateway is None:
+    gateway = gateway_of(network, nodes[0].spec.pool_ref.name) if nodes else None
+    if not nodes or gateway is None:
         return None
     for name in dict.fromkeys(each.spec.pool_ref.name for each in nodes):
         pool = pools.get(name)
         if pool is None:
             raise Refused(invalid(f"pool {name}, which the cluster's node addresses are from, does not exist"))
-        if not lies_in(network.gateway, pool):
+        if not lies_in(gateway, pool):
             raise Refused(
                 invalid(
-                    f"the gateway {network.gateway} of the ProviderConfig does not lie in pool {name}"
+                    f"the gateway {gateway} of the ProviderConfig does not lie in pool {name}"
                     f" ({pool.spec.cidr}), which the cluster's node addresses are from"
                 )
             )
     return NodeNetwork(
         ranges=tuple(_range(each) for each in nodes),
         prefix_length=int(pools[nodes[0].spec.pool_ref.name].spec.cidr.partition("/")[2]),
-        gateway=network.gateway,
+        gateway=gateway,
         dns_servers=network.dns_servers,
     )
 

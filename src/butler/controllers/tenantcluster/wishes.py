@@ -1,8 +1,9 @@
 """Which addresses a cluster wants: how many, from which pools, and why it may not want them. Pure.
 
 Sizes come from the cluster, else the provider, else the pool; a default is cut to the tenant's quota, and what the
-cluster itself names is refused above it. Where machines go is bound to the gateway: a pool that the gateway does not
-lie in can give load-balancer addresses, and no machine could be reached on one of its addresses.
+cluster itself names is refused above it. Where machines go is bound to the gateway: a pool that its gateway does not
+lie in can give load-balancer addresses, and no machine could be reached on one of its addresses. All machines of a
+cluster live in one network, so later ones stay in the pool of the first.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from butler.api.providerconfig import AllocationMode
 from butler.api.text import LARGEST_RANGE
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.ipam.addresses import Range, parse_address, parse_network, parse_range
+from butler.providers.settings import gateway_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,29 +57,33 @@ class Refused(Exception):
         self.blocked = blocked
 
 
-def node_wish(cluster: TenantCluster, network: ProviderNetwork, pools: Mapping[str, NetworkPool]) -> Wish:
-    """Addresses for machines; none where no pool is for nodes."""
+def node_wish(
+    cluster: TenantCluster, network: ProviderNetwork, pools: Mapping[str, NetworkPool], settled_in: str | None
+) -> Wish:
+    """Addresses for machines; none where no pool is for nodes. `settled_in` is the pool that it has some from."""
     replicas = cluster.spec.workers.replicas
     most = network.quota_per_tenant.max_node_ips if network.quota_per_tenant else None
     names = _pools_for(IPAllocationType.NODES, network)
-    gateway = network.gateway
     if not names:
         return Wish(IPAllocationType.NODES)
-    if gateway is None:
+    gateways = {name: gateway for name in names if (gateway := gateway_of(network, name)) is not None}
+    if not gateways:
         raise Refused(
             invalid(
                 "the ProviderConfig has no spec.network.gateway, which machines with addresses from a pool need; if the"
                 " network itself gives them addresses, let poolRefs[].types be [loadbalancer]"
             )
         )
-    around = tuple(name for name in names if name not in pools or lies_in(gateway, pools[name]))
+    around = tuple(name for name in gateways if name not in pools or lies_in(gateways[name], pools[name]))
     if not around:
         raise Refused(
             invalid(
-                f"the gateway {gateway} of the ProviderConfig lies in none of its pools for nodes"
-                f" ({_list(names, pools)})"
+                f"the gateway {' or '.join(dict.fromkeys(gateways.values()))} of the ProviderConfig lies in none of its"
+                f" pools for nodes ({_list(names, pools)})"
             )
         )
+    if settled_in is not None:
+        around = (settled_in,)
     return Wish(
         IPAllocationType.NODES,
         around,

@@ -187,6 +187,21 @@ def test_nodes_come_only_from_the_pool_that_the_gateway_lies_in() -> None:
     assert [each[2] for each in asked(found)] == ["vlan40", "far"]
 
 
+def test_a_pool_with_a_gateway_of_its_own_takes_machines_when_the_first_is_full() -> None:
+    on = provider(pools=({"name": "vlan40"}, {"name": "vlan41", "gateway": "10.41.0.1"}))
+    full, other = pool(free=1), pool("vlan41", "10.41.0.0/24")
+    assert {each[2] for each in asked(planned(on=on, pools=[full, other]))} == {"vlan41"}
+
+
+def test_machines_that_are_added_stay_in_the_network_of_the_first() -> None:
+    on = provider(pools=({"name": "vlan40"}, {"name": "vlan41", "gateway": "10.41.0.1"}))
+    pools = [pool(free=1), pool("vlan41", "10.41.0.0/24")]
+    found = planned(cluster(replicas=9), on, pools=pools, own=[NODES, BALANCERS])
+    assert [each[2] for each in asked(found)] == ["vlan40"], "it waits there, rather than being split over two networks"
+    assert found.nodes is not None
+    assert found.nodes.gateway == "10.40.0.1"
+
+
 def test_where_no_pool_is_for_nodes_the_network_gives_them_their_addresses() -> None:
     on = provider(pools=({"name": "vlan40", "types": ["loadbalancer"]},), gateway=None)
     assert [each[1] for each in asked(planned(on=on))] == ["loadbalancer"]
