@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from blueprints import CREDENTIALS, KUBECONFIG, PROVIDERS, blueprint
 from butler.api.codec import from_json
-from butler.api.labels import ConditionType, ProviderReason
+from butler.api.labels import ProviderReason
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import DeletionStage, OSType, TenantCluster, TenantClusterPhase
 from butler.capi.blueprint import Unbuildable
@@ -62,7 +62,7 @@ def test_the_page_explains_every_phase_and_condition() -> None:
     explained = words(section(TENANTS, "Phases and conditions"))
     phases, conditions = explained[: len(TenantClusterPhase)], explained[len(TenantClusterPhase) :]
     assert set(phases) == set(TenantClusterPhase)
-    known = set(TenantCluster.definition.conditions) - {ConditionType.IMAGE_READY}
+    known = set(TenantCluster.definition.conditions)
     assert set(conditions) == known
 
 

@@ -84,7 +84,6 @@ class ConditionType(StrEnum):
     ADDONS_READY = "AddonsReady"
     NETWORK_READY = "NetworkReady"
     PROVIDER_ACCESS_GRANTED = "ProviderAccessGranted"
-    IMAGE_READY = "ImageReady"
     QUOTA_SATISFIED = "QuotaSatisfied"
     PAUSED = "Paused"
     DELETING = "Deleting"

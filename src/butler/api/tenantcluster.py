@@ -420,9 +420,6 @@ class TenantClusterStatus(Part):
         LocalObjectReference | None,
         about("IPAllocation with the first load-balancer addresses, in butler-system."),
     ] = None
-    image_sync_ref: Annotated[
-        LocalObjectReference | None, about("ImageSync that brings the workers' image to the provider.")
-    ] = None
     deletion: Annotated[DeletionProgress | None, about("How far the deletion of the cluster is.")] = None
     worker_nodes_desired: Annotated[int | None, about("How many workers there should be.", minimum=0)] = None
     worker_nodes_ready: Annotated[int | None, about("How many workers are ready.", minimum=0)] = None
@@ -453,7 +450,6 @@ class TenantCluster(CustomResource):
             ConditionType.PROVIDER_ACCESS_GRANTED: "The team may use the provider.",
             ConditionType.QUOTA_SATISFIED: "The cluster is within the limits of its team and provider.",
             ConditionType.NETWORK_READY: "The addresses of the cluster are allocated.",
-            ConditionType.IMAGE_READY: "The workers' image is at the provider.",
             ConditionType.INFRASTRUCTURE_READY: "The provider has what the machines need.",
             ConditionType.CONTROL_PLANE_READY: "The API server answers.",
             ConditionType.WORKERS_READY: "Workers have joined and are ready.",
