@@ -102,7 +102,7 @@ def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(
 def test_what_make_run_prints_is_what_the_readme_shows(server: LocalServer, tmp_path: Path) -> None:
     (shown,) = [step.shown for step in steps(ROOT / "README.md") if step.command == "make run"]
     plane = SimpleNamespace(kubeconfig=Path("HOME/kubeconfig"), url="https://127.0.0.1:1", directory=Path("HOME"))
-    printed = welcome(cast("ControlPlane", plane), 0.4, kubectl="kubectl")
+    printed = welcome(cast("ControlPlane", plane), 1.4, kubectl="kubectl")
     normal = shown.replace("/home/you/.butler/local", "HOME")
     assert printed == re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:1", normal)
     for line in re.findall(r"^  (kubectl .*)$", shown, re.MULTILINE):
