@@ -46,6 +46,9 @@ DELETE_FIRST: Final = "cluster.x-k8s.io/delete-machine"
 CLONED_FROM_NAME: Final = "cluster.x-k8s.io/cloned-from-name"
 CLONED_FROM_KIND: Final = "cluster.x-k8s.io/cloned-from-groupkind"
 
+STEM: Final = 57
+"""How much of a name is kept when five letters are put behind it: names become labels, which have 63 at the most."""
+
 CLUSTER_FINALIZER: Final = "cluster.cluster.x-k8s.io"
 DEPLOYMENT_FINALIZER: Final = "cluster.x-k8s.io/machinedeployment"
 SET_FINALIZER: Final = "cluster.x-k8s.io/machineset"

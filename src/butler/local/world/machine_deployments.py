@@ -173,7 +173,7 @@ def new_set(deployment: Json, replicas: int, number: int) -> Json:
     }
     return {
         "metadata": {
-            "name": f"{name_of(deployment)}-{chosen_by[kinds.TEMPLATE_HASH][:5]}",
+            "name": f"{name_of(deployment)[: kinds.STEM]}-{chosen_by[kinds.TEMPLATE_HASH][:5]}",
             "namespace": namespace_of(deployment),
             "labels": labels,
             "annotations": {REVISION: str(number)},

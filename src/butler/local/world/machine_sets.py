@@ -72,7 +72,7 @@ def new_machine(machine_set: Json) -> Json:
     The objects that it refers to have its name, and come when it is looked after.
     """
     template = machine_set["spec"]["template"]
-    name = f"{name_of(machine_set)}-{''.join(secrets.choice(_LETTERS) for _ in range(5))}"
+    name = f"{name_of(machine_set)[: kinds.STEM]}-{''.join(secrets.choice(_LETTERS) for _ in range(5))}"
     namespace = namespace_of(machine_set)
     spec = {**template["spec"], "clusterName": machine_set["spec"]["clusterName"]}
     spec["infrastructureRef"] = _own(spec["infrastructureRef"], name, namespace)
