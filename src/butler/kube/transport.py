@@ -277,6 +277,8 @@ def explain(error: Exception, request: Request, connection: Connection) -> Unrea
         return Unreachable(f"{connection.server} ({connection.source}): TLS failed: {error}")
     never_sent = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError, aiohttp.ClientProxyConnectionError)
     what = str(error) or type(error).__name__
+    if isinstance(error, aiohttp.ClientConnectorError):
+        what = error.os_error.strerror or str(error.os_error)  # not with the address of an object in memory
     if isinstance(error, never_sent):
         return Unreachable(f"{connection.server} ({connection.source}) cannot be reached: {what}")
     return OutcomeUnknown(f"{request}: sent to {connection.server}, but the answer did not come: {what}")
