@@ -214,7 +214,9 @@ class Site:
     def cluster(self, name: str = "web", **spec: Any) -> Tenant:
         """Apply a TenantCluster; the spec is that of the API, and `replicas` its workers."""
         self.estate.apply(self.describe_cluster(name, **spec))
-        return self.tenant(name)
+        tenant = self.tenant(name)
+        self.estate.until(tenant.get, f"the witness sees {name}")
+        return tenant
 
     def tenant(self, name: str) -> Tenant:
         return Tenant(self, name)

@@ -1,12 +1,12 @@
 """One management cluster, one world and one controller, as processes, for all tests of this folder.
 
 They run side by side (see `alongside`), so that starting everything is paid for once. What is long here is short by
-options: machines take no time, and a dead tenant is waited for some seconds instead of minutes.
+options: machines take no time, and a dead tenant or a missing one is waited for some seconds instead of minutes.
 """
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from control_planes import ControlPlane
 
 QUICK = {"machine_seconds": 0.0, "machine_deletion_seconds": 0.0, "control_plane_seconds": 0.0, "addon_seconds": 0.0}
-CLEAN_UP_LIMIT = "15"
+OPTIONS = ("--clean-up-limit", "12", "--sweep-every", "2", "--sighting-gap", "2")
 
 
 @pytest.fixture(scope="package", params=("embedded", "kubernetes"))
@@ -42,13 +42,11 @@ def estate(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory
     directory = tmp_path_factory.mktemp("estate")
     with (
         WorldProcess(control_plane.kubeconfig, directory, **QUICK) as world,
-        ControllerProcess(control_plane.kubeconfig, directory, ("--clean-up-limit", CLEAN_UP_LIMIT)) as butler,
+        ControllerProcess(control_plane.kubeconfig, directory, OPTIONS) as butler,
         Witness(control_plane, OWN | CLUSTER_API) as witness,
     ):
-        found = Estate(control_plane, witness, directory)
-        with _left_clean(found):
+        with closing(Estate(control_plane, witness, directory)) as found, _left_clean(found):
             yield found
-        found.close()
         assert not butler.complaints(), "\n".join(butler.complaints()[:5]) + butler.log()[-6000:]
         assert "Traceback" not in world.log(), world.log()[-6000:]
 

@@ -44,7 +44,7 @@ def _one_waits(estate: Estate) -> tuple[Site, list[Tenant], Tenant]:
 
 @alongside
 def test_it_goes_on_when_a_second_pool_is_added(estate: Estate) -> None:
-    """Machines have addresses by DHCP here: those from pools have to lie in the one network with the gateway."""
+    """Machines have addresses by DHCP here, so any pool will do."""
     site = estate.bare_site("harvester")
     network = {"gateway": None, "dnsServers": None, "poolRefs": [{"name": site.pool, "types": ["loadbalancer"]}]}
     estate.apply(site.login(), site.describe_pool(size=2), site.describe_provider(network))
@@ -69,6 +69,21 @@ def test_it_goes_on_when_a_second_pool_is_added(estate: Estate) -> None:
     first.delete()
     third.ready()
     assert third.addresses("loadbalancer") == site.addresses(16, 17)
+
+
+@alongside
+def test_machines_go_to_a_second_network_when_the_first_is_full(estate: Estate) -> None:
+    site, first, late = _one_waits(estate)
+    estate.apply(site.describe_other_pool(size=8))
+    assert late.phase == "Pending"
+    second = {"name": site.other_pool, "priority": 2, "gateway": f"{site.other_network}.1"}
+    site.edit_provider({"poolRefs": [{"name": site.pool, "priority": 1}, second]})
+    late.ready()
+    assert late.machine_addresses() == sorted(late.addresses("nodes"))[:1]
+    assert all(address.startswith(f"{site.other_network}.") for address in late.machine_addresses())
+    for each in first:
+        each.ready()
+    _nobody_shares(*first, late)
 
 
 @alongside
