@@ -30,6 +30,7 @@ from butler.capi.naming import (
     workers_name,
 )
 from butler.capi.objects import objects
+from butler.controllers.absence import read
 from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
 from butler.controllers.tenantcluster import addons, addresses, versions
 from butler.controllers.tenantcluster.blocked import Blocked
@@ -38,7 +39,7 @@ from butler.controllers.tenantcluster.provider import access, name_clash, quota,
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, see
 from butler.controllers.tenantcluster.status import Facts
 from butler.controllers.tenantcluster.talos_workers import worker_secret
-from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Forbidden, Invalid, NotFound
+from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from butler.kube.objects import finalizers_patch, is_being_deleted, key_of, uid_of, with_finalizer
 from butler.providers.settings import foreign_secret
 
@@ -107,6 +108,9 @@ class Building:
     async def bring_up(self, cluster: TenantCluster) -> Built:
         """Do what is missing."""
         started = cluster.status.tenant_namespace is not None
+        if started:
+            # Whatever stands in the way below: what was made may not be left behind.
+            cluster = await self._with_finalizer(cluster)
         unserved, seen = None, NOTHING_SEEN
         try:
             seen = await self._see(cluster) if started else NOTHING_SEEN
@@ -117,19 +121,16 @@ class Building:
         if isinstance(provider, Blocked):
             return Built(cluster, replace(facts, blocked=provider), LATER)
         if cluster.spec.paused:
-            return await self._keep_paused(cluster, provider, facts, started=started)
-        denied = access(cluster, provider, started=started)
-        if denied is None and not started:
-            denied = name_clash(cluster, provider, self._views.namesakes(cluster, provider))
-        if denied is None and provider.spec.limits is not None:
-            others = self._views.of_the_same_team(cluster, provider)
-            denied = quota(cluster, provider, others, seen.workers.desired)
+            return await self._keep_paused(cluster, provider, facts, made=started and unserved is None)
+        denied = self._denied(cluster, provider, seen, started=started)
         if denied is not None:
             return Built(cluster, replace(facts, blocked=denied), LATER)
         plan = self._plan(cluster, provider)
         if plan.create or plan.drop:
             self._turnstile.asked(uid_of(cluster))
-            await self._ask(plan)
+            refused = await self._ask(plan)
+            if refused is not None:
+                return Built(cluster, replace(facts, addresses=plan, blocked=refused), LATER)
             # Unless the answer is slow to come, a status that says "asked for" would be out of date when written.
             return Built(cluster, None, SOON)
         facts = replace(facts, addresses=plan)
@@ -145,23 +146,36 @@ class Building:
         if isinstance(going_to, Blocked):
             return Built(cluster, replace(facts, blocked=going_to), LATER)
         self._turnstile.answered(uid_of(cluster))
-        if not self._turnstile.enter():
-            return Built(cluster, None, IN_A_MOMENT)
-        try:
-            return await self._build(cluster, provider, facts, going_to)
-        finally:
-            self._turnstile.leave()
+        return await self._build(cluster, provider, facts, going_to)
+
+    def _denied(self, cluster: TenantCluster, provider: ProviderConfig, seen: Seen, *, started: bool) -> Blocked | None:
+        """Why the cluster may not be here, or not grow."""
+        denied = access(cluster, provider, started=started)
+        if denied is None and not started:
+            denied = name_clash(cluster, provider, self._views.namesakes(cluster, provider))
+        if denied is None and provider.spec.limits is not None:
+            others = self._views.of_the_same_team(cluster, provider)
+            denied = quota(cluster, provider, others, seen.workers.desired)
+        return denied
 
     async def _build(self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions) -> Built:
         """All that comes after the addresses."""
-        cluster = await self._with_finalizer(cluster)
-        await self._insist_it_is_wanted(cluster)
-        facts = replace(facts, namespace=tenant_namespace(cluster))
-        blocked, parts = await self._make(cluster, provider, facts, going_to)
+        if not self._turnstile.enter():
+            return Built(cluster, None, IN_A_MOMENT)
+        try:
+            cluster = await self._with_finalizer(cluster)
+            facts = replace(facts, namespace=tenant_namespace(cluster))
+            blocked, parts = await self._make(cluster, provider, facts, going_to)
+        finally:
+            self._turnstile.leave()
         if blocked is not None:
             return Built(cluster, replace(facts, blocked=blocked), LATER)
-        facts = replace(facts, seen=await self._see(cluster))
-        return await self._furnish(cluster, provider, facts, parts)
+        # Past the turnstile: tenants are asked from here on, and one that hangs keeps nobody from being built.
+        try:
+            facts = replace(facts, seen=await self._see(cluster))
+            return await self._furnish(cluster, provider, facts, parts)
+        except NotServed as missing:
+            return Built(cluster, replace(facts, blocked=_no_cluster_api(missing)), LATER)
 
     # Addresses.
 
@@ -175,18 +189,25 @@ class Building:
             self._home,
         )
 
-    async def _ask(self, plan: Addresses) -> None:
-        async with asyncio.TaskGroup() as group:
-            for allocation in plan.create:
-                group.create_task(self._create(allocation))
-            for allocation in plan.drop:
-                group.create_task(self._drop(allocation))
+    async def _ask(self, plan: Addresses) -> Blocked | None:
+        """Ask for what is missing, all at once; why the API server will not even take the request."""
+        asked = (*map(self._create, plan.create), *map(self._drop, plan.drop))
+        for outcome in await asyncio.gather(*asked, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+            if outcome is not None:
+                return outcome
+        return None
 
-    async def _create(self, allocation: IPAllocation) -> None:
+    async def _create(self, allocation: IPAllocation) -> Blocked | None:
         try:
             await self._client.create(ALLOCATIONS, allocation, timeout=WRITE_TIMEOUT)
         except AlreadyExists:
-            return  # our view was behind; the next look sees it, ours or not
+            pass  # our view was behind; the next look sees it, ours or not
+        except (Invalid, BadRequest, Forbidden) as refusal:
+            what = f"IPAllocation {allocation.metadata.name} was refused: {_sentence(refusal)}"
+            return Blocked(ConditionType.NETWORK_READY, TenantClusterReason.OBJECT_REFUSED, what)
+        return None
 
     async def _drop(self, allocation: IPAllocation) -> None:
         """Give a refused request up, unless it was granted meanwhile: then its version is another."""
@@ -200,7 +221,7 @@ class Building:
                 resource_version=meta.resource_version,
                 timeout=WRITE_TIMEOUT,
             )
-        except NotFound:
+        except (NotFound, Conflict):
             return
 
     # Objects.
@@ -214,13 +235,24 @@ class Building:
             CLUSTERS, key.name, finalizers_patch(cluster, wanted), key.namespace, timeout=WRITE_TIMEOUT
         )
 
-    async def _insist_it_is_wanted(self, cluster: TenantCluster) -> None:
-        """Where the namespace is missing, ask the server whether the cluster still is: a process that slept through
-        its deletion would make machines on addresses that are others' by now."""
-        if await self._live.one(NAMESPACE, "", tenant_namespace(cluster)) is None:
-            found = await self._client.get(CLUSTERS, cluster.metadata.name, cluster.metadata.namespace)
-            if uid_of(found) != uid_of(cluster) or is_being_deleted(found):
-                raise NoLongerWanted
+    async def _settle(self, cluster: TenantCluster) -> None:
+        """Make the namespace, and having made it ask the server whether the cluster is still wanted.
+
+        A process may sleep through a deletion at any point, and would then make machines on addresses that are
+        others' by now. In this order it cannot: who deletes the cluster after we asked finds the namespace, and
+        addresses are given back only when that is gone, and nothing can be made in it any more. Asked before, the
+        deletion could find nothing and be over by the time that we write.
+        """
+        before = await self._live.one(NAMESPACE, "", tenant_namespace(cluster))
+        made = await self._live.apply(NAMESPACE, _namespace(cluster))
+        if made is None:
+            return
+        found = await read(self._client, CLUSTERS, key_of(cluster))
+        if found is not None and uid_of(found) == uid_of(cluster) and not is_being_deleted(found):
+            return
+        if before is None or uid_of(before) != uid_of(made):
+            await self._delete(resource_of_kind(NAMESPACE), key_of(made), uid_of(made))
+        raise NoLongerWanted
 
     async def _make(
         self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions
@@ -245,9 +277,13 @@ class Building:
             endpoint=facts.seen.endpoint,
         )
         try:
-            parts = (_namespace(cluster), *await self._parts(blueprint))
+            parts = await self._parts(blueprint)
         except Unbuildable as error:
             return _failed(TenantClusterReason.INVALID_CONFIGURATION, str(error)), ()
+        try:
+            await self._settle(cluster)
+        except NotServed as missing:
+            return _no_cluster_api(missing), ()
         return await self._apply(namespace, parts), parts
 
     async def _parts(self, blueprint: Blueprint) -> tuple[Json, ...]:
@@ -279,11 +315,11 @@ class Building:
         return None
 
     async def _keep_paused(
-        self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, *, started: bool
+        self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, *, made: bool
     ) -> Built:
         """Tell Cluster API to keep its hands off as well; it is told to go on when all is applied again."""
         facts = replace(facts, addresses=self._plan(cluster, provider), namespace=cluster.status.tenant_namespace)
-        found = await self._live.one(CLUSTER, tenant_namespace(cluster), cluster.metadata.name) if started else None
+        found = await self._live.one(CLUSTER, tenant_namespace(cluster), cluster.metadata.name) if made else None
         if found is not None and not found.get("spec", {}).get("paused"):
             await self._client.patch(
                 resource_of_kind(CLUSTER),
@@ -355,13 +391,13 @@ class Building:
         for kind, found in old.items():
             for each in unused(found, current):
                 if not is_being_deleted(each):
-                    await self._delete_template(resource_of_kind(kind), key_of(each), each["metadata"]["uid"])
+                    await self._delete(resource_of_kind(kind), key_of(each), uid_of(each))
 
-    async def _delete_template(self, resource: Resource[Json], key: Key, uid: str) -> None:
+    async def _delete(self, resource: Resource[Json], key: Key, uid: str) -> None:
         try:
             await self._client.delete(resource, key.name, key.namespace, uid=uid, timeout=WRITE_TIMEOUT)
-        except NotFound:
-            return
+        except (NotFound, Conflict):
+            return  # gone, or another by now
 
 
 def _namespace(cluster: TenantCluster) -> Json:

@@ -46,11 +46,10 @@ NAMESPACE: Final = Kind("", "v1", "namespaces", "Namespace", namespaced=False)
 
 
 class NotServed(Exception):
-    """A kind that a cluster needs is not there."""
+    """A kind that a cluster needs is not there, or cannot be read."""
 
-    def __init__(self, resource: Resource[Json]) -> None:
-        super().__init__(f"the API server has no {resource}")
-        self.resource = resource
+    def __init__(self, resource: Resource[Json], *, absent: bool, why: str = "") -> None:
+        super().__init__(f"the API server has no {resource}" if absent else f"{resource} cannot be read: {why}")
 
 
 def resource_of_kind(kind: Kind) -> Resource[Json]:
@@ -96,11 +95,12 @@ class Live:
             if self._following is not None:
                 self._following.create_task(view.run())
         if not view.has_synced:
+            # Asked once, it is known: whoever waited on would keep others waiting, for a kind that may never come.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE):
-                    await view.wait_synced()
+                    await view.wait_settled()
             if not view.has_synced:
-                raise NotServed(resource)
+                raise NotServed(resource, absent=view.is_absent, why=view.last_error or "it takes long")
         return view
 
     def _tell(self, change: Change[Json]) -> None:
@@ -112,12 +112,12 @@ class Live:
     async def all_in(self, kind: Kind, namespace: str) -> list[Json]:
         return (await self.view(kind)).by(BY_NAMESPACE, namespace)
 
-    async def apply(self, kind: Kind, wanted: Json) -> bool:
-        """Bring one object to what is wanted; False when it is so already."""
+    async def apply(self, kind: Kind, wanted: Json) -> Json | None:
+        """Bring one object to what is wanted; as it was written, or None when it is so already."""
         view = await self.view(kind)
         marked = _marked(wanted)
         if covers(view.get(key_of(wanted)), marked):
-            return False
+            return None
         written = await self._client.apply(
             view.resource,
             marked,
@@ -127,7 +127,7 @@ class Live:
             timeout=WRITE_TIMEOUT,
         )
         view.wrote(_lean(written))
-        return True
+        return written
 
 
 def _marked(wanted: Json) -> Json:

@@ -3,7 +3,8 @@
 A cluster is some twenty writes, of which two ask for its addresses. When hundreds come at once, the API server is
 what they all wait for, and those that are being built would keep the others from even asking. So a cluster is let
 through when nobody has just asked for addresses and waits for the answer, and only a few are built at a time. Who is
-not let through comes again in a moment; who waits for addresses that do not come holds nobody up for long.
+not let through comes again in a moment; who waits for addresses that do not come, or asks for them time and again,
+holds nobody up for long.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 8
 MOMENT: Final = 1.0
 """Seconds that an unanswered request is waited for by those who have theirs."""
+FORGOTTEN: Final = 600.0
+"""Seconds after which one who never was answered may be waited for again."""
 
 
 class Turnstile:
@@ -28,7 +31,7 @@ class Turnstile:
         self._inside = 0
 
     def asked(self, uid: str) -> None:
-        """A cluster has asked for addresses."""
+        """A cluster has asked for addresses. Asking again changes nothing: it had its moment."""
         self._asked.setdefault(uid, self._clock())
 
     def answered(self, uid: str) -> None:
@@ -38,8 +41,8 @@ class Turnstile:
     def enter(self) -> bool:
         """Whether to go on now; if so, `leave` has to follow."""
         now = self._clock()
-        self._asked = {uid: since for uid, since in self._asked.items() if now - since < MOMENT}
-        if self._asked or self._inside >= self._at_once:
+        self._asked = {uid: since for uid, since in self._asked.items() if now - since < FORGOTTEN}
+        if self._inside >= self._at_once or any(now - since < MOMENT for since in self._asked.values()):
             return False
         self._inside += 1
         return True

@@ -1,0 +1,184 @@
+"""One cluster, `web`, with all that looks after it, on a management cluster in memory."""
+
+from __future__ import annotations
+
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+from prometheus_client import CollectorRegistry
+
+from butler.api.labels import Finalizer
+from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.controllers.metrics import IpamMetrics
+from butler.controllers.release import Releases
+from butler.controllers.tenantcluster.building import Building
+from butler.controllers.tenantcluster.live import BY_NAMESPACE, Live, NotServed, resource_of_kind
+from butler.controllers.tenantcluster.settings import TenantSettings
+from butler.controllers.tenantcluster.teardown import Teardown
+from butler.controllers.tenantcluster.turnstile import Turnstile
+from butler.controllers.tenantcluster.views import Views
+from butler.kube.metrics import Metrics
+from butler.kube.objects import namespace_of
+from butler.kube.resource import Key
+from unit.controllers.tenantcluster.management import Management, View
+from unit.controllers.tenantcluster.values import HOME, NOW, UID, allocation, cluster, pool, provider
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from datetime import datetime
+
+    from butler.api.providerconfig import ProviderConfig
+    from butler.api.tenantcluster import TenantCluster
+    from butler.capi.naming import Kind
+
+NAMESPACE = f"web-{UID[:8]}"
+PROXMOX: dict[str, Any] = {
+    "kind": "proxmox",
+    "proxmox": {
+        "endpoint": "https://pve.example.com:8006",
+        "nodes": ["pve1"],
+        "storage": "local-lvm",
+        "templateID": 9000,
+    },
+    "credentialsRef": {"name": "login"},
+}
+
+
+def proxmox() -> ProviderConfig:
+    found = provider(**PROXMOX)
+    network = msgspec.structs.replace(found.spec.network, dns_servers=("10.40.0.2",))
+    return msgspec.structs.replace(found, spec=msgspec.structs.replace(found.spec, network=network))
+
+
+class FakeLive(Live):
+    """Live, with views of the management cluster in place of watches."""
+
+    def __init__(self, management: Management) -> None:
+        super().__init__(cast("Any", management), lambda _: None, Metrics())
+        self._management = management
+        self.views: dict[str, View] = {}
+
+    async def view(self, kind: Kind) -> Any:
+        resource = resource_of_kind(kind)
+        if kind.plural in self._management.unserved:
+            raise NotServed(resource, absent=True)
+        if kind.plural not in self.views:
+            self.views[kind.plural] = View(self._management, resource)
+            self.views[kind.plural].index(BY_NAMESPACE, lambda obj: [namespace_of(obj)])
+        return self.views[kind.plural]
+
+
+class FakeTenants:
+    """The tenant's side: no load balancers, no kubeconfig, unless a test says so."""
+
+    def __init__(self) -> None:
+        self.left = ""
+        self.kubeconfig_secret: str | None = None
+        self.forgotten: list[str] = []
+
+    async def balancers_left(self, _: TenantCluster) -> str:
+        return self.left
+
+    async def kubeconfig(self, _: TenantCluster) -> str | None:
+        return self.kubeconfig_secret
+
+    async def publish(self, *_: object) -> str:
+        return ""
+
+    @asynccontextmanager
+    async def talk_to(self, _: TenantCluster) -> AsyncIterator[Any]:
+        yield None
+
+    async def forget(self, uid: str) -> None:
+        self.forgotten.append(uid)
+
+
+class Credentials:
+    async def of(self, _: object) -> tuple[Key, dict[str, str]]:
+        return Key(HOME, "login"), {"username": "butler@pve!capi", "password": "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0"}
+
+
+class Notes:
+    def __init__(self) -> None:
+        self.found: list[tuple[str, str]] = []
+
+    def record(self, _obj: Any, _resource: Any, reason: str, message: str, _type: str = "Normal") -> None:
+        self.found.append((reason, message))
+
+    def reasons(self) -> list[str]:
+        return [reason for reason, _ in self.found]
+
+
+class Site:
+    """Everything about one cluster. `now` is turned by tests."""
+
+    def __init__(self) -> None:
+        self.management = Management()
+        self.now = NOW
+        self.monotonic = 1000.0
+        self.events = Notes()
+        self.tenants = FakeTenants()
+        self.live = FakeLive(self.management)
+        clusters, providers, pools, allocations, addons = (
+            cast("Any", View(self.management, kind)) for kind in (CLUSTERS, PROVIDERS, POOLS, ALLOCATIONS, ADDONS)
+        )
+        self.views = Views(clusters, providers, pools, allocations, addons, HOME)
+        self.views.add_indexes()
+        self.turnstile = Turnstile(lambda: self.monotonic)
+        client = cast("Any", self.management)
+        self.building = Building(
+            client,
+            self.views,
+            self.live,
+            cast("Any", Credentials()),
+            cast("Any", self.tenants),
+            HOME,
+            self._clock,
+            self.turnstile,
+        )
+        events, metrics = cast("Any", self.events), IpamMetrics(CollectorRegistry())
+        releases = Releases(client, self.views.pools, events, metrics, self._clock)
+        self.teardown = Teardown(
+            client, self.views, cast("Any", self.tenants), releases, events, TenantSettings(), self._clock
+        )
+        for kind, found in (
+            ("providerconfigs", proxmox()),
+            ("networkpools", pool()),
+            ("ipallocations", allocation("web-nodes", "nodes", start="10.40.0.10")),
+            ("ipallocations", allocation("web-lb", "loadbalancer", start="10.40.0.20")),
+        ):
+            self.management.put(kind, found)
+
+    def _clock(self) -> datetime:
+        return self.now
+
+    def wish(self, *, going: bool = False, of: TenantCluster | None = None, **spec: Any) -> TenantCluster:
+        """Write the TenantCluster down, with its finalizer; `going`: being deleted."""
+        wanted = of or cluster(**spec)
+        body = self.management.put("tenantclusters", wanted)
+        body["metadata"].setdefault("finalizers", []).append(Finalizer.TENANT_CLUSTER.value)
+        if going:
+            body["metadata"]["deletionTimestamp"] = NOW.isoformat()
+        return self.wished()
+
+    def wished(self) -> TenantCluster:
+        found = self.views.clusters.get(Key("team-a", "web"))
+        assert found is not None
+        return found
+
+    def said(self, status: Any) -> None:
+        """The status was written."""
+        self.management.put("tenantclusters", msgspec.structs.replace(self.wished(), status=status))
+
+    def stands(self, plural: str, name: str = "web", namespace: str = NAMESPACE, **more: Any) -> None:
+        """An object of the cluster is there; it has a finalizer, so that it goes when a test lets it."""
+        metadata: dict[str, Any] = {"name": name, "finalizers": ["test"]}
+        if namespace:
+            metadata["namespace"] = namespace
+        self.management.put(plural, {"metadata": metadata, **more})
+
+    def released(self) -> list[str]:
+        return sorted(
+            each.metadata.name for each in self.views.allocations.values() if each.status.phase.value == "Released"
+        )

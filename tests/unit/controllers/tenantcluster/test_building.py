@@ -1,0 +1,189 @@
+"""Bringing a cluster up: what is never made, what is told, and who waits for whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from butler.api.labels import ConditionType, Finalizer
+from butler.controllers.tenantcluster.building import NoLongerWanted
+from butler.controllers.tenantcluster.live import NAMESPACE as NAMESPACES
+from unit.controllers.tenantcluster.management import refusal
+from unit.controllers.tenantcluster.site import NAMESPACE, Site
+from unit.controllers.tenantcluster.values import HOME, NOW, allocation, cluster, provider, started
+
+if TYPE_CHECKING:
+    from butler.controllers.tenantcluster.building import Built
+
+MADE = ("stewardcontrolplanes", "clusters", "machinedeployments", "proxmoxclusters", "proxmoxmachinetemplates")
+
+
+@pytest.fixture
+def site() -> Site:
+    return Site()
+
+
+def made(site: Site) -> list[str]:
+    return [plural for plural in MADE if site.management.objects.get(plural)]
+
+
+async def test_with_addresses_everything_is_made(site: Site) -> None:
+    built = await site.building.bring_up(site.wish())
+    assert built.facts is not None
+    assert built.facts.blocked is None
+    assert made(site) == list(MADE)
+
+
+async def test_at_rest_nothing_is_written(site: Site) -> None:
+    await site.building.bring_up(site.wish())
+    site.management.counts.clear()
+    await site.building.bring_up(site.wished())
+    assert [each for each in site.management.counts if each.split()[0] not in ("get", "list")] == []
+
+
+# Whoever sleeps through a deletion.
+
+
+def ends(site: Site, *, replaced: bool = False) -> None:
+    """The whole deletion, by somebody else: addresses are free afterwards."""
+    site.management.objects["tenantclusters"].clear()
+    site.management.objects["namespaces"].clear()
+    if replaced:
+        site.management.put("tenantclusters", cluster(uid="11111111-0000-0000-0000-000000000000"))
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize("asleep_before", ["apply namespaces", "get tenantclusters", "apply stewardcontrolplanes"])
+async def test_who_sleeps_through_a_deletion_makes_no_machines(site: Site, asleep_before: str, replaced: bool) -> None:
+    """Wherever the process stands still: its view shows the cluster as wanted throughout."""
+    wanted = site.wish()
+    site.views.clusters.freeze()  # type: ignore[attr-defined]
+    slept = False
+
+    def sleep(verb: str, plural: str) -> None:
+        nonlocal slept
+        if f"{verb} {plural}" == asleep_before and not slept:
+            slept = True
+            ends(site, replaced=replaced)
+
+    site.management.before = sleep
+    with pytest.raises(Exception):  # noqa: B017, PT011  # which one is of no interest
+        await site.building.bring_up(wanted)
+    assert slept
+    assert made(site) == []
+    assert not site.management.objects["namespaces"], "an empty namespace would be left behind for ever"
+
+
+async def test_who_slept_does_not_bring_back_the_namespace_that_its_view_still_shows(site: Site) -> None:
+    """Its labels are to change, so it would be applied; it is gone, so it would be created."""
+    wanted = site.wish()
+    site.stands("namespaces", NAMESPACE, "")
+    (await site.live.view(NAMESPACES)).freeze()
+    ends(site)
+    with pytest.raises(NoLongerWanted):
+        await site.building.bring_up(wanted)
+    assert made(site) == []
+    assert not site.management.objects["namespaces"]
+
+
+async def test_a_namespace_with_machines_in_it_is_left_to_the_deletion(site: Site) -> None:
+    wanted = site.wish()
+    site.stands("namespaces", NAMESPACE, "")
+    found = site.management.find("tenantclusters", "team-a", "web")
+    assert found is not None
+    found["metadata"]["deletionTimestamp"] = NOW.isoformat()
+    with pytest.raises(NoLongerWanted):
+        await site.building.bring_up(wanted)
+    left = site.management.find("namespaces", "", NAMESPACE)
+    assert left is not None
+    assert "deletionTimestamp" not in left["metadata"]
+
+
+# Finalizer.
+
+
+async def test_a_finalizer_that_was_taken_away_comes_back_even_while_the_cluster_may_not_grow(site: Site) -> None:
+    site.management.put("providerconfigs", provider(limits={"maxNodesPerTeam": 1}, kind="proxmox"))
+    site.wish(of=started(cluster()))
+    found = site.management.find("tenantclusters", "team-a", "web")
+    assert found is not None
+    found["metadata"]["finalizers"] = []
+    built = await site.building.bring_up(site.wished())
+    assert built.facts is not None
+    assert built.facts.blocked is not None
+    assert Finalizer.TENANT_CLUSTER in site.wished().metadata.finalizers
+
+
+# Kinds that are not there.
+
+
+def blocker(built: Built) -> str:
+    assert built.facts is not None
+    assert built.facts.blocked is not None
+    return built.facts.blocked.message
+
+
+@pytest.mark.parametrize("plural", ["machines", "machinesets", "clusters", "stewardcontrolplanes", "proxmoxclusters"])
+@pytest.mark.parametrize("paused", [False, True])
+async def test_a_missing_kind_is_told_and_never_an_error(site: Site, plural: str, paused: bool) -> None:
+    site.management.unserved.add(plural)
+    for wanted in (cluster(paused=paused), started(cluster(paused=paused))):
+        built = await site.building.bring_up(site.wish(of=wanted))
+        if not paused and plural != "machinesets":
+            assert f"the API server has no {plural}" in blocker(built)
+
+
+# Addresses.
+
+
+async def test_a_request_that_the_server_will_not_take_is_told(site: Site) -> None:
+    site.management.objects["ipallocations"].clear()
+    site.management.refuses["create", "ipallocations"] = refusal(403, "Forbidden", "exceeded quota: ipallocations")
+    built = await site.building.bring_up(site.wish())
+    assert built.facts is not None
+    assert built.facts.blocked is not None
+    assert built.facts.blocked.condition is ConditionType.NETWORK_READY
+    assert "exceeded quota" in built.facts.blocked.message
+
+
+async def test_a_refused_request_that_was_granted_meanwhile_is_kept(site: Site) -> None:
+    site.management.put("ipallocations", allocation("web-nodes", "nodes", phase="Failed", of="gone"))
+    wanted = site.wish()
+    site.views.allocations.freeze()  # type: ignore[attr-defined]
+    site.management.put("ipallocations", allocation("web-nodes", "nodes", start="10.40.0.10"))
+    site.management.refuses["delete", "ipallocations"] = refusal(409, "Conflict", "another version")
+    await site.building.bring_up(wanted)
+    assert site.management.find("ipallocations", HOME, "web-nodes") is not None
+
+
+async def test_who_asks_in_vain_time_and_again_keeps_nobody_from_being_built(site: Site) -> None:
+    """A cluster whose request is never answered asks every second: others must get through in between."""
+    let_in = 0
+    for _ in range(100):
+        site.turnstile.asked("in vain")
+        site.monotonic += 0.9
+        if site.turnstile.enter():
+            let_in += 1
+            site.turnstile.leave()
+    assert let_in > 90
+
+
+async def test_who_just_asked_is_waited_for_by_those_who_have_theirs(site: Site) -> None:
+    site.turnstile.asked("new")
+    assert not site.turnstile.enter()
+    site.turnstile.answered("new")
+    assert site.turnstile.enter()
+    site.turnstile.leave()
+
+
+async def test_a_tenant_that_hangs_holds_no_place_in_the_turnstile(site: Site) -> None:
+    inside: list[int] = []
+
+    async def slow(_: object) -> str:
+        inside.append(site.turnstile._inside)
+        return "web-admin-kubeconfig"
+
+    site.tenants.kubeconfig = slow  # type: ignore[assignment]
+    await site.building.bring_up(site.wish())
+    assert inside == [0]
