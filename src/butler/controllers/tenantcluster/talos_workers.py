@@ -34,8 +34,8 @@ async def worker_secret(client: Client, tenants: TenantSide, blueprint: Blueprin
     try:
         trustd = await _read(client, blueprint, "trustd-creds")
         authority = await _read(client, blueprint, "ca")
-        tenant = await tenants.client(blueprint.cluster)
-        token = await bootstrap_token(tenant, blueprint.name, now=now)
+        async with tenants.talk_to(blueprint.cluster) as tenant:
+            token = await bootstrap_token(tenant, blueprint.name, now=now)
     except KubeError:
         return None
     trust = Trust.read(trustd, authority, token)

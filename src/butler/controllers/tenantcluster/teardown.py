@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
+from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
-from butler.api.labels import Finalizer, Label, TenantClusterReason
+from butler.api.labels import Annotation, ConditionType, FieldManager, Finalizer, Label, TenantClusterReason
 from butler.api.tenantcluster import DeletionStage
+from butler.capi.aws import SYSTEM_NAMESPACE as AWS_NAMESPACE
 from butler.capi.naming import AWS_STATIC_IDENTITY, CLUSTER, MACHINE, SECRET, tenant_namespace
 from butler.controllers.absence import read
 from butler.controllers.kinds import ADDONS, CLUSTERS, WRITE_TIMEOUT
@@ -24,13 +27,12 @@ from butler.controllers.tenantcluster.deletion import (
     starting_stage,
 )
 from butler.controllers.tenantcluster.live import NAMESPACE, resource_of_kind
-from butler.kube.errors import Conflict, KubeError, NotFound
+from butler.kube.errors import ApiError, Conflict, NotFound
 from butler.kube.objects import (
     finalizers_patch,
     is_being_deleted,
     key_of,
     name_of,
-    namespace_of,
     uid_of,
     without_finalizer,
 )
@@ -52,6 +54,8 @@ if TYPE_CHECKING:
 STAGES: Final = tuple(DeletionStage)
 OFTEN: Final = 5.0
 """Seconds between looks while something is waited for; most of it is heard of sooner."""
+REFUSES_FOR_GOOD: Final = timedelta(minutes=1)
+LONGEST_REFUSAL: Final = 500
 STAGE_ENDED: Final = "DeletionStage"
 FORCED: Final = "ForcedDeletion"
 
@@ -89,11 +93,16 @@ class Teardown:
         """Go through the stages as far as possible."""
         for stage in STAGES[STAGES.index(starting_stage(cluster)) :]:
             now = self._clock()
-            since = began(cluster, stage, now)
-            waits_for = await self._waits_for(cluster, stage)
+            since, forced = began(cluster, stage, now), is_forced(cluster)
+            try:
+                waits_for = await self._waits_for(cluster, stage)
+            except ApiError as refusal:
+                waits_for = f"the API server, which refuses: {str(refusal)[:LONGEST_REFUSAL]}"
+                # It may be a hiccup, and force is for what will not come right by itself.
+                forced = forced and now - since >= REFUSES_FOR_GOOD
             if not waits_for:
                 continue
-            verdict = judge(stage, since, waits_for, forced=is_forced(cluster), settings=self._settings, now=now)
+            verdict = judge(stage, since, waits_for, forced=forced, settings=self._settings, now=now)
             if not verdict.go_on:
                 self._tell_if_stalled(cluster, stage, verdict)
                 status = deleting_status(cluster, stage, since, verdict, now)
@@ -119,7 +128,7 @@ class Teardown:
     async def _waits_for(self, cluster: TenantCluster, stage: DeletionStage) -> str:
         match stage:
             case DeletionStage.LOAD_BALANCERS:
-                return await self._load_balancers(cluster)
+                return await self._tenants.balancers_left(cluster)
             case DeletionStage.ADDONS:
                 return await self._addons(cluster)
             case DeletionStage.CLUSTER_API:
@@ -130,15 +139,6 @@ class Teardown:
                 return await self._addresses(cluster)
             case DeletionStage.NAMESPACE:
                 return await self._namespace(cluster)
-
-    async def _load_balancers(self, cluster: TenantCluster) -> str:
-        try:
-            left = await self._tenants.balancers_left(cluster)
-        except NotFound:
-            return ""  # the kubeconfig is gone, and with it the tenant
-        except KubeError as error:
-            return f"the tenant's API server to delete its load balancers ({error})"
-        return left_over("load balancer", left) if left else ""
 
     async def _addons(self, cluster: TenantCluster) -> str:
         present = self._views.addons_of(cluster)
@@ -156,6 +156,12 @@ class Teardown:
             return await self._unless_nothing_was_made(cluster)
         if found is None:
             return ""
+        if found.get("spec", {}).get("paused"):
+            # We told Cluster API to keep its hands off; it would not even delete.
+            patch = {"metadata": {"uid": uid_of(found)}, "spec": {"paused": False}}
+            await self._client.patch(
+                resource, key.name, patch, key.namespace, field_manager=FieldManager.TENANTS, timeout=WRITE_TIMEOUT
+            )
         if not is_being_deleted(found):
             await self._delete(resource, key, uid_of(found))
         return f"Cluster API to delete Cluster {key}"
@@ -174,9 +180,8 @@ class Teardown:
         return "Cluster API, which the API server does not know" if found is not None else ""
 
     async def _namespace(self, cluster: TenantCluster) -> str:
-        key = Key("", tenant_namespace(cluster))
-        resource = resource_of_kind(NAMESPACE)
         await self._delete_what_lies_outside(cluster)
+        resource, key = resource_of_kind(NAMESPACE), Key("", tenant_namespace(cluster))
         found = await read(self._client, resource, key)
         if found is None:
             return ""
@@ -187,7 +192,8 @@ class Teardown:
     async def _addresses(self, cluster: TenantCluster) -> str:
         mine = self._views.allocations_of(cluster)
         left = [each for each in mine if each.status.phase is not IPAllocationPhase.RELEASED]
-        grounds = Grounds(f"TenantCluster {key_of(cluster)} was deleted", "released")
+        by_force = f", by annotation {Annotation.FORCE_DELETE}" if is_forced(cluster) else ""
+        grounds = Grounds(f"TenantCluster {key_of(cluster)} was deleted{by_force}", "released")
         for allocation in left:
             try:
                 await self._releases.release(allocation, grounds)
@@ -196,16 +202,15 @@ class Teardown:
         return left_over("IPAllocation", [name_of(each) for each in left]) if left else ""
 
     async def _delete_what_lies_outside(self, cluster: TenantCluster) -> None:
-        """Some providers want their credentials elsewhere than in the tenant namespace."""
-        for kind in (SECRET, AWS_STATIC_IDENTITY):
-            resource = resource_of_kind(kind)
+        """AWS wants its credentials elsewhere than in the tenant namespace."""
+        for kind, namespace in ((SECRET, AWS_NAMESPACE), (AWS_STATIC_IDENTITY, "")):
+            resource, ours = resource_of_kind(kind), f"{Label.TENANT_UID}={uid_of(cluster)}"
             try:
-                listed = await self._client.list(resource, label_selector=f"{Label.TENANT_UID}={uid_of(cluster)}")
+                listed = await self._client.list(resource, namespace, label_selector=ours)
             except NotFound:
                 continue  # no such kind
             for each in listed.items:
-                if namespace_of(each) != tenant_namespace(cluster):
-                    await self._delete(resource, key_of(each), uid_of(each))
+                await self._delete(resource, key_of(each), uid_of(each))
 
     async def _delete(self, resource: Resource[Any], key: Key, uid: str) -> None:
         try:
@@ -221,5 +226,7 @@ class Teardown:
         self._events.record(cluster, CLUSTERS, reason, f"{stage.value}: {verdict.message}", "Warning")
 
     def _tell_if_stalled(self, cluster: TenantCluster, stage: DeletionStage, verdict: Verdict) -> None:
-        if verdict.reason == TenantClusterReason.STALLED:
+        before = find_condition(cluster.status.conditions, ConditionType.DELETING)
+        told = before is not None and before.reason == TenantClusterReason.STALLED
+        if verdict.reason == TenantClusterReason.STALLED and not (told and starting_stage(cluster) is stage):
             self._events.record(cluster, CLUSTERS, "DeletionStalled", f"{stage.value}: {verdict.message}", "Warning")

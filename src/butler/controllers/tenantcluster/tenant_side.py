@@ -1,25 +1,31 @@
 """What is done on the tenant itself: its kubeconfig, its MetalLB, its load balancers when it goes.
 
 The tenant is somebody else's cluster. That it cannot be reached, or answers nonsense, is an outcome to report and
-never an error that stops the rest.
+never an error that stops the rest. Only so many are talked to at a time, and none for long: the workers that wait for
+tenants are missing to everybody else. Who does not get a turn comes again. What is said of a tenant stays the same
+while it does not answer, however often it is asked, because it ends up in a status.
 """
 
 from __future__ import annotations
 
+import asyncio
+import time
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from butler.api.labels import FieldManager
 from butler.capi.naming import CLUSTER_NAME_LABEL, SECRET, SECRET_TYPE, labels, tenant_namespace
 from butler.controllers.kinds import WRITE_TIMEOUT
-from butler.kube.errors import AlreadyExists, KubeError
+from butler.controllers.tenantcluster.deletion import left_over
+from butler.kube.errors import AlreadyExists, KubeError, NotFound, OutcomeUnknown, Unreachable
 from butler.kube.objects import key_of, version_of
 from butler.kube.resource import SECRETS, Key
-from butler.tenant.clusters import ADMIN_CONF, kubeconfig_secret
+from butler.tenant.clusters import ADMIN_CONF, TenantResting, kubeconfig_secret
 from butler.tenant.metallb import publish
 from butler.tenant.services import delete_load_balancers, load_balancers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
 
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.tenantcluster.live import Live
@@ -33,24 +39,43 @@ ADMIN_KUBECONFIGS: Final = "steward.butlerlabs.dev/component=admin-kubeconfig"
 """How Steward marks the Secrets with the administrators' kubeconfigs."""
 COPIED_FROM: Final = "butler.butlerlabs.dev/copied-from"
 """Annotation: which version of Steward's Secret a kubeconfig was copied from."""
+AT_ONCE: Final = 16
+"""How many tenants are talked to at a time: half of the workers."""
+PATIENCE: Final = 30.0
+"""Seconds for all that there is to say to one tenant."""
+PUBLISHED_FOR: Final = 300.0
+"""Seconds after which a tenant that comes by is asked whether its MetalLB still has its addresses."""
+LONGEST_REASON: Final = 500
 
 
 class TenantSide:
-    """Everything that needs a tenant's kubeconfig. `kubeconfigs` are Steward's Secrets, without their contents."""
+    """Everything that needs a tenant's kubeconfig. `kubeconfigs` are Steward's Secrets, without their contents;
+    `clock` is monotonic."""
 
-    def __init__(self, client: Client, live: Live, kubeconfigs: Cache[Json], tenants: TenantClients) -> None:
+    def __init__(
+        self,
+        client: Client,
+        live: Live,
+        kubeconfigs: Cache[Json],
+        tenants: TenantClients,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._client = client
         self._live = live
         self._kubeconfigs = kubeconfigs
         self._tenants = tenants
-        self._published: dict[str, tuple[str, tuple[Range, ...]]] = {}
+        self._clock = clock
+        self._talking = 0
+        self._trouble: dict[str, str] = {}
+        """Why a tenant did not answer when it was last asked."""
+        self._published: dict[str, tuple[float, str, tuple[Range, ...]]] = {}
         self._copied_by_others: dict[str, str] = {}
 
     # The kubeconfig.
 
     async def kubeconfig(self, cluster: TenantCluster) -> str | None:
         """Steward's Secret, once it is there; Cluster API then finds a copy under the name that it expects."""
-        key = Key(tenant_namespace(cluster), kubeconfig_secret(cluster.metadata.name))
+        key = _kubeconfig_of(cluster)
         found = self._kubeconfigs.get(key)
         if found is None:
             return None
@@ -94,43 +119,82 @@ class TenantSide:
     async def publish(self, cluster: TenantCluster, ranges: Sequence[Range]) -> str:
         """Tell the tenant's MetalLB its addresses; why that did not work, or nothing.
 
-        What was published is remembered, so that a cluster at rest costs its tenant no request.
+        What was published is remembered for a while, so that a cluster at rest costs its tenant next to no requests,
+        and what was changed or lost on the tenant is put right all the same.
         """
         uid, wanted = cluster.metadata.uid, tuple(ranges)
-        key = Key(tenant_namespace(cluster), kubeconfig_secret(cluster.metadata.name))
-        source = self._kubeconfigs.get(key)
-        mark = (version_of(source) if source is not None else "", wanted)
-        if self._published.get(uid) == mark:
+        source = self._kubeconfigs.get(_kubeconfig_of(cluster))
+        version = version_of(source) if source is not None else ""
+        since, *known = self._published.get(uid, (0.0,))
+        if known == [version, wanted] and self._clock() - since < PUBLISHED_FOR:
             return ""
         try:
-            published = await publish(await self.client(cluster), wanted)
+            async with self.talk_to(cluster) as tenant:
+                published = await publish(tenant, wanted)
         except KubeError as error:
-            return f"the tenant's MetalLB cannot be told its addresses: {error}"
+            return f"the tenant's MetalLB cannot be told its addresses: {_shortened(error)}"
         if not published.is_current:
             return f"the tenant's MetalLB does not have its addresses: {published.message or published.outcome}"
-        self._published[uid] = mark
+        self._published[uid] = (self._clock(), version, wanted)
         return ""
 
-    async def balancers_left(self, cluster: TenantCluster) -> list[str]:
-        """Ask for all Services of type LoadBalancer to be deleted; those that are still there. Raises KubeError."""
-        key = Key(tenant_namespace(cluster), kubeconfig_secret(cluster.metadata.name))
-        if key not in self._kubeconfigs:
-            return []  # a tenant that nobody could ever talk to has none
-        tenant = await self.client(cluster)
-        await delete_load_balancers(tenant)
-        return [f"{each.namespace}/{each.name}" for each in await load_balancers(tenant)]
+    async def balancers_left(self, cluster: TenantCluster) -> str:
+        """Ask for all Services of type LoadBalancer to be deleted; what is still there, in words."""
+        if _kubeconfig_of(cluster) not in self._kubeconfigs:
+            return ""  # a tenant that nobody could ever talk to has none
+        try:
+            async with self.talk_to(cluster) as tenant:
+                await delete_load_balancers(tenant)
+                left = [f"{each.namespace}/{each.name}" for each in await load_balancers(tenant)]
+        except NotFound:
+            return ""  # the kubeconfig is gone, and with it the tenant
+        except KubeError as error:
+            return f"the tenant's API server to delete its load balancers ({_shortened(error)})"
+        return left_over("load balancer", left) if left else ""
 
-    async def client(self, cluster: TenantCluster) -> Client:
-        """A client for the tenant. Raises KubeError while there can be none."""
-        namespace, name = tenant_namespace(cluster), kubeconfig_secret(cluster.metadata.name)
-        secret = await self._client.get(SECRETS, name, namespace)
-        return await self._tenants.client(key_of(cluster), cluster.metadata.uid, secret)
+    # The way there.
+
+    @asynccontextmanager
+    async def talk_to(self, cluster: TenantCluster) -> AsyncIterator[Client]:
+        """A client for the tenant, for a short while. Raises KubeError while there can be none."""
+        uid = cluster.metadata.uid
+        if self._talking >= AT_ONCE:
+            raise Unreachable(self._trouble.get(uid, "it has not been asked yet"))
+        self._talking += 1
+        try:
+            async with asyncio.timeout(PATIENCE):
+                key = _kubeconfig_of(cluster)
+                secret = await self._client.get(SECRETS, key.name, key.namespace)
+                tenant = await self._tenants.client(key_of(cluster), uid, secret)
+                self._trouble.pop(uid, None)
+                yield tenant
+        except TenantResting:
+            raise Unreachable(self._trouble.get(uid, "it does not answer")) from None
+        except TimeoutError:
+            self._trouble[uid] = f"it was not done within {PATIENCE:.0f} s"
+            raise OutcomeUnknown(self._trouble[uid]) from None
+        except (Unreachable, OutcomeUnknown) as error:
+            self._trouble[uid] = str(error)
+            raise
+        finally:
+            self._talking -= 1
 
     async def forget(self, uid: str) -> None:
         """The cluster is gone."""
         self._published.pop(uid, None)
         self._copied_by_others.pop(uid, None)
+        self._trouble.pop(uid, None)
         await self._tenants.forget(uid)
+
+
+def _kubeconfig_of(cluster: TenantCluster) -> Key:
+    return Key(tenant_namespace(cluster), kubeconfig_secret(cluster.metadata.name))
+
+
+def _shortened(error: KubeError) -> str:
+    """What a tenant says may be of any length, and a status that is too long cannot be written at all."""
+    said = str(error)
+    return said if len(said) <= LONGEST_REASON else f"{said[: LONGEST_REASON - 1]}…"
 
 
 def without_contents(secret: Json) -> Json:
