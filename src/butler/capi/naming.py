@@ -105,7 +105,12 @@ KINDS: Final[tuple[Kind, ...]] = (
 
 def tenant_namespace(cluster: TenantCluster) -> str:
     """The namespace that holds all objects of a cluster; a cluster that is made again gets another one."""
-    return f"{cluster.metadata.name}-{cluster.metadata.uid[:8]}"
+    return namespace_of_tenant(cluster.metadata.name, cluster.metadata.uid)
+
+
+def namespace_of_tenant(name: str, uid: str) -> str:
+    """The same, for one of which no more is known than its name and its UID."""
+    return f"{name}-{uid[:8]}"
 
 
 def workers_name(cluster: TenantCluster) -> str:

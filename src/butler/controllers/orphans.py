@@ -7,6 +7,9 @@ for by name. Only the answer that it does not exist, or that another one has its
 two sightings that lie at least `gap` seconds apart, the second a moment ago, the allocation is released. Whatever
 else happens (a list that fails, a server that does not answer) teaches nothing, neither for nor against.
 
+A tenant may be gone and its machines still run: somebody took the finalizer away. They are in its namespace, so for
+as long as that is there its addresses are held, and a person is told.
+
 What has been seen is kept in memory alone: after a restart the two sightings are made anew. An allocation whose
 owner was never seen is no orphan and is not looked at.
 """
@@ -21,12 +24,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from butler.api import GROUP, VERSION
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.schema import Part
+from butler.capi.naming import namespace_of_tenant
 from butler.controllers.absence import read
+from butler.controllers.kinds import ALLOCATIONS
 from butler.controllers.owners import recorded_owner, tenant_key
 from butler.controllers.release import Releases, owner_gone
 from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.objects import key_of
-from butler.kube.resource import Key, Resource
+from butler.kube.resource import NAMESPACES, Key, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+ORPHAN_HELD: Final = "OrphanHeld"
 AT_ONCE: Final = 8
 """How many tenants are asked for, or allocations released, at the same time: a sweep is in no hurry."""
 
@@ -171,6 +177,7 @@ class OrphanSweep:
     ) -> None:
         self._client = client
         self._allocations = allocations
+        self._events = events
         self._releases = Releases(client, pools, events, metrics, now)
         self._every = every
         self._clock = clock
@@ -247,9 +254,29 @@ class OrphanSweep:
             else:
                 tally.suspected += 1
                 if self._sightings.void(claim, self._clock()):
-                    done = await self._release(key_of(allocation), claim)
+                    done = not await self._is_at_home(tenant, allocation, claim)
+                    done = done and await self._release(key_of(allocation), claim)
                     tally.released += done
                     tally.failed += not done
+
+    async def _is_at_home(self, tenant: Key, allocation: IPAllocation, claim: Claim) -> bool:
+        """Whether machines may still be there, though their TenantCluster is not."""
+        for uid in {claim.owner_uid, claim.formerly}:
+            home = namespace_of_tenant(tenant.name, uid)
+            try:
+                found = await read(self._client, NAMESPACES, Key("", home))
+            except Exception as error:
+                log.warning("namespace %s: nothing learned: %s", home, error or type(error).__name__)
+                return True
+            if found is not None:
+                message = (
+                    f"TenantCluster {tenant} (uid {uid}) no longer exists, but its namespace {home} does: machines in"
+                    " it may use these addresses, which are held until the namespace is deleted"
+                )
+                log.warning("orphan %s: %s", key_of(allocation), message)
+                self._events.record(allocation, ALLOCATIONS, ORPHAN_HELD, message, "Warning")
+                return True
+        return False
 
     async def _release(self, key: Key, claim: Claim) -> bool:
         allocation = self._allocations.get(key)

@@ -94,7 +94,7 @@ class FakeServer:
             return self.pools[key]
         if resource.plural == "tenantclusters" and key in self.tenants:
             return identity(key, self.tenants[key])
-        raise not_found(name, resource.plural)
+        raise not_found(name, resource.plural, resource.group)
 
     async def patch(
         self, resource: Any, name: str, patch: Any, namespace: str, *, subresource: str = "", timeout: float = 0
@@ -139,7 +139,7 @@ class Notebook:
     def __init__(self) -> None:
         self.notes: list[tuple[str, str, str]] = []
 
-    def record(self, obj: Any, resource: Any, reason: str, message: str) -> None:
+    def record(self, obj: Any, resource: Any, reason: str, message: str, type: str = "Normal") -> None:  # noqa: A002
         self.notes.append((f"{resource.kind} {obj.metadata.name}", reason, message))
 
 

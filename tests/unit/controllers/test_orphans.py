@@ -153,6 +153,32 @@ async def test_a_tenant_made_anew_under_its_name_inherits_nothing() -> None:
     assert yard.released() == ["web-nodes"]
 
 
+async def test_addresses_are_held_while_the_namespace_of_the_machines_is_there() -> None:
+    """Somebody took the finalizer of the TenantCluster away: it is gone, its machines are not."""
+    yard = Yard(allocation("Allocated", owner="0f1e2d3c-4b5a"))
+    home = Key("", "web-0f1e2d3c")
+    yard.server.answers[home] = {"metadata": {"name": home.name}}
+    for _ in range(5):
+        await yard.look(after=GAP)
+    assert yard.released() == []
+    assert {note[:2] for note in yard.events.notes} == {("IPAllocation web-nodes", "OrphanHeld")}
+    assert home.name in yard.events.notes[0][2]
+    yard.server.answers[home] = nobody_serves_this()
+    await yard.look(after=GAP)
+    assert yard.released() == [], "a proxy's 404 says nothing about the namespace"
+    del yard.server.answers[home]
+    await yard.look(after=GAP)
+    assert yard.released() == ["web-nodes"]
+
+
+async def test_a_label_changed_by_hand_does_not_hide_the_namespace_of_the_machines() -> None:
+    yard = Yard(allocation("Allocated", owner="0f1e2d3c-4b5a", labelled="another"))
+    yard.server.answers[Key("", "web-0f1e2d3c")] = {"metadata": {"name": "web-0f1e2d3c"}}
+    for _ in range(3):
+        await yard.look(after=GAP)
+    assert yard.released() == []
+
+
 async def test_a_tenant_on_the_list_is_not_even_asked_for() -> None:
     yard = Yard(allocation("Allocated", owner="t1"))
     yard.server.tenants[WEB] = "t1"
