@@ -35,6 +35,11 @@ CRDS = ROOT / "charts" / "butler" / "crds"
 EXAMPLES = [
     *yaml.safe_load_all((ROOT / "tests/unit/api/published_examples.yaml").read_text()),
     *(yaml.safe_load(kind.definition.example) for kind in KINDS),
+    *(
+        document
+        for file in sorted((ROOT / "examples/providers").glob("*.yaml"))
+        for document in yaml.safe_load_all(file.read_text())
+    ),
 ]
 
 
