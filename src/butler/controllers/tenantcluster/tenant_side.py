@@ -13,12 +13,12 @@ import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
-from butler.api.labels import FieldManager
+from butler.api.labels import FieldManager, Label
 from butler.capi.naming import CLUSTER_NAME_LABEL, SECRET, SECRET_TYPE, labels, tenant_namespace
 from butler.controllers.kinds import WRITE_TIMEOUT
 from butler.controllers.tenantcluster.deletion import left_over
 from butler.kube.errors import AlreadyExists, KubeError, NotFound, OutcomeUnknown, Unreachable
-from butler.kube.objects import key_of, version_of
+from butler.kube.objects import key_of, labels_of, version_of
 from butler.kube.resource import SECRETS, Key
 from butler.tenant.clusters import ADMIN_CONF, TenantResting, kubeconfig_secret
 from butler.tenant.metallb import publish
@@ -111,8 +111,10 @@ class TenantSide:
             return
         try:
             await self._client.create(SECRETS, wanted, field_manager=FieldManager.TENANTS, timeout=WRITE_TIMEOUT)
-        except AlreadyExists:  # Steward's own provider made one, before us
-            self._copied_by_others[cluster.metadata.uid] = version
+        except AlreadyExists:
+            present = await self._client.get(SECRETS, name, namespace)
+            if labels_of(present).get(Label.TENANT_UID) != cluster.metadata.uid:
+                self._copied_by_others[cluster.metadata.uid] = version  # by Steward's own provider, before us
 
     # Load balancers.
 
