@@ -110,7 +110,7 @@ class Building:
         started = cluster.status.tenant_namespace is not None
         if started:
             # Whatever stands in the way below: what was made may not be left behind.
-            cluster = await self._with_finalizer(cluster)
+            cluster = await self._claim(cluster)
         unserved, seen = None, NOTHING_SEEN
         try:
             seen = await self._see(cluster) if started else NOTHING_SEEN
@@ -138,7 +138,7 @@ class Building:
             if plan.blocked is not None and plan.blocked.reason != NetworkReason.RECONCILING:
                 self._turnstile.answered(uid_of(cluster))
             # It may be a long wait, in which the cluster may be deleted: its requests have to go with it.
-            cluster = await self._with_finalizer(cluster)
+            cluster = await self._claim(cluster, provider)
             return Built(cluster, replace(facts, blocked=plan.blocked or unserved), LATER)
         going_to = versions.next_versions(
             cluster.spec.kubernetes_version, seen.control_plane.version, seen.workers.version
@@ -163,7 +163,7 @@ class Building:
         if not self._turnstile.enter():
             return Built(cluster, None, IN_A_MOMENT)
         try:
-            cluster = await self._with_finalizer(cluster)
+            cluster = await self._claim(cluster, provider)
             facts = replace(facts, namespace=tenant_namespace(cluster))
             blocked, parts = await self._make(cluster, provider, facts, going_to)
         finally:
@@ -226,14 +226,22 @@ class Building:
 
     # Objects.
 
-    async def _with_finalizer(self, cluster: TenantCluster) -> TenantCluster:
-        wanted = with_finalizer(cluster, Finalizer.TENANT_CLUSTER)
-        if wanted is None:
+    async def _claim(self, cluster: TenantCluster, provider: ProviderConfig | None = None) -> TenantCluster:
+        """See to it that the cluster does not go without us, nor to another provider.
+
+        Where it goes is written down if it named no provider: the default is for new clusters, and the day that it
+        changes must not be the day on which all the others move.
+        """
+        finalizers = with_finalizer(cluster, Finalizer.TENANT_CLUSTER)
+        is_fixed = cluster.spec.provider_config_ref is not None or provider is None
+        if finalizers is None and is_fixed:
             return cluster
+        patch = finalizers_patch(cluster, finalizers or cluster.metadata.finalizers)
+        if provider is not None and not is_fixed:
+            on = key_of(provider)
+            patch["spec"] = {"providerConfigRef": {"name": on.name, "namespace": on.namespace}}
         key = key_of(cluster)
-        return await self._client.patch(
-            CLUSTERS, key.name, finalizers_patch(cluster, wanted), key.namespace, timeout=WRITE_TIMEOUT
-        )
+        return await self._client.patch(CLUSTERS, key.name, patch, key.namespace, timeout=WRITE_TIMEOUT)
 
     async def _settle(self, cluster: TenantCluster) -> None:
         """Make the namespace, and having made it ask the server whether the cluster is still wanted.

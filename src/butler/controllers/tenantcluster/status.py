@@ -119,6 +119,8 @@ def new_status(cluster: TenantCluster, facts: Facts, now: datetime) -> TenantClu
         worker_nodes_ready=workers.ready if facts.seen.exists else old.worker_nodes_ready or 0,
         observed_state=seen_state if facts.seen.exists else old.observed_state,
         last_transition_time=old.last_transition_time if phase is old.phase and old.last_transition_time else now,
+        # A restored backup may carry the stage that another cluster was in; its machines were gone, ours are not.
+        deletion=None,
         observed_generation=cluster.metadata.generation,
     )
 

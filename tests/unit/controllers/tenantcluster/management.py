@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
 
 Json = dict[str, Any]
+STANDING = ("", "butler-system", "team-a")
+"""Namespaces that are always there."""
 
 
 def refusal(code: int, reason: str, message: str, **details: str) -> ApiError:
@@ -128,7 +130,7 @@ class Management:
 
     def _insist_on_namespace(self, key: Key) -> None:
         home = self.objects["namespaces"].get(Key("", key.namespace))
-        if key.namespace and (home is None or home["metadata"].get("deletionTimestamp")):
+        if key.namespace not in STANDING and (home is None or home["metadata"].get("deletionTimestamp")):
             raise refusal(404, "NotFound", f"namespace {key.namespace} not found", name=key.namespace)
 
     def _go_if_free(self, plural: str, obj: Json) -> None:

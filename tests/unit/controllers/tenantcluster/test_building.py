@@ -115,6 +115,27 @@ async def test_a_finalizer_that_was_taken_away_comes_back_even_while_the_cluster
     assert Finalizer.TENANT_CLUSTER in site.wished().metadata.finalizers
 
 
+# The default provider.
+
+
+async def test_a_cluster_stays_where_it_was_put_when_the_default_changes(site: Site) -> None:
+    await site.building.bring_up(site.wish(on=None))
+    site.management.put("providerconfigs", provider("default", kind="nutanix"))
+    site.management.put("providerconfigs", provider("another", kind="nutanix"))
+    site.management.counts.clear()
+    built = await site.building.bring_up(site.wished())
+    assert built.facts is not None
+    assert built.facts.blocked is None
+    assert "nutanixclusters" not in site.management.objects
+    assert [each for each in site.management.counts if each.split()[0] not in ("get", "list")] == []
+
+
+async def test_a_cluster_that_was_not_built_yet_follows_the_default(site: Site) -> None:
+    site.management.objects["ipallocations"].clear()
+    await site.building.bring_up(site.wish(on=None))
+    assert site.wished().spec.provider_config_ref is None
+
+
 # Kinds that are not there.
 
 

@@ -15,7 +15,7 @@ import pytest
 from butler.api.conditions import condition_holds, find_condition
 from butler.api.labels import ConditionType
 from butler.api.meta import LocalObjectReference
-from butler.api.tenantcluster import TenantClusterPhase, TenantClusterStatus
+from butler.api.tenantcluster import DeletionProgress, DeletionStage, TenantClusterPhase, TenantClusterStatus
 from butler.capi.blueprint import Endpoint, NodeNetwork
 from butler.controllers.tenantcluster.addons import AddonProgress
 from butler.controllers.tenantcluster.addresses import Addresses
@@ -408,3 +408,9 @@ def test_a_condition_that_changed_back_is_one_transition_and_not_two() -> None:
 def test_the_status_of_another_life_is_not_invented() -> None:
     assert new_status(cluster(), Facts(blocked=NO_PROVIDER), NOW).observed_state is None
     assert cluster().status == TenantClusterStatus()
+
+
+def test_a_stage_of_deletion_that_a_backup_brought_along_is_forgotten() -> None:
+    """The deletion of this cluster has to begin at the beginning: its machines are there."""
+    restored = TenantClusterStatus(deletion=DeletionProgress(stage=DeletionStage.ADDRESSES, since=NOW))
+    assert new_status(cluster(status=restored), Facts(), NOW).deletion is None
