@@ -63,6 +63,7 @@ if TYPE_CHECKING:
 SOON: Final = 1.0
 """Seconds after which what was asked for is looked at again, should nothing be heard of it."""
 IN_A_MOMENT: Final = 0.3
+A_WHILE: Final = 5.0
 LATER: Final = 15.0
 """Seconds after which something that somebody has to change is tried again."""
 _KINDS: Final = {(kind.api_version, kind.kind): kind for kind in (*KINDS, SECRET, NAMESPACE)}
@@ -173,7 +174,10 @@ class Building:
         # Past the turnstile: tenants are asked from here on, and one that hangs keeps nobody from being built.
         try:
             facts = replace(facts, seen=await self._see(cluster))
-            return await self._furnish(cluster, provider, facts, parts)
+            built = await self._furnish(cluster, provider, facts, parts)
+            # Machines that wait for a word from the tenant: nobody tells when it could give one.
+            silent = all(part["kind"] != MACHINE_DEPLOYMENT.kind for part in parts)
+            return replace(built, again=built.again or A_WHILE) if silent else built
         except NotServed as missing:
             return Built(cluster, replace(facts, blocked=_no_cluster_api(missing)), LATER)
 
@@ -289,6 +293,10 @@ class Building:
         except Unbuildable as error:
             return _failed(TenantClusterReason.INVALID_CONFIGURATION, str(error)), ()
         try:
+            # First, because the end of a cluster is safe to call when it has no namespace, and where it has one, only
+            # when Cluster API says that nothing is left in it.
+            for kind in {_KINDS[part["apiVersion"], part["kind"]] for part in parts} | {MACHINE}:
+                await self._live.view(kind)
             await self._settle(cluster)
         except NotServed as missing:
             return _no_cluster_api(missing), ()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from butler.api.labels import ConditionType, Finalizer
+from butler.controllers.tenantcluster import building
 from butler.controllers.tenantcluster.building import NoLongerWanted
 from butler.controllers.tenantcluster.live import NAMESPACE as NAMESPACES
 from unit.controllers.tenantcluster.management import refusal
@@ -196,6 +197,17 @@ async def test_who_just_asked_is_waited_for_by_those_who_have_theirs(site: Site)
     site.turnstile.answered("new")
     assert site.turnstile.enter()
     site.turnstile.leave()
+
+
+async def test_machines_that_wait_for_their_tenant_are_looked_after_soon(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Machines without a bootstrap template wait until the tenant gives them a token, and nothing wakes them."""
+    whole = building.objects
+    monkeypatch.setattr(building, "objects", lambda blueprint: whole(blueprint)[:-1])
+    built = await site.building.bring_up(site.wish())
+    assert "machinedeployments" not in made(site)
+    assert built.again == building.A_WHILE
 
 
 async def test_a_tenant_that_hangs_holds_no_place_in_the_turnstile(site: Site) -> None:
