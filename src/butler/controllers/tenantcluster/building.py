@@ -295,7 +295,7 @@ class Building:
         try:
             # First, because the end of a cluster is safe to call when it has no namespace, and where it has one, only
             # when Cluster API says that nothing is left in it.
-            for kind in {_KINDS[part["apiVersion"], part["kind"]] for part in parts} | {MACHINE}:
+            for kind in dict.fromkeys((*(_KINDS[part["apiVersion"], part["kind"]] for part in parts), MACHINE)):
                 await self._live.view(kind)
             await self._settle(cluster)
         except NotServed as missing:
