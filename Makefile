@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-crash test-faults test-model test-metallb test-alerts fuzz kubernetes bench-apiserver bench-ipam setup setup-test lint types format generate lock clean
+.PHONY: help run test test-crash test-faults test-tenants test-model test-metallb test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,11 +26,17 @@ test-alerts: ## Check the shipped alert rules, and that each fires when it shoul
 test-faults: setup-test ## Play every fault of address management at length on both control planes (BUTLER_SEED=7 replays one)
 	$(BIN)/pytest -q -m slow --timeout 1800 tests/ipam
 
+test-tenants: setup-test ## Bring whole tenant clusters up, change them and take them down, on both control planes
+	$(BIN)/pytest -q -m 'slow or not slow' --timeout 600 tests/tenants/flows tests/tenants/test_without_cluster_api.py
+
 test-model: setup-test ## Search larger worlds of the address protocol for an order of events that breaks it
 	$(BIN)/pytest -q -s --timeout 3600 -m slow tests/model
 
 test-metallb: setup-test ## Play many histories of Services and pools on MetalLB's stand-in, on both control planes
 	$(BIN)/pytest -q -m slow --timeout 1800 tests/local/world_metallb
+
+test-tenants-scale: setup-test ## Create 200 tenant clusters at once, delete and create 100 more, with kills in between
+	$(BIN)/pytest -q -s -m slow --timeout 3600 tests/tenants/test_kills.py
 
 fuzz: setup-test ## Send thousands of spoiled requests to the embedded API server (FUZZ_EXAMPLES=20000)
 	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/pytest -q --timeout 3600 tests/local/test_fuzz.py
@@ -71,6 +77,9 @@ bench-apiserver: setup-test ## Measure the embedded API server beside a real one
 
 bench-ipam: setup-test ## Measure address management beside others (PART=decisions, packing or end-to-end; REST_SECONDS=600)
 	$(BIN)/python tests/bench/bench_ipam.py $(if $(PART),--part $(PART)) $(if $(REST_SECONDS),--rest $(REST_SECONDS))
+
+bench-tenants: setup-test ## Measure 200 tenant clusters at once, from created to gone (ONLY=embedded, apart or kubernetes)
+	$(BIN)/python tests/bench/bench_tenants.py $(if $(ONLY),--only $(ONLY)) $(if $(CLUSTERS),--clusters $(CLUSTERS))
 
 generate: setup ## Write the CRDs and their reference pages anew from the types
 	$(BIN)/python -m butler.api.crd charts/butler/crds

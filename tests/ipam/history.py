@@ -133,7 +133,9 @@ class Witness:
         *,
         namespace: str = "",
         home_namespace: str = "butler-system",
+        also: Mapping[str, str] | None = None,
     ) -> None:
+        """`also`: kinds beyond those of address management, with their paths, to be written down in the same order."""
         self.url = url
         self.history = History()
         self._tls = tls
@@ -144,6 +146,7 @@ class Witness:
             _Watched(POOL, f"{GROUP}{scope}/networkpools"),
             _Watched(ALLOCATION, f"{GROUP}{scope}/ipallocations"),
             _Watched(CLAIMS, f"/api/v1/namespaces/{home_namespace}/configmaps", selector),
+            *(_Watched(kind, path) for kind, path in (also or {}).items()),
         ]
         self._tasks: list[asyncio.Task[None]] = []
         self._moved = asyncio.Event()
@@ -223,9 +226,16 @@ class Witness:
         self.history.began = max(self.history.began, each.position)
 
     async def _list(self, each: _Watched) -> tuple[Objects, int]:
-        async with self._session.get(f"{self.url}{each.path}?{each.query}") as answer:
-            body = await answer.json()
-            assert answer.status == 200, f"listing {each.path}: {body}"
+        deadline = time.monotonic() + CATCH_UP_SECONDS
+        while True:
+            async with self._session.get(f"{self.url}{each.path}?{each.query}") as answer:
+                body = await answer.json()
+            if answer.status == 200:
+                break
+            # A kind that was just defined is not yet served: its storage starts.
+            assert answer.status == 429, f"listing {each.path}: {body}"
+            assert time.monotonic() < deadline, f"listing {each.path}: {body}"
+            await asyncio.sleep(0.2)
         items = {(item["metadata"].get("namespace", ""), item["metadata"]["name"]): item for item in body["items"]}
         return items, int(body["metadata"]["resourceVersion"])
 
