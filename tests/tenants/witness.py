@@ -68,25 +68,30 @@ class Sighting:
 
 
 class Witness:
-    """Follows kinds, by their paths, from the beginning of the block to its end."""
+    """Follows kinds, by their paths, from the beginning of the block to its end; of others it knows nothing."""
 
     def __init__(self, control_plane: ControlPlane, paths: Mapping[str, str]) -> None:
         self._plane = control_plane
         self._paths = paths
         self._seen: list[Sighting] = []
-        self._now: dict[str, dict[tuple[str, str], Json]] = {plural: {} for plural in paths}
+        self._now: dict[str, dict[tuple[str, str], Json]] = {}
         self._news = threading.Condition()
         self._lines: list[http.client.HTTPSConnection] = []
         self._threads: list[threading.Thread] = []
         self._done = False
 
     def __enter__(self) -> Witness:
-        for plural, path in self._paths.items():
+        self.follow(self._paths)
+        return self
+
+    def follow(self, paths: Mapping[str, str]) -> None:
+        """Watch some kinds, from what there is of them now."""
+        for plural, path in paths.items():
+            self._now[plural] = {}
             version = self._list(plural, path)
             follow = threading.Thread(target=self._follow, args=(plural, path, version), daemon=True)
             follow.start()
             self._threads.append(follow)
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
@@ -102,11 +107,11 @@ class Witness:
     # Asking.
 
     def get(self, plural: str, namespace: str, name: str) -> Json | None:
-        return self._now[plural].get((namespace, name))
+        return self._now.get(plural, {}).get((namespace, name))
 
     def list(self, plural: str, namespace: str | None = None) -> list[Json]:
         with self._news:
-            found = list(self._now[plural].items())
+            found = list(self._now.get(plural, {}).items())
         return [obj for (where, _), obj in found if namespace in (None, where)]
 
     def history(self, *plurals: str) -> list[Sighting]:

@@ -15,21 +15,30 @@ import inspect
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-
-    import pytest
 
     from tenants.estate import Estate
 
 AT_ONCE = 16
-STORY = "story"
+STORY, EARLY = "story", "early"
 ELSEWHERE = ("control_plane",)
 """Parameters of the fixtures behind the estate."""
 
 
 def alongside(story: Callable[..., None]) -> Callable[..., None]:
     """Run a test beside the others. Its first argument is the estate, the others are parameters."""
+    return _collecting(story, early=False)
+
+
+def alongside_early(story: Callable[..., None]) -> Callable[..., None]:
+    """The same for a test that waits for a time limit: begun before the others, it costs nothing."""
+    return _collecting(story, early=True)
+
+
+def _collecting(story: Callable[..., None], *, early: bool) -> Callable[..., None]:
 
     def collect(alongside: Alongside, **parameters: Any) -> None:
         alongside.result(story, parameters)
@@ -40,6 +49,7 @@ def alongside(story: Callable[..., None]) -> Callable[..., None]:
     first = inspect.Parameter("alongside", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     setattr(collect, "__signature__", inspect.Signature([first, *others]))  # noqa: B010 (mypy knows no such name)
     setattr(collect, STORY, story)
+    setattr(collect, EARLY, early)
     return collect
 
 
@@ -49,10 +59,9 @@ class Alongside:
     def __init__(self, items: Iterable[pytest.Item], estate: Estate) -> None:
         self._pool = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="story")
         self._running: dict[str, Future[None]] = {}
-        for item in items:
-            story = getattr(getattr(item, "function", None), STORY, None)
-            if story is None:
-                continue
+        stories = [item for item in items if isinstance(item, pytest.Function) and hasattr(item.function, STORY)]
+        for item in sorted(stories, key=lambda item: not getattr(item.function, EARLY)):
+            story = getattr(item.function, STORY)
             given = dict(item.callspec.params) if hasattr(item, "callspec") else {}
             parameters = {name: value for name, value in given.items() if name not in ELSEWHERE}
             if (key := _key(story, parameters)) not in self._running:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from control_planes import ControlPlane
 
 QUICK = {"machine_seconds": 0.0, "machine_deletion_seconds": 0.0, "control_plane_seconds": 0.0, "addon_seconds": 0.0}
-OPTIONS = ("--clean-up-limit", "12", "--sweep-every", "2", "--sighting-gap", "2")
+OPTIONS = ("--clean-up-limit", "20", "--sweep-every", "2", "--sighting-gap", "2")
 
 
 @pytest.fixture(scope="package", params=("embedded", "kubernetes"))
