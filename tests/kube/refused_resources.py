@@ -14,6 +14,7 @@ from butler.api import API_VERSION
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
+from butler.api.tenantaddon import TenantAddon
 from butler.api.tenantcluster import TenantCluster
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ ACCEPTED: dict[type[CustomResource], dict[str, Any]] = {
         "workers": {"replicas": 3},
         "providerConfigRef": {"name": "provider"},
         "teamRef": {"name": "team"},
+        "networking": {"loadBalancerPool": {"start": "10.40.1.0", "end": "10.40.1.7"}},
     },
+    TenantAddon: {"clusterRef": {"name": "cluster"}, "addon": "traefik"},
 }
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -202,6 +205,8 @@ PROVIDERS = [
     Refused(ProviderConfig, {"spec.network.poolRefs": [{"name": "pool"}, {"name": "pool"}]},
             "spec.network.poolRefs[1]", '{"name":"pool"}', "FieldValueDuplicate"),
     Refused(ProviderConfig, {"spec.network.gateway": "10.40.0"}, "spec.network.gateway", ANY_ADDRESS),
+    Refused(ProviderConfig, {"spec.network.poolRefs.0.gateway": "10.40.0"}, "spec.network.poolRefs[0].gateway",
+            ANY_ADDRESS),
     Refused(ProviderConfig, {"spec.network.dnsServers": ["10.40.0.1", "dns"]}, "spec.network.dnsServers[1]",
             ANY_ADDRESS),
     Refused(ProviderConfig, {"spec.network.loadBalancer": {"initialPoolSize": -1}},
@@ -241,6 +246,19 @@ CLUSTERS = [
             f"{NETWORKING}.loadBalancerPool.start", ADDRESS),
     Refused(TenantCluster, {f"{NETWORKING}.loadBalancerPool": {"start": "10.0.0.1", "end": "10.0.0.300"}},
             f"{NETWORKING}.loadBalancerPool.end", ADDRESS),
+    Refused(TenantCluster, {f"{NETWORKING}.lbPoolSize": 2}, f"{NETWORKING}.lbPoolSize",
+            "loadBalancerPool already says how many addresses there are: give one of the two", FORBIDDEN),
+    *(
+        Refused(TenantCluster, {"spec.workers.machineTemplate.os.type": system},
+                "spec.workers.machineTemplate.os.type",
+                "Butler cannot bootstrap this operating system yet: use rocky, flatcar or talos", FORBIDDEN)
+        for system in ("kairos", "bottlerocket")
+    ),
+    Refused(TenantCluster, {"spec.workers.machineTemplate.os.schematicID": "abc"},
+            "spec.workers.machineTemplate.os.schematicID",
+            "Butler has no image factory yet: put the image's name into imageRef", FORBIDDEN),
+    Refused(TenantCluster, {"spec.workspaces.enabled": True}, "spec.workspaces.enabled",
+            "Butler has no developer workspaces yet: leave them disabled", FORBIDDEN),
     Refused(TenantCluster, {"spec.workers.machineTemplate.os.talos": {}}, "spec.workers.machineTemplate.os.talos",
             "talos settings need type talos", FORBIDDEN),
     Refused(TenantCluster, {"spec.workers.machineTemplate.memory": "-1Gi"}, "spec.workers.machineTemplate.memory",
@@ -256,6 +274,7 @@ REFUSED_AT_CREATION = [*POOLS, *ALLOCATIONS, *PROVIDERS, *CLUSTERS]
 
 FIXED = "cannot be changed once the cluster exists"
 REQUEST_FIXED = "the request cannot be changed: delete this IPAllocation and create a new one"
+ADDON_FIXED = "clusterRef and addon cannot be changed: delete this TenantAddon and create another"
 REFUSED_AS_CHANGE = [
     Refused(IPAllocation, {"spec.poolRef.name": "other"}, "spec", REQUEST_FIXED, FORBIDDEN),
     Refused(IPAllocation, {"spec.count": 4}, "spec", REQUEST_FIXED, FORBIDDEN),
@@ -271,4 +290,8 @@ REFUSED_AS_CHANGE = [
     Refused(TenantCluster, {f"{NETWORKING}.podCIDR": "10.245.0.0/16"}, f"{NETWORKING}.podCIDR", FIXED, FORBIDDEN),
     Refused(TenantCluster, {f"{NETWORKING}.serviceCIDR": "10.112.0.0/12"}, f"{NETWORKING}.serviceCIDR", FIXED,
             FORBIDDEN),
+    Refused(TenantCluster, {f"{NETWORKING}.loadBalancerPool.end": "10.40.1.9"}, f"{NETWORKING}.loadBalancerPool",
+            FIXED, FORBIDDEN),
+    Refused(TenantAddon, {"spec.addon": "nginx"}, "spec", ADDON_FIXED, FORBIDDEN),
+    Refused(TenantAddon, {"spec.clusterRef.name": "other"}, "spec", ADDON_FIXED, FORBIDDEN),
 ]  # fmt: skip

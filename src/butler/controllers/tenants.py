@@ -58,7 +58,7 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
     building = Building(
         client, views, live, Credentials(client), side, settings.home_namespace, _now, Turnstile(time.monotonic)
     )
-    teardown = Teardown(client, views, side, releases, operator.events, settings, _now)
+    teardown = Teardown(client, views, live, side, releases, operator.events, settings, _now)
     whole = TenantClusterController(client, views, building, teardown, operator.events, metrics, settings, _now)
     controllers.append(whole.controller(kubeconfigs, metrics=operator.metrics))
     operator.add(controllers[0])

@@ -48,7 +48,7 @@ _KEYS: Final = {
     Provider.HARVESTER: _Keys((KUBECONFIG,)),
     Provider.NUTANIX: _Keys(("username", "password"), ("ca.pem",)),
     Provider.PROXMOX: _Keys(("username", "password"), ("ca.pem",)),
-    Provider.AWS: _Keys(("accessKeyID", "secretAccessKey"), ("sessionToken",)),
+    Provider.AWS: _Keys(("accessKeyID", "secretAccessKey")),
     Provider.GCP: _Keys((SERVICE_ACCOUNT_KEY,)),
     Provider.AZURE: _Keys(("clientID", "clientSecret", "tenantID"), ("subscriptionID", "securityGroupName")),
     Provider.LOCAL: _Keys(()),
@@ -183,8 +183,8 @@ def _aws(_: ProviderConfig, data: Mapping[str, bytes]) -> Iterator[str]:
     access_key = data["accessKeyID"].decode()
     if not _ACCESS_KEY.fullmatch(access_key):
         yield "accessKeyID is not the id of an access key, which looks like AKIA and sixteen more capitals and digits"
-    elif access_key.startswith("ASIA") and not data.get("sessionToken"):
-        yield "accessKeyID is of temporary credentials, which need their sessionToken too: use those of an IAM user"
+    elif access_key.startswith("ASIA"):
+        yield "accessKeyID is of temporary credentials, which would end while clusters live: use those of an IAM user"
     if not _AWS_SECRET.fullmatch(data["secretAccessKey"].decode()):
         yield "secretAccessKey is not the secret of an access key, which is 40 letters, digits, / and +"
 

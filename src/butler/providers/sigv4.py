@@ -28,14 +28,11 @@ def signed_headers(
     service: str,
     at: datetime,
     headers: Mapping[str, str] | None = None,
-    session_token: str | None = None,
 ) -> dict[str, str]:
     """The headers to send: the given ones, the date and the signature over all of them. `at` is in UTC."""
     parts = urlsplit(url)
     stamp = at.strftime("%Y%m%dT%H%M%SZ")
     sent = {**(headers or {}), "X-Amz-Date": stamp}
-    if session_token:
-        sent["X-Amz-Security-Token"] = session_token
     signed = {name.lower(): " ".join(value.split()) for name, value in sent.items()} | {"host": parts.netloc}
     names = ";".join(sorted(signed))
     canonical = "\n".join(

@@ -87,14 +87,6 @@ def test_a_wrong_shape_is_explained(provider: str, changes: dict[str, bytes], sa
     assert said in problem
 
 
-def test_an_api_token_of_proxmox_is_a_login_too() -> None:
-    assert check(config("proxmox"), secret("proxmox", username=b"butler@pve!ci", password=UUID.encode())) == []
-
-
-def test_temporary_credentials_with_their_session_are_fine() -> None:
-    assert check(config("aws"), secret("aws", accessKeyID=b"ASIAIOSFODNN7EXAMPLE", sessionToken=b"FwoGZ")) == []
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -23,6 +23,7 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocatio
 from butler.api.labels import AllocationReason, AllocationRole, ConditionType, Finalizer, Label
 from butler.api.meta import LocalObjectReference, NamespacedObjectReference, ObjectMeta
 from butler.api.providerconfig import NetworkMode
+from butler.api.providers import Provider
 from butler.capi.blueprint import NodeNetwork
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.wishes import (
@@ -83,6 +84,7 @@ def plan(
     held = NO_ADDRESSES
     try:
         held = _what_there_is([each for each in mine if _is_granted(each)], network, pools)
+        _refuse_a_second_block(cluster, provider, held)
         settled_in = next(
             (
                 each.spec.pool_ref.name
@@ -107,6 +109,18 @@ def plan(
         drop=tuple(each for step in steps for each in step.drop),
         blocked=next((step.blocked for step in steps if step.blocked), None),
     )
+
+
+def _refuse_a_second_block(cluster: TenantCluster, provider: ProviderConfig, held: Addresses) -> None:
+    """Harvester's machines get their addresses from one block that is fixed when the cluster is made."""
+    wanted = cluster.spec.workers.replicas
+    if provider.spec.provider is Provider.HARVESTER and held.nodes is not None and wanted > held.nodes.size:
+        raise Refused(
+            invalid(
+                f"spec.workers.replicas: {wanted} workers need as many node addresses; Harvester takes one block, and"
+                f" this cluster's has {held.nodes.size} (new clusters get more by the pool's nodesPerTenant)"
+            )
+        )
 
 
 def _no_pools(cluster: TenantCluster) -> Addresses:

@@ -11,6 +11,8 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from butler.api.labels import ConditionType, FieldManager, Finalizer, NetworkReason, TenantClusterReason
 from butler.api.providerconfig import NetworkMode
 from butler.api.tenantcluster import OSType
@@ -37,7 +39,7 @@ from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource_of_kind, unused
 from butler.controllers.tenantcluster.provider import access, name_clash, quota, resolve
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, see
-from butler.controllers.tenantcluster.status import Facts
+from butler.controllers.tenantcluster.status import Facts, is_established
 from butler.controllers.tenantcluster.talos_workers import worker_secret
 from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from butler.kube.objects import finalizers_patch, is_being_deleted, key_of, uid_of, with_finalizer
@@ -135,19 +137,24 @@ class Building:
             # Unless the answer is slow to come, a status that says "asked for" would be out of date when written.
             return Built(cluster, None, SOON)
         facts = replace(facts, addresses=plan)
-        if plan.blocked is not None or unserved is not None:
+        can_go_on = plan.blocked is None or (plan.blocked.waits and is_established(cluster))
+        if not can_go_on or unserved is not None:
             if plan.blocked is not None and plan.blocked.reason != NetworkReason.RECONCILING:
                 self._turnstile.answered(uid_of(cluster))
             # It may be a long wait, in which the cluster may be deleted: its requests have to go with it.
             cluster = await self._claim(cluster, provider)
             return Built(cluster, replace(facts, blocked=plan.blocked or unserved), LATER)
         going_to = versions.next_versions(
-            cluster.spec.kubernetes_version, seen.control_plane.version, seen.workers.version
+            cluster.spec.kubernetes_version, seen.control_plane.version, seen.workers.version, seen.workers.oldest
         )
         if isinstance(going_to, Blocked):
             return Built(cluster, replace(facts, blocked=going_to), LATER)
         self._turnstile.answered(uid_of(cluster))
-        return await self._build(cluster, provider, facts, going_to)
+        built = await self._build(cluster, provider, facts, going_to)
+        if plan.blocked is None or built.facts is None or built.facts.blocked is not None:
+            return built
+        # It is looked after with the addresses that it has, and says what it waits for.
+        return replace(built, facts=replace(built.facts, blocked=plan.blocked))
 
     def _denied(self, cluster: TenantCluster, provider: ProviderConfig, seen: Seen, *, started: bool) -> Blocked | None:
         """Why the cluster may not be here, or not grow."""
@@ -279,7 +286,7 @@ class Building:
         except NotFound:
             return _failed(TenantClusterReason.PROVIDER_NOT_READY, "the provider's Secret does not exist"), ()
         blueprint = Blueprint(
-            cluster=cluster,
+            cluster=_within_addresses(cluster, facts.addresses),
             provider=provider,
             namespace=namespace,
             versions=going_to,
@@ -422,6 +429,15 @@ def _namespace(cluster: TenantCluster) -> Json:
         "kind": "Namespace",
         "metadata": {"name": tenant_namespace(cluster), "labels": labels(cluster)},
     }
+
+
+def _within_addresses(cluster: TenantCluster, held: Addresses) -> TenantCluster:
+    """The cluster with no more machines than it has addresses for."""
+    workers = cluster.spec.workers
+    if held.nodes is None or workers.replicas <= held.nodes.size:
+        return cluster
+    fewer = msgspec.structs.replace(workers, replicas=held.nodes.size)
+    return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, workers=fewer))
 
 
 def _no_cluster_api(missing: NotServed) -> Blocked:

@@ -6,6 +6,7 @@ addons, and every Cluster API object in its namespace. Its own status does not.
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 from butler.api.codec import status_patch
@@ -17,6 +18,7 @@ from butler.controllers.owners import tenant_key
 from butler.controllers.tenantcluster.building import NoLongerWanted
 from butler.controllers.tenantcluster.deletion import paused_status
 from butler.controllers.tenantcluster.status import is_established, new_status
+from butler.controllers.tenantcluster.telling import Telling
 from butler.controllers.tenantcluster.views import BY_PROVIDER
 from butler.kube.controller import After, Controller
 from butler.kube.errors import NotFound
@@ -77,6 +79,7 @@ class TenantClusterController:
         self._metrics = metrics
         self._settings = settings
         self._clock = clock
+        self._telling = Telling(time.monotonic)
         views.clusters.index(WAITING_FOR_NETWORK, lambda each: [True] if _waits_for_network(each) else [])
 
     def controller(self, kubeconfigs: Cache[Json], *, workers: int = 32, metrics: Metrics | None = None) -> Controller:
@@ -115,9 +118,11 @@ class TenantClusterController:
             built = await self._building.bring_up(cluster)
         except NoLongerWanted:
             return After(1.0)
-        if built.facts is not None:
-            await self._write(built.cluster, new_status(built.cluster, built.facts, self._clock()))
-        return After(built.again if built.again is not None else self._settings.look_again)
+        again = built.again if built.again is not None else self._settings.look_again
+        if built.facts is None:
+            return After(again)
+        left = await self._write(built.cluster, new_status(built.cluster, built.facts, self._clock()))
+        return After(min(again, left) if left else again)
 
     async def _end(self, cluster: TenantCluster) -> After | None:
         if cluster.spec.paused:
@@ -125,26 +130,34 @@ class TenantClusterController:
             return None
         torn = await self._teardown.take_down(cluster)
         if torn.status is not None:
-            await self._write(cluster, torn.status)
-            return After(torn.again or self._settings.look_again)
+            again = torn.again or self._settings.look_again
+            left = await self._write(cluster, torn.status)
+            return After(min(again, left) if left else again)
         await self._teardown.let_go(cluster)
+        self._telling.forget(cluster)
         asked = cluster.metadata.deletion_timestamp
         if asked is not None:
             self._metrics.went((self._clock() - asked).total_seconds())
         return None
 
-    async def _write(self, cluster: TenantCluster, status: TenantClusterStatus) -> None:
+    async def _write(self, cluster: TenantCluster, status: TenantClusterStatus) -> float:
+        """Write what there is to say; how many seconds that can still wait, 0 when it is said."""
         patch = status_patch(cluster.metadata, cluster.status, status)
         if patch is None:
-            return
+            return 0.0
+        if left := self._telling.wait(cluster, status):
+            return left
         key = key_of(cluster)
         try:
-            await self._client.patch(
+            written = await self._client.patch(
                 CLUSTERS, key.name, patch, key.namespace, subresource="status", timeout=WRITE_TIMEOUT
             )
         except NotFound:
-            return
+            return 0.0
+        self._views.clusters.wrote(written)
+        self._telling.told(cluster)
         self._tell(cluster, status)
+        return 0.0
 
     def _tell(self, before: TenantCluster, status: TenantClusterStatus) -> None:
         """Events and metrics of what just became so."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -26,7 +27,7 @@ from butler.controllers.tenantcluster.deletion import (
     seconds_to_next_look,
     starting_stage,
 )
-from butler.controllers.tenantcluster.live import NAMESPACE, resource_of_kind
+from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource_of_kind
 from butler.kube.errors import ApiError, Conflict, NotFound
 from butler.kube.objects import (
     finalizers_patch,
@@ -42,8 +43,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
+    from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
     from butler.controllers.release import Releases
+    from butler.controllers.tenantcluster.live import Live
     from butler.controllers.tenantcluster.settings import TenantSettings
     from butler.controllers.tenantcluster.tenant_side import TenantSide
     from butler.controllers.tenantcluster.views import Views
@@ -75,6 +78,7 @@ class Teardown:
         self,
         client: Client,
         views: Views,
+        live: Live,
         tenants: TenantSide,
         releases: Releases,
         events: EventRecorder,
@@ -83,6 +87,7 @@ class Teardown:
     ) -> None:
         self._client = client
         self._views = views
+        self._live = live
         self._tenants = tenants
         self._releases = releases
         self._events = events
@@ -150,6 +155,8 @@ class Teardown:
     async def _cluster_api(self, cluster: TenantCluster) -> str:
         """The answer has to come from the server: addresses are given back on it."""
         resource, key = resource_of_kind(CLUSTER), Key(tenant_namespace(cluster), cluster.metadata.name)
+        if await self._is_known_to_go(key):
+            return f"Cluster API to delete Cluster {key}"
         try:
             found = await read(self._client, resource, key)
         except NotFound:
@@ -166,6 +173,14 @@ class Teardown:
             await self._delete(resource, key, uid_of(found))
         return f"Cluster API to delete Cluster {key}"
 
+    async def _is_known_to_go(self, key: Key) -> bool:
+        """Whether our view has the Cluster on its way out: to wait on, that is good enough, and is asked often."""
+        try:
+            known = await self._live.one(CLUSTER, key.namespace, key.name)
+        except NotServed:
+            return False
+        return known is not None and is_being_deleted(known) and not known.get("spec", {}).get("paused")
+
     async def _machines(self, cluster: TenantCluster) -> str:
         try:
             listed = await self._client.list(resource_of_kind(MACHINE), tenant_namespace(cluster))
@@ -180,9 +195,10 @@ class Teardown:
         return "Cluster API, which the API server does not know" if found is not None else ""
 
     async def _namespace(self, cluster: TenantCluster) -> str:
-        await self._delete_what_lies_outside(cluster)
         resource, key = resource_of_kind(NAMESPACE), Key("", tenant_namespace(cluster))
         found = await read(self._client, resource, key)
+        if found is None or is_forced(cluster):  # by then nobody needs it, and it is looked for once
+            await self._delete_what_lies_outside(cluster)
         if found is None:
             return ""
         if not is_being_deleted(found):
@@ -194,12 +210,15 @@ class Teardown:
         left = [each for each in mine if each.status.phase is not IPAllocationPhase.RELEASED]
         by_force = f", by annotation {Annotation.FORCE_DELETE}" if is_forced(cluster) else ""
         grounds = Grounds(f"TenantCluster {key_of(cluster)} was deleted{by_force}", "released")
-        for allocation in left:
-            try:
-                await self._releases.release(allocation, grounds)
-            except (Conflict, NotFound):
-                continue  # it changed; seen again in a moment
+        # At once: a pool that hears of all of them counts once.
+        await asyncio.gather(*(self._release(allocation, grounds) for allocation in left))
         return left_over("IPAllocation", [name_of(each) for each in left]) if left else ""
+
+    async def _release(self, allocation: IPAllocation, grounds: Grounds) -> None:
+        try:
+            await self._releases.release(allocation, grounds)
+        except (Conflict, NotFound):
+            return  # it changed; seen again in a moment
 
     async def _delete_what_lies_outside(self, cluster: TenantCluster) -> None:
         """AWS wants its credentials elsewhere than in the tenant namespace."""

@@ -32,7 +32,6 @@ async def probe(asked: Asked) -> Outcome:
         body,
         access_key=asked.credentials["accessKeyID"],
         secret_key=asked.credentials["secretAccessKey"],
-        session_token=asked.credentials.get("sessionToken"),
         region=region,
         service="sts",
         at=asked.now,

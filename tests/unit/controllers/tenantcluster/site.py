@@ -140,7 +140,7 @@ class Site:
         events, metrics = cast("Any", self.events), IpamMetrics(CollectorRegistry())
         releases = Releases(client, self.views.pools, events, metrics, self._clock)
         self.teardown = Teardown(
-            client, self.views, cast("Any", self.tenants), releases, events, TenantSettings(), self._clock
+            client, self.views, self.live, cast("Any", self.tenants), releases, events, TenantSettings(), self._clock
         )
         for kind, found in (
             ("providerconfigs", proxmox()),

@@ -193,6 +193,12 @@ def test_a_pool_with_a_gateway_of_its_own_takes_machines_when_the_first_is_full(
     assert {each[2] for each in asked(planned(on=on, pools=[full, other]))} == {"vlan41"}
 
 
+def test_harvester_takes_one_block_of_node_addresses_so_no_second_is_asked_for() -> None:
+    found = planned(cluster(replicas=9), provider(kind="harvester"), own=[NODES, BALANCERS])
+    assert "Harvester takes one block, and this cluster's has 5" in refusal(found).message
+    assert planned(cluster(replicas=5), provider(kind="harvester"), own=[NODES, BALANCERS]).blocked is None
+
+
 def test_machines_that_are_added_stay_in_the_network_of_the_first() -> None:
     on = provider(pools=({"name": "vlan40"}, {"name": "vlan41", "gateway": "10.41.0.1"}))
     pools = [pool(free=1), pool("vlan41", "10.41.0.0/24")]

@@ -70,7 +70,7 @@ def provider(
     name: str = "lab",
     *,
     pools: tuple[Json | str, ...] = ("vlan40",),
-    kind: str = "harvester",
+    kind: str = "proxmox",
     gateway: str | None = "10.40.0.1",
     mode: str = "ipam",
     quota: Json | None = None,
