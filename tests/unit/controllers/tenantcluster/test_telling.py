@@ -18,7 +18,8 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def a_cluster(uid: str = "u") -> TenantCluster:
-    body = {"metadata": {"name": "web", "namespace": "team", "uid": uid}, "spec": {"kubernetesVersion": "v1.33.2"}}
+    spec = {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 3}}
+    body = {"metadata": {"name": "web", "namespace": "team", "uid": uid}, "spec": spec}
     return msgspec.convert(body, TenantCluster)
 
 
