@@ -47,8 +47,8 @@ class DefinitionKeeper(Follower[str]):
         if (key.group, key.plural) == (EXTENSIONS, _PLURAL):
             if change.type == "DELETED":
                 self._stop_serving(key.name)
-                # its names are free now: another definition may have waited for them
-                return [entry.key.name for entry in self._definitions()]
+                # its names are free now: another definition of its group may have waited for them
+                return [entry.key.name for entry in self._of_group(key.name)]
             if glance(change.value).deletion_timestamp:
                 # at once: whoever removes the objects must not overlook one that is created meanwhile
                 plural, _, group = key.name.partition(".")
@@ -70,7 +70,7 @@ class DefinitionKeeper(Follower[str]):
             await self._establish(definition, entry.key)
 
     async def _establish(self, definition: Json, key: Key) -> None:
-        others = [decode(entry.value) for entry in self._definitions() if entry.key != key]
+        others = [decode(entry.value) for entry in self._of_group(key.name) if entry.key != key]
         status = accept_names(definition, others, self._actor.cluster.now())
         established = any(each["type"] == "Established" and each["status"] == "True" for each in status["conditions"])
         if established and _is_true(definition, "Established"):
@@ -124,6 +124,12 @@ class DefinitionKeeper(Follower[str]):
         self._actor.cluster.registry.forget(name)
         if self._serving.pop(name, None) and stored is not None:
             self._actor.cluster.store.end_watches(self._actor.cluster.table(stored))
+
+    def _of_group(self, name: str) -> list[Entry]:
+        """The definitions of the same group, within which names have to differ: `<plural>.<group>` is what each is
+        called. Few of many, and each of them is large."""
+        group = name.partition(".")[2]
+        return [entry for entry in self._definitions() if entry.key.name.partition(".")[2] == group]
 
     def _definitions(self) -> Iterable[Entry]:
         cluster = self._actor.cluster
