@@ -141,6 +141,8 @@ class Building:
         if not can_go_on or unserved is not None:
             if plan.blocked is not None and plan.blocked.reason != NetworkReason.RECONCILING:
                 self._turnstile.answered(uid_of(cluster))
+            elif unserved is None and self._turnstile.has_just_asked(uid_of(cluster)):
+                return Built(cluster, None, SOON)  # one of two blocks is there, and the other comes
             # It may be a long wait, in which the cluster may be deleted: its requests have to go with it.
             cluster = await self._claim(cluster, provider)
             return Built(cluster, replace(facts, blocked=plan.blocked or unserved), LATER)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 AT_ONCE: Final = 8
 MOMENT: Final = 1.0
 """Seconds that an unanswered request is waited for by those who have theirs."""
+ANY_MOMENT: Final = 3.0
+"""Seconds in which an answer is expected when many ask at once."""
 FORGOTTEN: Final = 600.0
 """Seconds after which one who never was answered may be waited for again."""
 
@@ -33,6 +35,11 @@ class Turnstile:
     def asked(self, uid: str) -> None:
         """A cluster has asked for addresses. Asking again changes nothing: it had its moment."""
         self._asked.setdefault(uid, self._clock())
+
+    def has_just_asked(self, uid: str) -> bool:
+        """Whether an answer may come any moment, so that to speak of waiting would be a write for nothing."""
+        since = self._asked.get(uid)
+        return since is not None and self._clock() - since < ANY_MOMENT
 
     def answered(self, uid: str) -> None:
         """It has them, or was refused, or is gone."""

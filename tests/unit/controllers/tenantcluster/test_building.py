@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from butler.api.labels import ConditionType, Finalizer
 from butler.controllers.tenantcluster import building
 from butler.controllers.tenantcluster.building import NoLongerWanted
 from butler.controllers.tenantcluster.live import NAMESPACE as NAMESPACES
+from butler.controllers.tenantcluster.turnstile import ANY_MOMENT
 from unit.controllers.tenantcluster.management import refusal
 from unit.controllers.tenantcluster.site import NAMESPACE, Site
 from unit.controllers.tenantcluster.values import HOME, NOW, allocation, cluster, provider, started
@@ -220,3 +222,20 @@ async def test_a_tenant_that_hangs_holds_no_place_in_the_turnstile(site: Site) -
     site.tenants.kubeconfig = slow  # type: ignore[assignment]
     await site.building.bring_up(site.wish())
     assert inside == [0]
+
+
+async def test_between_two_answers_nothing_is_written_unless_the_second_is_slow(site: Site) -> None:
+    """When hundreds come at once, everybody has one block for a moment: that is not worth two writes each."""
+    site.management.put("ipallocations", allocation("web-lb", "loadbalancer", phase="Pending"))
+    wanted = site.wish()
+    wanted = msgspec.structs.replace(wanted, metadata=msgspec.structs.replace(wanted.metadata, finalizers=()))
+    site.turnstile.asked(wanted.metadata.uid)
+    site.management.counts.clear()
+    assert (await site.building.bring_up(wanted)).facts is None
+    assert not site.management.counts
+    site.monotonic += ANY_MOMENT
+    slow = (await site.building.bring_up(wanted)).facts
+    assert slow is not None
+    assert slow.blocked is not None
+    assert "web-lb" in slow.blocked.message
+    assert site.management.counts, "by now it has the finalizer, should it be deleted while it waits"
