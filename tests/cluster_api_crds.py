@@ -49,12 +49,6 @@ def install(control_plane: ControlPlane) -> list[str]:
     return made
 
 
-def remove(control_plane: ControlPlane, names: list[str]) -> None:
-    """Take definitions away again, with all objects of their kinds."""
-    for name in names:
-        control_plane.request("DELETE", f"{PATH}/{name}")
-
-
 def _wait_until_served(control_plane: ControlPlane, body: Json) -> None:
     spec = body["spec"]
     version = next(each["name"] for each in spec["versions"] if each["storage"])

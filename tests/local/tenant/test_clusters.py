@@ -34,6 +34,7 @@ async def test_a_tenant_is_reached_by_its_secret(tenant: Client) -> None:
 
 
 async def test_load_balancers_are_found_and_deleted_and_other_services_are_left_alone(tenant: Client) -> None:
+    await delete_load_balancers(tenant)  # a real Kubernetes is shared with other tests, which leave some behind
     namespace = await fresh_namespace(tenant)
     for name, kind in (("inner", "ClusterIP"), ("outer", "LoadBalancer"), ("node", "NodePort")):
         await tenant.create(SERVICES, service(name, kind), namespace)
@@ -46,10 +47,12 @@ async def test_load_balancers_are_found_and_deleted_and_other_services_are_left_
         "outer": (("10.40.1.8",), False),
         "held": ((), False),
     }
-    assert await delete_load_balancers(tenant) == 2
-    assert [(each.name, each.deleting) for each in await load_balancers(tenant)] == [("held", True)]
-    assert await delete_load_balancers(tenant) == 1, "one still holds on"
-    await tenant.patch(SERVICES, "held", {"metadata": {"finalizers": None}}, namespace)
+    try:
+        assert await delete_load_balancers(tenant) == 2
+        assert [(each.name, each.deleting) for each in await load_balancers(tenant)] == [("held", True)]
+        assert await delete_load_balancers(tenant) == 1, "one still holds on"
+    finally:
+        await tenant.patch(SERVICES, "held", {"metadata": {"finalizers": None}}, namespace)
     assert await delete_load_balancers(tenant) == 0
     left = {item["metadata"]["name"] for item in (await tenant.list(SERVICES, namespace)).items}
     assert left == {"inner", "node"}
