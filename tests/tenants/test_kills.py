@@ -54,7 +54,8 @@ async def faults(town: Town, apart: int) -> None:
     ]
     for strike in kinds:
         mark = town.revisions() + town.rng.randint(apart // 2, apart)
-        await town.witness.until(lambda mark=mark: town.revisions() >= mark, 5.0)  # type: ignore[misc]
+        slow = town.scale.of(5, 20)
+        await town.witness.until(lambda mark=mark: town.revisions() >= mark, slow)  # type: ignore[misc]
         print(f"at revision {town.revisions()}: {strike.__name__}")
         await strike()
 
