@@ -89,11 +89,10 @@ async def test_files_may_be_applied_in_any_order(terminal: Terminal) -> None:
 
 
 async def test_a_provider_in_use_cannot_be_deleted(terminal: Terminal) -> None:
-    await terminal.create(provider(), cluster("web", "lab", terminal.namespace))
+    # Clusters of other tests, which name no provider, are on the default one.
+    await terminal.create(provider("default"), provider(), cluster("web", "lab", terminal.namespace))
     said = await terminal.refused("delete", "providerconfig", "lab")
-    # Clusters of other tests that name no provider count too, and only the first few are named.
-    assert "ProviderConfig lab is used by TenantCluster " in said
-    assert "delete these clusters first" in said
+    assert f"ProviderConfig lab is used by TenantCluster {terminal.namespace}/web: delete these clusters first" in said
     await terminal.run("delete", "tenantcluster", "web")
     await terminal.run("delete", "providerconfig", "lab")
 
@@ -102,6 +101,7 @@ async def test_an_edit_that_clusters_will_feel_is_warned_about(terminal: Termina
     await terminal.create(
         network_pool("rack", "10.40.0.0/24", reserved=[{"cidr": "10.40.0.0/28"}]),
         network_pool("spare", "10.50.0.0/24"),
+        provider("default"),
         provider(network=ipam("rack", "spare")),
         cluster("web", "lab", terminal.namespace),
     )
@@ -109,4 +109,4 @@ async def test_an_edit_that_clusters_will_feel_is_warned_about(terminal: Termina
     assert "no longer" not in warnings
     narrow = provider(network=ipam("rack"), scope={"type": "team", "teamRef": {"name": "payments"}})
     _, warnings = await terminal.run("replace", "-f", "-", stdin=narrow)
-    assert "will no longer have access" in warnings
+    assert f"TenantCluster {terminal.namespace}/web will no longer have access" in warnings
