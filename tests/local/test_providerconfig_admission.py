@@ -30,7 +30,7 @@ async def terminal(kubectl: Kubectl) -> AsyncIterator[Terminal]:
         yield found
 
 
-def provider(name: str = "lab", **spec: Any) -> Json:
+def provider(name: str = "prism", **spec: Any) -> Json:
     block = {"endpoint": "https://prism.example.com", "clusterUUID": UUID, "subnetUUID": UUID}
     wanted = {"provider": "nutanix", "credentialsRef": {"name": "login"}, "nutanix": block, **spec}
     return {
@@ -89,21 +89,19 @@ async def test_files_may_be_applied_in_any_order(terminal: Terminal) -> None:
 
 
 async def test_a_provider_in_use_cannot_be_deleted(terminal: Terminal) -> None:
-    # Clusters of other tests, which name no provider, are on the default one.
-    await terminal.create(provider("default"), provider(), cluster("web", "lab", terminal.namespace))
-    said = await terminal.refused("delete", "providerconfig", "lab")
-    assert f"ProviderConfig lab is used by TenantCluster {terminal.namespace}/web: delete these clusters first" in said
+    await terminal.create(provider(), cluster("web", "prism", terminal.namespace))
+    said = await terminal.refused("delete", "providerconfig", "prism")
+    assert f"ProviderConfig prism is used by TenantCluster {terminal.namespace}/web: delete these clusters first" in said
     await terminal.run("delete", "tenantcluster", "web")
-    await terminal.run("delete", "providerconfig", "lab")
+    await terminal.run("delete", "providerconfig", "prism")
 
 
 async def test_an_edit_that_clusters_will_feel_is_warned_about(terminal: Terminal) -> None:
     await terminal.create(
         network_pool("rack", "10.40.0.0/24", reserved=[{"cidr": "10.40.0.0/28"}]),
         network_pool("spare", "10.50.0.0/24"),
-        provider("default"),
         provider(network=ipam("rack", "spare")),
-        cluster("web", "lab", terminal.namespace),
+        cluster("web", "prism", terminal.namespace),
     )
     _, warnings = await terminal.run("apply", "-f", "-", stdin=provider(network=ipam("rack", "spare"), limits={}))
     assert "no longer" not in warnings
