@@ -91,7 +91,8 @@ async def test_files_may_be_applied_in_any_order(terminal: Terminal) -> None:
 async def test_a_provider_in_use_cannot_be_deleted(terminal: Terminal) -> None:
     await terminal.create(provider(), cluster("web", "prism", terminal.namespace))
     said = await terminal.refused("delete", "providerconfig", "prism")
-    assert f"ProviderConfig prism is used by TenantCluster {terminal.namespace}/web: delete these clusters first" in said
+    used_by = f"TenantCluster {terminal.namespace}/web"
+    assert f"ProviderConfig prism is used by {used_by}: delete these clusters first" in said
     await terminal.run("delete", "tenantcluster", "web")
     await terminal.run("delete", "providerconfig", "prism")
 
