@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 
 from butler.api.codec import from_json
+from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
@@ -78,6 +79,21 @@ def _addons(cluster: TenantCluster, _: ProviderConfig) -> object:
 def _addresses(cluster: TenantCluster, provider: ProviderConfig) -> object:
     found = plan(cluster, provider, POOLS, (), lambda _: False, HOME)
     return [(each.metadata.name, each.spec) for each in found.create], found.blocked
+
+
+def _growth(cluster: TenantCluster, provider: ProviderConfig) -> object:
+    """What is asked for when a cluster with two load-balancer addresses wants four."""
+    spec = {
+        "poolRef": {"name": "one"},
+        "tenantClusterRef": {"name": "shop", "namespace": "team-payments"},
+        "type": "loadbalancer",
+        "count": 2,
+    }
+    status = {"phase": "Allocated", "startAddress": "10.60.1.0", "endAddress": "10.60.1.1"}
+    held = from_json(IPAllocation, {"metadata": {"name": "shop-lb", "namespace": HOME}, "spec": spec, "status": status})
+    networking = msgspec.structs.replace(cluster.spec.networking, lb_pool_size=4)
+    wider = msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, networking=networking))
+    return [each.spec for each in plan(wider, provider, POOLS, (held,), lambda _: False, HOME).create]
 
 
 def _access(cluster: TenantCluster, provider: ProviderConfig) -> object:
@@ -200,6 +216,11 @@ READERS: dict[str, Callable[[], Decisions]] = {
     "ProviderConfig.spec.network.loadBalancer.defaultPoolSize": _balancers("defaultPoolSize", 3),
     "ProviderConfig.spec.network.loadBalancer.initialPoolSize": _balancers(
         "initialPoolSize", 5, allocationMode="elastic"
+    ),
+    "ProviderConfig.spec.network.loadBalancer.growthIncrement": _of_provider(
+        _growth,
+        {"network": {"loadBalancer": {"allocationMode": "elastic"}}},
+        {"network": {"loadBalancer": {"allocationMode": "elastic", "growthIncrement": 6}}},
     ),
     "ProviderConfig.spec.network.quotaPerTenant.maxNodeIPs": _network({}, {"quotaPerTenant": {"maxNodeIPs": 2}}),
     "ProviderConfig.spec.network.quotaPerTenant.maxLoadBalancerIPs": _network(

@@ -33,14 +33,7 @@ if TYPE_CHECKING:
     from butler.capi.blueprint import Json
     from unit.capi.field_readers import Decisions
 
-NOT_SHOWN_YET = None
-"""Somebody is meant to read the field, and nothing proves that somebody does: an expected failure until then."""
-
-READ_ELSEWHERE: dict[str, Callable[[], Decisions] | None] = {
-    **READERS,
-    # How fast addresses grow is for the part that makes them grow.
-    "ProviderConfig.spec.network.loadBalancer.growthIncrement": NOT_SHOWN_YET,
-}
+READ_ELSEWHERE: dict[str, Callable[[], Decisions]] = READERS
 
 _ENABLED = "spec.workspaces.enabled"
 
@@ -134,15 +127,7 @@ def test_a_field_that_nobody_reads_would_be_found() -> None:
     assert not any(_counts(unread, case) for case in CASES)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.xfail(strict=True, reason="its reader is not shown yet")])
-        if reader is NOT_SHOWN_YET
-        else name
-        for name, reader in READ_ELSEWHERE.items()
-    ],
-)
+@pytest.mark.parametrize("name", READ_ELSEWHERE)
 def test_a_field_is_read_elsewhere(name: str) -> None:
     reader = READ_ELSEWHERE[name]
     assert reader is not None, f"nothing shows who reads {name}"

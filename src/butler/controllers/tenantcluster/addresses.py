@@ -161,7 +161,12 @@ def _next_step(
     def missing(pool: NetworkPool | None) -> int:
         if wish.pinned is not None and any(_range(each).contains(_pinned(wish)) for each in granted):
             return 0
-        return wish.least - held if granted and wish.pinned is None else wish.first(pool)
+        if not granted or wish.pinned is not None:
+            return wish.first(pool)
+        lacking = wish.least - held
+        if lacking <= 0:
+            return 0
+        return max(lacking, wish.step if wish.most is None else min(wish.step, wish.most - held))
 
     pool = _choose(wish, pools, missing)
     count = missing(pools.get(pool))

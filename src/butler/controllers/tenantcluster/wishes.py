@@ -45,6 +45,8 @@ class Wish:
     field: str = ""
     """What the number comes from, for the person who reads that it is too high."""
     pinned: PinnedIPRange | None = None
+    step: int = 1
+    """The fewest to add at a time, as far as the quota leaves."""
     elastic: bool = False
     """Whether somebody else asks for more as the tenant's Services need it."""
 
@@ -115,9 +117,11 @@ def load_balancer_wish(cluster: TenantCluster, network: ProviderNetwork, pools: 
         if not around:
             raise Refused(invalid(f"{field}: {which} lies in no pool ({_list(names, pools)})"))
         pinned = PinnedIPRange(start_address=picked.start, end_address=picked.end)
-        return Wish(type_, around, lambda _: wanted.size, 0, most, field, pinned, elastic)
+        return Wish(type_, around, lambda _: wanted.size, 0, most, field, pinned, elastic=elastic)
     if asked is not None:
-        return Wish(type_, names, lambda _: asked, asked, most, "spec.networking.lbPoolSize", elastic=elastic)
+        step = sizes.growth_increment if sizes is not None and elastic else 1
+        field = "spec.networking.lbPoolSize"
+        return Wish(type_, names, lambda _: asked, asked, most, field, step=step, elastic=elastic)
 
     def first(pool: NetworkPool | None) -> int:
         if sizes is None:

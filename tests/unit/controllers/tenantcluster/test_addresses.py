@@ -193,6 +193,18 @@ def test_a_pool_with_a_gateway_of_its_own_takes_machines_when_the_first_is_full(
     assert {each[2] for each in asked(planned(on=on, pools=[full, other]))} == {"vlan41"}
 
 
+@pytest.mark.parametrize(("most", "asked_for"), [(None, 6), (12, 4), (9, 1)])
+def test_an_elastic_pool_that_is_enlarged_grows_by_the_increment_as_far_as_the_quota_leaves(
+    most: int | None, asked_for: int
+) -> None:
+    on = provider(
+        balancers={"allocationMode": "elastic", "growthIncrement": 6},
+        quota={"maxLoadBalancerIPs": most} if most else None,
+    )
+    found = planned(cluster(networking={"lbPoolSize": 9}), on, own=[NODES, BALANCERS])
+    assert [each.spec.count for each in found.create] == [asked_for]
+
+
 def test_harvester_takes_one_block_of_node_addresses_so_no_second_is_asked_for() -> None:
     found = planned(cluster(replicas=9), provider(kind="harvester"), own=[NODES, BALANCERS])
     assert "Harvester takes one block, and this cluster's has 5" in refusal(found).message
