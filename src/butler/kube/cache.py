@@ -13,6 +13,9 @@ kind now and then, and it fills when the kind appears. That a kind is not served
 server that starts serves none for a moment), so what is known stays; until `has_synced` an optional cache knows
 nothing, and that it holds no object must not be taken for there being none.
 
+A server may not be ours to trust: `Bounds` say what it may cost, and what does not fit them, or does not fit its type,
+is a failure like any other. What was known stays, and the server is asked again after a pause that grows.
+
 Handlers are plain functions and must be quick; one that raises is logged and does not harm the others. Objects are
 shared with every reader: treat them as frozen.
 """
@@ -20,12 +23,15 @@ shared with every reader: treat them as frozen.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import random
-from contextlib import aclosing
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from butler.kube.errors import ApiError, Expired, KubeError, NotFound, OutcomeUnknown
+from butler.kube.errors import ApiError, BadAnswer, Expired, KubeError, NotFound, OutcomeUnknown
+from butler.kube.gate import Gate, Leave, nothing
 from butler.kube.metrics import Metrics
 from butler.kube.objects import is_newer, is_older, key_of, uid_of, version_of
 from butler.kube.retry import Backoff
@@ -44,6 +50,19 @@ RECONNECT = Backoff(first=0.1, cap=5.0)
 LOOK_FOR_KIND = Backoff(first=1.0, cap=30.0)
 """How often an optional cache asks whether its kind is there by now: soon while things start, calmly later."""
 TOO_LARGE_VERSION = "ResourceVersionTooLarge"
+LONGEST_ERROR = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a server may cost that is not ours to trust."""
+
+    items: int
+    """Objects, in a list or one by one."""
+    list_seconds: float = 30.0
+    """Until a list has ended, with all its pages."""
+    steady: float = 10.0
+    """Seconds that a watch has to last before the failures that came before it no longer count."""
 
 
 class OutOfOrder(KubeError):
@@ -67,14 +86,21 @@ class Cache(Generic[T]):
         backoff: Backoff = RECONNECT,
         required: bool = True,
         look_for_kind: Backoff = LOOK_FOR_KIND,
+        bounds: Bounds | None = None,
+        gate: Gate | None = None,
+        title: str = "",
+        on_state: Callable[[], None] | None = None,
         metrics: Metrics | None = None,
         rng: random.Random | None = None,
     ) -> None:
+        """`title` names it in logs; `on_state` is called when a list came, a try failed or ended early or was heard."""
         self.resource = resource
         self.namespace = namespace
         self.silence = silence
         self.required = required
         self.last_error = ""
+        self.failures = 0  # how many attempts failed in a row, up to now
+        self.cut_short = 0  # how many watches in a row did not last, though the server took them
         self._client = client
         self._labels = label_selector
         self._fields = field_selector
@@ -82,6 +108,12 @@ class Cache(Generic[T]):
         self._page_size = page_size
         self._backoff = backoff
         self._look_for_kind = look_for_kind
+        self._bounds = bounds
+        self._gate = gate
+        self._leave: Leave = nothing
+        self._steady = 0.0 if bounds is None else bounds.steady
+        self._title = title or str(resource)
+        self._on_state = on_state
         self._metrics = metrics or Metrics()
         self._rng = rng or random.Random()  # noqa: S311  # jitter, not secrets
         self._store: Store[T] = Store()
@@ -95,6 +127,8 @@ class Cache(Generic[T]):
         self._looked = 0  # how often in a row the kind was not there
         self._moved: set[asyncio.Event] = set()
         self._heard_at: float | None = None
+        self._silence: asyncio.Timeout | None = None
+        self._is_open = False
         self._quiet_failures = 0
         self._version_lost = 0
 
@@ -213,6 +247,18 @@ class Cache(Generic[T]):
 
     # Following.
 
+    def use(self, client: Client) -> None:
+        """Go on through another client, from a list on. What is known stays until that is there. Not while it runs."""
+        self._client = client
+        self._must_list = True
+        self._synced.clear()
+        self._looked = self.failures = self.cut_short = self._quiet_failures = 0
+        self.last_error = ""
+
+    def forget(self) -> None:
+        """Nobody needs it any more: take its objects out of the metrics. Not while it runs."""
+        self._metrics.cache_objects.labels(str(self.resource)).dec(len(self._store))
+
     async def run(self) -> None:
         """Follow the server until cancelled."""
         while True:
@@ -237,9 +283,11 @@ class Cache(Generic[T]):
                 self._doubt_version(error)
             except KubeError as error:
                 self._restart("unreachable", error)
+                if isinstance(error, BadAnswer) and self._bounds is not None:
+                    self._must_list = True  # resumed, the watch would tell the same again
             except Exception as error:
                 # Whatever this is, a fresh list is the one state from which everything is right again.
-                log.exception("cache of %s: unexpected failure, listing anew", self.resource)
+                log.exception("cache of %s: unexpected failure, listing anew", self._title)
                 self._restart("failure", error)
                 self._must_list = True
             self._tried.set()
@@ -251,18 +299,25 @@ class Cache(Generic[T]):
         self._heard()  # a clear answer: we are not blind, there is nothing to see
         self._tried.set()
         if not self._looked:
-            log.info("cache of %s: the server does not serve this kind; looking for it now and then", self.resource)
-        self.last_error = f"{type(error).__name__}: {error}"
+            log.info("cache of %s: the server does not serve this kind; looking for it now and then", self._title)
+        self.last_error = f"{type(error).__name__}: {error}"[:LONGEST_ERROR]
         delay = self._look_for_kind.delay(self._looked, self._rng)
         self._looked += 1
+        self.failures = 0
         await asyncio.sleep(delay)
 
     def _restart(self, reason: str, error: Exception) -> None:
         self._metrics.watch_restarts.labels(str(self.resource), reason).inc()
-        text = f"{type(error).__name__}: {error}"
+        text = f"{type(error).__name__}: {error}"[:LONGEST_ERROR]
         if text != self.last_error:  # a server that is down says the same thing every few seconds
-            log.info("cache of %s: %s", self.resource, text)
+            log.info("cache of %s: %s", self._title, text)
         self.last_error = text
+        self.failures += 1
+        self._tell_state()
+
+    def _tell_state(self) -> None:
+        if self._on_state is not None:
+            self._on_state()
 
     def _doubt_version(self, error: ApiError) -> None:
         """A server that is behind our version will catch up; one restored from a backup never will."""
@@ -273,19 +328,26 @@ class Cache(Generic[T]):
 
     async def _list(self) -> None:
         undecodable: set[Key] = set()
+        bounds = self._bounds
+        await self._enter()
         self._listing = {}
         try:
-            listed = await self._client.list(
-                self.resource,
-                self.namespace,
-                label_selector=self._labels,
-                field_selector=self._fields,
-                limit=self._page_size,
-                on_undecodable=lambda key, version, error, _: self._complain(key, version, error, undecodable),
-            )
+            async with asyncio.timeout(None if bounds is None else bounds.list_seconds):
+                listed = await self._client.list(
+                    self.resource,
+                    self.namespace,
+                    label_selector=self._labels,
+                    field_selector=self._fields,
+                    limit=self._page_size,
+                    max_items=None if bounds is None else bounds.items,
+                    on_undecodable=None if bounds else partial(self._complain, undecodable),
+                )
             ahead = {key for key, version in self._listing.items() if is_newer(version, listed.resource_version)}
+        except TimeoutError:
+            raise BadAnswer(f"list {self.resource}: the list has no end, not even after a while") from None
         finally:
             self._listing = None
+            self._leave()
         entries = {key_of(obj): self._entry(obj) for obj in listed.items}
         self._move(listed.resource_version)
         self._unreadable = undecodable
@@ -294,14 +356,18 @@ class Cache(Generic[T]):
         self._heard()
         self._must_list = False
         if self._looked:
-            log.info("cache of %s: the kind is served now", self.resource)
+            log.info("cache of %s: the kind is served now", self._title)
         self._looked = 0
         self._synced.set()
         self._tried.set()
         self.last_error = ""
+        self.failures = 0
+        self._tell_state()
 
     async def _follow(self) -> None:
         """One watch, until the server ends it. Raises what went wrong otherwise."""
+        await self._enter()
+        cut_before = self.cut_short
         started = asyncio.get_running_loop().time()
         events = self._client.watch(
             self.resource,
@@ -312,20 +378,41 @@ class Cache(Generic[T]):
             # Spread, so that the caches of many processes do not all come back at the same moment.
             timeout_seconds=300 + self._rng.randrange(300),
             silence=self.silence,
-            on_open=self._heard,
-            on_undecodable=self._undecodable_event,
+            on_open=self._opened,
+            on_undecodable=None if self._bounds else self._undecodable_event,
         )
-        async with aclosing(cast("Any", events)) as stream:
-            async for event in stream:
-                self._heard()
-                self._quiet_failures = self._version_lost = 0
-                self.last_error = ""
-                self._take(event)
+        try:
+            async with asyncio.timeout(self.silence) as self._silence:
+                async with contextlib.aclosing(cast("Any", events)) as stream:
+                    async for event in stream:
+                        self._heard()
+                        self._is_well(asyncio.get_running_loop().time() - started)
+                        self._take(event)
+        except TimeoutError:  # also one that talks byte by byte without saying anything is silent
+            raise OutcomeUnknown(f"watch {self.resource}: nothing was said for {self.silence:.0f} s") from None
+        finally:
+            self._leave()
+            self._silence = None
+            if self._is_open:
+                lasted = asyncio.get_running_loop().time() - started
+                self.cut_short = 0 if lasted >= self._steady else self.cut_short + 1
+                self._is_open = False
         self._metrics.watch_restarts.labels(str(self.resource), "closed").inc()
+        if self.cut_short != cut_before:  # what was no failure is told by nobody else
+            self._tell_state()
         if asyncio.get_running_loop().time() - started < 1:
             # A proxy that ends every watch at once must not turn us into a busy loop.
             await asyncio.sleep(self._backoff.delay(self._quiet_failures, self._rng))
             self._quiet_failures += 1
+
+    def _is_well(self, lasted: float) -> None:
+        self._version_lost = self.failures = 0
+        self.last_error = ""
+        if lasted >= self._steady:
+            self._quiet_failures = 0
+            if self.cut_short:
+                self.cut_short = 0
+                self._tell_state()
 
     def _take(self, event: WatchEvent[T]) -> None:
         if self._is_past(event.resource_version):
@@ -335,6 +422,8 @@ class Cache(Generic[T]):
         if event.object is not None:
             key = key_of(event.object)
             self._unreadable.discard(key)
+            if self._bounds and len(self._store) >= self._bounds.items and key not in self._store:
+                raise BadAnswer(f"watch {self.resource}: there are more than {self._bounds.items} objects")
             if event.type == "DELETED":
                 changes = self._store.remove(key, event.resource_version)
             else:
@@ -362,10 +451,10 @@ class Cache(Generic[T]):
             self._unreadable.discard(key)
             self._publish(self._store.remove(key, version))
         else:
-            self._complain(key, version, error, self._unreadable)
+            self._complain(self._unreadable, key, version, error)
         self._move(version)
 
-    def _complain(self, key: Key, version: str, error: Exception, seen: set[Key]) -> None:
+    def _complain(self, seen: set[Key], key: Key, version: str, error: Exception, _deleted: bool = False) -> None:
         # To drop it would look like a deletion, and controllers give things back on deletions.
         seen.add(key)
         self._metrics.undecodable.labels(str(self.resource)).inc()
@@ -377,8 +466,23 @@ class Cache(Generic[T]):
             obj.get("metadata", {}).pop("managedFields", None)
         return Entry(obj if self._transform is None else self._transform(obj), version, uid)
 
+    async def _enter(self) -> None:
+        if self._gate is not None:
+            self._leave = await self._gate.enter(doubtful=self.failures > 0 or self._quiet_failures > 0)
+
+    def _opened(self) -> None:
+        self._leave()
+        self._heard()
+        self._is_open = True
+        if self.failures:
+            self.failures = 0
+            self.last_error = ""
+            self._tell_state()
+
     def _heard(self) -> None:
         self._heard_at = asyncio.get_running_loop().time()
+        if self._silence is not None:
+            self._silence.reschedule(self._heard_at + self.silence)
 
     def _move(self, version: str) -> None:
         self._position = version
@@ -390,11 +494,13 @@ class Cache(Generic[T]):
             for handler in self._handlers:
                 self._tell(handler, change)
         if changes:
-            self._metrics.cache_objects.labels(str(self.resource)).set(len(self._store))
+            # Counted up and down, as several caches may be of one kind.
+            more = sum((change.old is None) - (change.new is None) for change in changes)
+            self._metrics.cache_objects.labels(str(self.resource)).inc(more)
 
     def _tell(self, handler: Callable[[Change[T]], None], change: Change[T]) -> None:
         try:
             handler(change)
         except Exception:
             self._metrics.handler_errors.labels(str(self.resource)).inc()
-            log.exception("cache of %s: a handler failed on %s", self.resource, change.key)
+            log.exception("cache of %s: a handler failed on %s", self._title, change.key)

@@ -8,6 +8,7 @@ the API. The client keeps no state about objects and never decides: whether a wr
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from butler.kube.config import Connection
+    from butler.kube.retry import Allowance
 
 T = TypeVar("T")
 PatchKind = Literal["merge", "json", "strategic"]
@@ -36,6 +38,8 @@ _PATCH_TYPES = {
     "json": "application/json-patch+json",
     "strategic": "application/strategic-merge-patch+json",
 }
+LINE_COST = 2048
+"""What a line of a watch is counted for beside its bytes, where speed is limited: short ones are work, too."""
 _APPLY_TYPE = "application/apply-patch+yaml"  # JSON is YAML, and every server knows this name
 
 
@@ -61,6 +65,7 @@ class _WatchLine(msgspec.Struct):
     object: msgspec.Raw
 
 
+_decoders: dict[type, msgspec.json.Decoder[Any]] = {}
 _read_list = msgspec.json.Decoder(_ListBody).decode
 _read_line = msgspec.json.Decoder(_WatchLine).decode
 _read_name = msgspec.json.Decoder(_Named).decode
@@ -93,7 +98,6 @@ class Client:
     def __init__(self, connection: Connection, *, field_manager: str = "butler", **options: Any) -> None:
         self.transport = Transport(connection, **options)
         self.field_manager = field_manager
-        self._decoders: dict[type, msgspec.json.Decoder[Any]] = {}
 
     @property
     def connection(self) -> Connection:
@@ -189,14 +193,18 @@ class Client:
                 head = _read_list(body)
             except (msgspec.MsgspecError, RecursionError) as error:
                 raise BadAnswer(f"{request}: the list cannot be read: {error}") from error
+            if max_items is not None and len(items) + len(head.items or ()) > max_items:
+                raise BadAnswer(f"{request}: the list has more than {max_items} items")
             for raw in head.items or ():
                 try:
-                    items.append(self._decoder(resource).decode(raw))
+                    items.append(_decoder(resource.type).decode(raw))
                 except msgspec.ValidationError as error:
+                    meta = _metadata(raw, request)
                     if on_undecodable is None:
-                        raise BadAnswer(f"{request}: {_read_name(raw).metadata.name}: {error}") from error
-                    meta = _read_name(raw).metadata
+                        raise BadAnswer(f"{request}: {meta.name[:253]}: {error}") from error
                     on_undecodable(Key(meta.namespace, meta.name), meta.resource_version, error, False)
+                except (msgspec.DecodeError, RecursionError) as error:
+                    raise BadAnswer(f"{request}: an item cannot be read: {error}") from error
             token = head.metadata.continue_
             if not token:
                 return Listed(items, head.metadata.resource_version)
@@ -238,7 +246,7 @@ class Client:
             async with self.transport.stream(request, silence=silence) as answer:
                 if on_open is not None:
                     on_open()
-                async for line in _lines(answer.content, self.transport.max_answer):
+                async for line in _lines(answer.content, self.transport.max_answer, self.transport.allowance):
                     event = self._event(resource, line, request, on_undecodable)
                     if event is not None:
                         yield event
@@ -253,16 +261,16 @@ class Client:
             if event.type == "ERROR":
                 raise error_from_status(msgspec.json.decode(event.object, type=Status), request=str(request))
             if event.type == "BOOKMARK":
-                return WatchEvent("BOOKMARK", None, _read_name(event.object).metadata.resource_version)
-            obj = self._decoder(resource).decode(event.object)
+                return WatchEvent("BOOKMARK", None, _metadata(event.object, request).resource_version)
+            obj = _decoder(resource.type).decode(event.object)
         except msgspec.ValidationError as error:
             if on_undecodable is None:
                 raise BadAnswer(f"{request}: an event cannot be read: {error}") from error
-            broken = _read_line(line)
-            meta = _read_name(broken.object).metadata
+            broken = _broken_line(line, request)
+            meta = _metadata(broken.object, request)
             on_undecodable(Key(meta.namespace, meta.name), meta.resource_version, error, broken.type == "DELETED")
             return None
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise BadAnswer(f"{request}: a line is not JSON: {error}") from error
         return WatchEvent(cast("Any", event.type), obj, version_of(obj))
 
@@ -438,17 +446,34 @@ class Client:
             "fieldValidation": validation,
         }
 
-    def _decoder(self, resource: Resource[T]) -> msgspec.json.Decoder[T]:
-        decoder = self._decoders.get(resource.type)
-        if decoder is None:
-            decoder = self._decoders[resource.type] = msgspec.json.Decoder(resource.type)
-        return decoder
-
     def _decode(self, resource: Resource[T], body: bytes, request: Request) -> T:
         try:
-            return self._decoder(resource).decode(body)
+            return _decoder(resource.type).decode(body)
         except (msgspec.MsgspecError, RecursionError) as error:
             raise BadAnswer(f"{request}: the answer cannot be read: {error}") from error
+
+
+def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
+    """One for each type, whichever client asks: there are kinds by the dozen and clients by the thousand."""
+    decoder = _decoders.get(kind)
+    if decoder is None:
+        decoder = _decoders[kind] = msgspec.json.Decoder(kind)
+    return decoder
+
+
+def _metadata(raw: msgspec.Raw, request: Request) -> _Metadata:
+    """Which object it is, of one that does not fit its type; BadAnswer when not even that can be told."""
+    try:
+        return _read_name(raw).metadata
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BadAnswer(f"{request}: an object's metadata cannot be read: {error}") from error
+
+
+def _broken_line(line: bytes, request: Request) -> _WatchLine:
+    try:
+        return _read_line(line)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BadAnswer(f"{request}: a line is no event: {error}") from error
 
 
 def _delete_options(preconditions: Json, propagation: Propagation | None, grace: int | None, *, dry_run: bool) -> Json:
@@ -464,7 +489,9 @@ def _delete_options(preconditions: Json, propagation: Propagation | None, grace:
     return options
 
 
-async def _lines(content: aiohttp.StreamReader, longest: int | None) -> AsyncIterator[bytes]:
+async def _lines(
+    content: aiohttp.StreamReader, longest: int | None, allowance: Allowance | None
+) -> AsyncIterator[bytes]:
     """Whole lines of a stream. A last line without its end was cut off, and is dropped."""
     rest = b""
     async for chunk in content.iter_any():
@@ -474,3 +501,7 @@ async def _lines(content: aiohttp.StreamReader, longest: int | None) -> AsyncIte
                 yield line
         if longest is not None and len(rest) > longest:
             raise BadAnswer(f"a watch sent a line of more than {longest} bytes")
+        if allowance is not None:
+            amount = len(chunk) + len(whole) * LINE_COST
+            if (wait := allowance.take(amount, asyncio.get_running_loop().time())) > 0:
+                await asyncio.sleep(wait)

@@ -49,6 +49,22 @@ class Budget:
         return True
 
 
+@dataclass(slots=True)
+class Allowance:
+    """So much a second, and some in advance: what is taken beyond that has to be waited for."""
+
+    rate: float
+    advance: float
+    left: float = 0.0
+    at: float = float("-inf")
+
+    def take(self, amount: float, now: float) -> float:
+        """Take it in any case; the seconds to wait before taking more."""
+        self.left = min(self.advance, self.left + (now - self.at) * self.rate) - amount
+        self.at = now
+        return max(0.0, -self.left / self.rate)
+
+
 def is_worth_repeating(error: ApiError, *, repeatable: bool) -> bool:
     """Whether asking again may help and cannot hurt. `repeatable`: doing it twice is the same as doing it once."""
     if error.code == 429:

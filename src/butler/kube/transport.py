@@ -4,7 +4,8 @@ Every request passes through `Transport.send`: credentials are added, one 401 re
 errors, and the rules of `retry` decide whether to ask again. Connections are kept alive in a pool of HTTP/1.1
 connections (HTTP/2 buys nothing in Python), and watches have theirs beside it. The clock of a request covers all
 its attempts, so that callers wait no longer than they asked. Redirects are refusals: credentials go nowhere else.
-With `max_answer`, for servers that are not ours to trust, no answer takes more memory than that.
+For servers that are not ours to trust: with `max_answer`, no answer takes more memory than that, and with `stream_rate`
+nobody keeps us busy by talking fast.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import yarl
 
 from butler.kube.credentials import Credentials
 from butler.kube.errors import ApiError, BadAnswer, KubeError, OutcomeUnknown, Unreachable, api_error
-from butler.kube.retry import Backoff, Budget, is_worth_repeating, pause
+from butler.kube.retry import Allowance, Backoff, Budget, is_worth_repeating, pause
 
 if TYPE_CHECKING:
     from butler.kube.config import Connection
@@ -77,9 +78,12 @@ class Transport:
         connection: Connection,
         *,
         pool: int = 48,
+        streams_apart: bool = True,
+        keep_idle: float = 60.0,
         timeouts: Timeouts = DEFAULT_TIMEOUTS,
         attempts: int = 5,
         max_answer: int | None = None,
+        stream_rate: int | None = None,
         backoff: Backoff = DEFAULT_BACKOFF,
         user_agent: str = "butler",
         observe: Observer = ignore,
@@ -88,8 +92,12 @@ class Transport:
         self.connection = connection
         self.timeouts = timeouts
         self.max_answer = max_answer  # bytes of one answer, or of one line of a watch
+        # Bytes a second of all streams, with one line of the longest in advance; each line counts a bit more.
+        self.allowance = None if stream_rate is None else Allowance(stream_rate, max_answer or 8 * stream_rate)
         self._credentials = Credentials(connection)
         self._pool = pool
+        self._streams_apart = streams_apart
+        self._keep_idle = keep_idle
         self._attempts = attempts
         self._backoff = backoff
         self._budget = Budget()
@@ -98,9 +106,14 @@ class Transport:
         self._rng = rng or random.Random()  # noqa: S311  # jitter, not secrets
         self._sessions: dict[bool, aiohttp.ClientSession] = {}  # one for streams, one for all else
         self._closed = False
+        self._answers: set[aiohttp.ClientResponse] = set()  # that are being read
         self._under_way = 0
         self._idle = asyncio.Event()
         self._idle.set()
+
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
 
     async def close(self, *, wait: float = 0.0) -> None:
         """Take no new requests, give those under way so many seconds to end, and hang up. Streams are cut off."""
@@ -108,6 +121,9 @@ class Transport:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait):
                 await self._idle.wait()
+        for answer in list(self._answers):
+            # aiohttp hangs up without a word to who reads a stream, and would leave it waiting for ever.
+            answer.content.set_exception(aiohttp.ClientConnectionError("the client was closed"))
         for session in self._sessions.values():
             await session.close()
         self._sessions.clear()
@@ -165,6 +181,13 @@ class Transport:
             total=None, connect=self.timeouts.connect, sock_connect=self.timeouts.connect, sock_read=silence
         )
         return _Answer(self, request, limits)
+
+    def reads(self, answer: aiohttp.ClientResponse) -> None:
+        """Somebody reads this answer: `close` tells them."""
+        self._answers.add(answer)
+
+    def has_read(self, answer: aiohttp.ClientResponse) -> None:
+        self._answers.discard(answer)
 
     async def _read(self, answer: aiohttp.ClientResponse, request: Request, at_most: int | None = None) -> bytes:
         if self.max_answer is None:
@@ -230,12 +253,16 @@ class Transport:
         )
 
     def _session(self, *, streams: bool) -> aiohttp.ClientSession:
+        # A watch holds its connection for as long as it lives: in the pool, many would leave none for requests. Where
+        # there are few, and clients by the thousand, a watch takes over the connection that its list came through.
+        streams = streams and self._streams_apart
         session = self._sessions.get(streams)
         if session is None:
-            # A watch holds its connection for as long as it lives: in the pool, many would leave none for requests.
             limit = 0 if streams else self._pool
             session = self._sessions[streams] = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=limit, keepalive_timeout=60, socket_factory=_kept_alive),
+                connector=aiohttp.TCPConnector(
+                    limit=limit, keepalive_timeout=self._keep_idle, socket_factory=_kept_alive
+                ),
                 # Compression would cost the API server more CPU than it saves on a nearby network.
                 headers={"User-Agent": self._user_agent, "Accept-Encoding": "identity"},
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -258,11 +285,13 @@ class _Answer:
 
     async def __aenter__(self) -> aiohttp.ClientResponse:
         self._response = await self._transport.open(self._request, self._limits)
+        self._transport.reads(self._response)
         return self._response
 
     async def __aexit__(self, *raised: Any) -> None:
         if self._response is None:
             return
+        self._transport.has_read(self._response)
         # A response that was read whole has given its connection back. One left early, such as a watch, is torn
         # down at once: a polite TLS farewell would wait for a peer that may be gone.
         connection = self._response.connection

@@ -356,3 +356,18 @@ async def test_metrics_count_the_requests_of_a_client_they_observe(api: FakeApi)
     for verb, code in (("list", "200"), ("get", "404")):
         labels = {"verb": verb, "resource": "configmaps", "code": code}
         assert metrics.registry.get_sample_value("rest_client_requests_total", labels) == 1
+
+
+async def test_closing_a_client_ends_its_watches(api: FakeApi, client: Client) -> None:
+    opened = asyncio.Event()
+
+    async def follow() -> None:
+        async for _ in client.watch(CONFIGMAPS, "default", on_open=opened.set):
+            pass
+
+    watching = asyncio.create_task(follow())
+    await asyncio.wait_for(opened.wait(), 5)
+    await asyncio.sleep(0.01)
+    await client.close()
+    with pytest.raises(errors.OutcomeUnknown, match="the client was closed"):
+        await asyncio.wait_for(watching, 5)
