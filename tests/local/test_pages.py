@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 PAGES = (
     "README.md",
     "docs/addresses.md",
+    "docs/load-balancers.md",
     "docs/local.md",
     "docs/monitoring.md",
     "docs/providers.md",
     "docs/tenants.md",
 )
+STARTED_WITH = {"docs/load-balancers.md": ("--shrink-after", "10")}
 NOT_TYPED = (
     # what the fixture stands for
     "make run",
@@ -50,14 +52,17 @@ VARIES = (
     (r"127\.0\.0\.1:\d+", "SERVER"),
     (r"-workers-[a-z0-9]{5}-[a-z0-9]{5}\b", "-workers-X"),
     (r"\b([a-z]+)-[0-9a-f]{8}\b", r"\1-UID"),
+    (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "TIME"),
 )
+MANY_ASK = ("docs/tenants.md", "docs/load-balancers.md")
 VARIES_WHERE_MANY_ASK = ((r"\b10\.92\.9[0-3]\.\d+\b(?!/)", "ADDRESS"),)
 PATIENCE = 180
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[LocalServer]:
-    with LocalServer(tmp_path, controllers=True) as running:
+def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalServer]:
+    page = request.getfixturevalue("page") if "page" in request.fixturenames else ""
+    with LocalServer(tmp_path, controllers=True, options=STARTED_WITH.get(page, ())) as running:
         yield running
 
 
@@ -80,7 +85,7 @@ def type_in(server: LocalServer, folder: Path, command: str) -> subprocess.Compl
 
 def comparable(text: str, page: str) -> str:
     """Without what differs from run to run, and without folds."""
-    for pattern, stands_for in VARIES + (VARIES_WHERE_MANY_ASK if page == "docs/tenants.md" else ()):
+    for pattern, stands_for in VARIES + (VARIES_WHERE_MANY_ASK if page in MANY_ASK else ()):
         text = re.sub(pattern, stands_for, text, flags=re.MULTILINE)
     return " ".join(text.split())
 

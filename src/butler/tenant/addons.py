@@ -31,7 +31,7 @@ class AddonChart:
 
 _CHARTS: Final = (
     AddonChart("cilium", "https://helm.cilium.io", "cilium", "1.17.0", "kube-system"),
-    AddonChart("metallb", "https://metallb.github.io/metallb", "metallb", "0.14.9", "metallb-system"),
+    AddonChart("metallb", "https://metallb.github.io/metallb", "metallb", "0.15.3", "metallb-system"),
     AddonChart("cert-manager", "https://charts.jetstack.io", "cert-manager", "v1.16.2", "cert-manager"),
     AddonChart("longhorn", "https://charts.longhorn.io", "longhorn", "1.7.2", "longhorn-system"),
     AddonChart(

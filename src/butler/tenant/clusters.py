@@ -43,11 +43,16 @@ REST = Backoff(first=0.5, cap=30.0)
 
 @dataclass(frozen=True, slots=True)
 class TenantLimits:
-    """What one tenant may cost: connections, seconds, bytes of an answer, and how long to leave it alone."""
+    """What one tenant may cost: connections, seconds, bytes of an answer, speed, and how long to leave it alone."""
 
-    connections: int = 2
+    connections: int = 3
+    """One for the watch of its feed, two for requests."""
     timeouts: Timeouts = SHORT_TIMEOUTS
     max_answer: int = 8 * 1024 * 1024
+    stream_rate: int = 1024 * 1024
+    """Bytes a second that its watches may say in the long run; what comes faster waits in the tenant's own socket."""
+    keep_idle: float = 10.0
+    """Seconds that a connection is kept which nobody uses: a thousand of them take 70 MB."""
     rest: Backoff = REST
 
 
@@ -139,15 +144,26 @@ class TenantClients:
         ConfigError when the Secret is no use, TenantResting while the tenant is left alone after it did not answer.
         Ask for it in every reconcile and do not keep it: a changed Secret closes the client that came before.
         """
+        known = self._current(uid, secret)
+        if (left := known.health.left) > 0:
+            raise TenantResting(f"tenant cluster {key} did not answer just now; asking again in {left:.0f} s", left)
+        return known.client
+
+    def restless(self, uid: str, secret: Json) -> Client:
+        """The same client, whether the tenant answers or not: for who paces its own attempts. ConfigError as above."""
+        return self._current(uid, secret).client
+
+    def _current(self, uid: str, secret: Json) -> _Known:
         version = version_of(secret)
         known = self._known.get(uid)
         if known is None or known.version != version:
             connection = connection_from(secret, in_cluster=self._in_cluster)  # before the old one goes
-            self._leave(self._known.pop(uid, None))
-            known = self._known[uid] = self._open(version, connection)
-        if (left := known.health.left) > 0:
-            raise TenantResting(f"tenant cluster {key} did not answer just now; asking again in {left:.0f} s", left)
-        return known.client
+            if known is not None and known.client.connection == connection:
+                known.version = version  # somebody put a label on it: no reason to hang up
+            else:
+                self._leave(self._known.pop(uid, None))
+                known = self._known[uid] = self._open(version, connection)
+        return known
 
     def _open(self, version: str, connection: Connection) -> _Known:
         limits = self._limits
@@ -156,9 +172,13 @@ class TenantClients:
             connection,
             field_manager=FieldManager.TENANTS,
             pool=limits.connections,
+            streams_apart=False,
+            keep_idle=limits.keep_idle,
             timeouts=limits.timeouts,
             attempts=2,
             max_answer=limits.max_answer,
+            stream_rate=limits.stream_rate,
+            rng=self._rng,
             user_agent="butler-tenants",
             observe=lambda _verb, _resource, code, _seconds: health.observe(code),
         )

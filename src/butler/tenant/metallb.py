@@ -11,6 +11,13 @@ configuration over it and goes on with the last good one, announcing what it sho
 and an advertisement may name a pool that is not there. So without ranges the pool is deleted, the advertisement
 stays, and nothing is announced.
 
+Publishing has two halves, because a process may be paused anywhere, and others may work in the meantime. `read` tells
+what stands on the tenant; the caller then makes sure, by asking afresh, of whatever its decision rests on; `publish`
+writes only if nobody has written the pool since. Without that, a process that slept through a withdrawal would put
+addresses back that are another tenant's by now, or take some away that a Service has got since. MetalLB counts in the
+pool's status what it has handed out, so one more Service with an address makes a version old as well: CONTESTED is
+nothing out of the ordinary, and the answer to it is to read and decide again.
+
 Whoever withdraws a range must first see `Published.is_current`: only then has the tenant's own API server confirmed
 it (read back, not assumed). What MetalLB does about Services is not looked at here.
 """
@@ -18,14 +25,14 @@ it (read back, not assumed). What MetalLB does about Services is not looked at h
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from butler.api.labels import MANAGED_BY, FieldManager
+from butler.api.labels import MANAGED_BY, Annotation, FieldManager
 from butler.ipam.addresses import Family, Range, address_text
-from butler.kube.errors import ApiError, Conflict, NotFound
-from butler.kube.objects import uid_of
+from butler.kube.errors import AlreadyExists, ApiError, BadAnswer, Conflict, NotFound
+from butler.kube.objects import uid_of, version_of
 from butler.kube.resource import Json, Resource, untyped
 
 if TYPE_CHECKING:
@@ -57,7 +64,20 @@ class Outcome(StrEnum):
     REFUSED = "Refused"
     """A webhook, a policy or the schema refused it; the message says why."""
     CONTESTED = "Contested"
-    """Written, but read back as something else: somebody changes it at the same time."""
+    """Somebody else writes it at the same time: ours was not taken, or read back as something else."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What stands on a tenant: the pool and its advertisement, as far as they exist."""
+
+    pool: Json | None
+    advertisement: Json | None
+
+    @property
+    def addresses(self) -> tuple[str, ...]:
+        """The entries of the pool."""
+        return _addresses_in(self.pool) or ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +90,8 @@ class Published:
     drift: tuple[str, ...] = ()
     """A sentence for each thing that somebody else had changed and that was put right."""
     message: str = ""
+    pool: Json | None = None
+    """The pool as it was read back."""
 
     @property
     def is_current(self) -> bool:
@@ -82,12 +104,22 @@ def addresses(ranges: Sequence[Range], *, family: Family = Family.V4) -> list[st
     return [f"{address_text(each.first, family)}-{address_text(each.last, family)}" for each in sorted(ranges)]
 
 
-def address_pool(ranges: Sequence[Range], *, family: Family = Family.V4, auto_assign: bool | None = None) -> Json:
-    """The IPAddressPool. `auto_assign` is left to its default, and to whoever sets it, unless asked for."""
-    spec: Json = {"addresses": addresses(ranges, family=family)}
-    if auto_assign is not None:
-        spec["autoAssign"] = auto_assign
-    return _object(ADDRESS_POOLS, POOL, spec)
+def address_pool(
+    ranges: Sequence[Range], *, family: Family = Family.V4, auto_assign: bool = True, drained_by: str = ""
+) -> Json:
+    """The IPAddressPool. All of its addresses can be used: whoever may not have one is not given it in the first place.
+
+    `drained_by` tells one drain from the next, so that the pool's version changes with every one that begins.
+    """
+    spec: Json = {
+        "addresses": addresses(ranges, family=family),
+        "autoAssign": auto_assign,
+        "avoidBuggyIPs": False,
+    }
+    pool = _object(ADDRESS_POOLS, POOL, spec)
+    if drained_by:
+        pool["metadata"]["annotations"] = {Annotation.DRAINED_BY.value: drained_by}
+    return pool
 
 
 def advertisement() -> Json:
@@ -113,18 +145,24 @@ def differs(wanted: Json, live: Json | None) -> bool:
         return True
     if not _within(wanted["spec"], live.get("spec")) or not _within(wanted["metadata"], live.get("metadata")):
         return True
-    return bool(_owned(live, FieldManager.IPAM) - set(wanted["spec"]))
+    # Only what was applied can be given up by applying less: what was created otherwise would differ for ever.
+    applied = [entry for entry in _managers(live, FieldManager.IPAM) if entry.get("operation") == "Apply"]
+    spec, annotations = wanted["spec"], wanted["metadata"].get("annotations", {})
+    return any(_fields(each, "spec") - set(spec) for each in applied) or any(
+        _fields(each, "metadata", "annotations") - set(annotations) for each in applied
+    )
 
 
 def drift_of(wanted: Json, live: Json | None) -> tuple[str, ...]:
     """What somebody else made of the fields that are ours to say. What we ourselves wrote earlier is no drift."""
     if live is None:
         return ()
-    spec, ours = live.get("spec") or {}, _owned(live, FieldManager.IPAM)
+    spec = _part(live, "spec")
+    ours = {name for entry in _managers(live, FieldManager.IPAM) for name in _fields(entry, "spec")}
     return tuple(
         _clipped(f"{wanted['kind']} {wanted['metadata']['name']}: {name} was {_shown(spec.get(name))}{_by(live, name)}")
         for name, value in wanted["spec"].items()
-        if spec.get(name) != value and name not in ours
+        if name in spec and spec[name] != value and name not in ours
     )
 
 
@@ -134,30 +172,37 @@ def _within(wanted: Any, live: Any) -> bool:
     return bool(wanted == live)
 
 
-def _owned(live: Json, manager: str) -> set[str]:
-    """The fields of the spec that a manager applied and nobody has changed since."""
-    return {name for entry in _managers(live) if entry.get("manager") == manager for name in _spec_fields(entry)}
-
-
 def _by(live: Json, field: str) -> str:
-    names = [str(entry.get("manager")) for entry in _managers(live) if field in _spec_fields(entry)]
+    names = [str(entry.get("manager")) for entry in _managers(live) if field in _fields(entry, "spec")]
     return f" (set by {', '.join(names)})" if names else ""
 
 
-def _managers(live: Json) -> list[Json]:
-    entries = live.get("metadata", {}).get("managedFields")
-    return [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+def _managers(live: Json, name: str = "") -> list[Json]:
+    """Who says what about an object: the entries of all managers, or of one, however it wrote."""
+    entries = _part(live, "metadata").get("managedFields")
+    found = [entry for entry in entries if isinstance(entry, dict)] if isinstance(entries, list) else []
+    return [entry for entry in found if not name or entry.get("manager") == name]
 
 
-def _spec_fields(entry: Json) -> set[str]:
-    fields = entry.get("fieldsV1")
-    spec = fields.get("f:spec") if isinstance(fields, dict) else None
-    return {name.removeprefix("f:") for name in spec if name != "."} if isinstance(spec, dict) else set()
+def _fields(entry: Json, *path: str) -> set[str]:
+    """The fields below a path that are a manager's: it wrote them last, and nobody has changed them since."""
+    fields = _part(entry, "fieldsV1")
+    for step in path:
+        fields = _part(fields, f"f:{step}")
+    return {name.removeprefix("f:") for name in fields if name != "."}
+
+
+def _part(whole: Json, name: str) -> Json:
+    """A part that should be an object; tenants are not trusted to send one."""
+    part = whole.get(name)
+    return part if isinstance(part, dict) else {}
 
 
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(str, value)) or "empty"
+    if isinstance(value, bool):
+        return str(value).lower()
     return "not set" if value is None else str(value)
 
 
@@ -168,25 +213,40 @@ def _clipped(text: str) -> str:
 # Acting.
 
 
-async def publish(
-    client: Client, ranges: Sequence[Range], *, family: Family = Family.V4, auto_assign: bool | None = None
-) -> Published:
-    """Make the tenant's MetalLB announce exactly these ranges; what MetalLB itself says against it is an outcome.
+async def read(client: Client) -> Standing:
+    """What stands on the tenant now."""
+    pool = await _read(client, ADDRESS_POOLS, POOL)
+    return Standing(pool, await _read(client, ADVERTISEMENTS, ADVERTISEMENT))
 
-    Raises KubeError where the tenant's API server cannot be asked or fails.
+
+async def publish(
+    client: Client,
+    standing: Standing,
+    ranges: Sequence[Range],
+    *,
+    family: Family = Family.V4,
+    auto_assign: bool = True,
+    drained_by: str = "",
+) -> Published:
+    """Make the tenant's MetalLB announce exactly these ranges, if the pool is still as it was read.
+
+    What MetalLB itself says against it is an outcome. Raises KubeError where the tenant's API server cannot be asked
+    or fails.
     """
-    pool, announced = address_pool(ranges, family=family, auto_assign=auto_assign), advertisement()
-    live_pool = await _read(client, ADDRESS_POOLS, POOL)
-    live_announced = await _read(client, ADVERTISEMENTS, ADVERTISEMENT)
-    before = _addresses_in(live_pool)
-    drift = (*drift_of(pool, live_pool), *drift_of(announced, live_announced))
+    pool = address_pool(ranges, family=family, auto_assign=auto_assign, drained_by=drained_by)
+    announced = advertisement()
+    before = _addresses_in(standing.pool)
+    drift = (*drift_of(pool, standing.pool), *drift_of(announced, standing.advertisement))
     try:
         wrote = [
-            await _put(client, ADDRESS_POOLS, pool, live_pool) if ranges else await _withdraw(client, live_pool),
-            await _put(client, ADVERTISEMENTS, announced, live_announced),
+            await _put(client, pool, standing.pool) if ranges else await _withdraw(client, standing.pool),
+            await _advertise(client, announced, standing.advertisement),
         ]
     except NotFound as error:
         return Published(Outcome.NOT_INSTALLED, before, message=_clipped(f"MetalLB is not installed: {error.message}"))
+    except (Conflict, AlreadyExists):
+        message = f"IPAddressPool {POOL} was written by somebody else at the same time"
+        return Published(Outcome.CONTESTED, before, message=message)
     except ApiError as error:
         if error.code in _REFUSALS:
             return Published(Outcome.REFUSED, before, message=_clipped(error.message))
@@ -194,7 +254,7 @@ async def publish(
             return Published(Outcome.NOT_READY, before, message=_clipped(error.message))
         raise
     if not any(wrote):
-        return Published(Outcome.CURRENT, before)
+        return Published(Outcome.CURRENT, before, pool=standing.pool)
     return await _confirm(client, pool if ranges else None, Published(Outcome.WRITTEN, before, drift))
 
 
@@ -202,36 +262,59 @@ async def _confirm(client: Client, wanted: Json | None, published: Published) ->
     """Read back what matters: the addresses."""
     live = await _read(client, ADDRESS_POOLS, POOL)
     if (live is None) == (wanted is None) and (wanted is None or not differs(wanted, live)):
-        return published
+        return replace(published, pool=live)
     found = ", ".join(_addresses_in(live) or ()) or "no addresses"
     message = _clipped(f"IPAddressPool {POOL} was written, but read back with {found}{_by(live or {}, 'addresses')}")
-    return Published(Outcome.CONTESTED, published.before, published.drift, message)
+    return replace(published, outcome=Outcome.CONTESTED, message=message)
 
 
 async def _read(client: Client, resource: Resource[Json], name: str) -> Json | None:
     try:
-        return await client.get(resource, name, NAMESPACE)
+        return _identified(await client.get(resource, name, NAMESPACE))
     except NotFound:
         return None
+
+
+def _identified(live: Json) -> Json:
+    if not isinstance(live.get("metadata"), dict) or not (uid_of(live) and version_of(live)):
+        raise BadAnswer("an object of MetalLB has no uid or no version, so nothing can be written over it safely")
+    return live
 
 
 def _addresses_in(live: Json | None) -> tuple[str, ...] | None:
     if live is None:
         return None
-    found = (live.get("spec") or {}).get("addresses")
+    found = _part(live, "spec").get("addresses")
     return tuple(map(str, found)) if isinstance(found, list) else ()
 
 
-async def _put(client: Client, resource: Resource[Json], wanted: Json, live: Json | None) -> bool:
+async def _put(client: Client, wanted: Json, live: Json | None) -> bool:
+    """Write the pool over exactly the version that was read."""
+    created = live is None
+    if live is None:
+        # An apply would also write over one that came meanwhile. But an apply gives up only what was applied, and the
+        # annotation of a drain must go when the drain is over: so it is not created with the pool.
+        bare = {name: value for name, value in wanted["metadata"].items() if name != "annotations"}
+        body = {**wanted, "metadata": bare}
+        live = _identified(await client.create(ADDRESS_POOLS, body, field_manager=FieldManager.IPAM))
     if not differs(wanted, live):
-        return False
-    await client.apply(resource, wanted, force=True, field_manager=FieldManager.IPAM)
+        return created
+    over = {**wanted["metadata"], "uid": uid_of(live), "resourceVersion": version_of(live)}
+    await client.apply(ADDRESS_POOLS, {**wanted, "metadata": over}, force=True, field_manager=FieldManager.IPAM)
     return True
 
 
 async def _withdraw(client: Client, live: Json | None) -> bool:
     if live is None:
         return False
-    with contextlib.suppress(NotFound, Conflict):  # gone, or another one by now: reading back will tell
-        await client.delete(ADDRESS_POOLS, POOL, NAMESPACE, uid=uid_of(live))
+    with contextlib.suppress(NotFound):  # gone already, as it should be: reading back will tell
+        await client.delete(ADDRESS_POOLS, POOL, NAMESPACE, uid=uid_of(live), resource_version=version_of(live))
+    return True
+
+
+async def _advertise(client: Client, wanted: Json, live: Json | None) -> bool:
+    """Name no address, and so need no version: whoever comes last says the same."""
+    if not differs(wanted, live):
+        return False
+    await client.apply(ADVERTISEMENTS, wanted, force=True, field_manager=FieldManager.IPAM)
     return True

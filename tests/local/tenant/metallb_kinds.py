@@ -1,4 +1,4 @@
-"""MetalLB's kinds and namespace on a tenant, without MetalLB: put there and taken away."""
+"""MetalLB's kinds and namespace on a tenant, without MetalLB: put there and taken away, and pools read and edited."""
 
 from __future__ import annotations
 
@@ -6,12 +6,32 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING, Any
 
+from butler.ipam.addresses import Range, parse_range
 from butler.kube.errors import AlreadyExists, KubeError
 from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Json
 from butler.tenant import metallb
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from butler.kube.client import Client
+
+
+A, B = "10.40.1.0-10.40.1.7", "10.40.1.8-10.40.1.8"
+
+
+def ranges(*texts: str) -> list[Range]:
+    return [parse_range(*text.split("-"))[1] for text in texts]
+
+
+async def pool(client: Client) -> Json:
+    return await client.get(metallb.ADDRESS_POOLS, metallb.POOL, metallb.NAMESPACE)
+
+
+async def edit(client: Client, spec: Json) -> None:
+    """As a person does it."""
+    patch = {"spec": spec}
+    await client.patch(metallb.ADDRESS_POOLS, metallb.POOL, patch, metallb.NAMESPACE, field_manager="kubectl-edit")
 
 
 async def until(condition: Any) -> None:
@@ -60,6 +80,7 @@ DEFINITIONS = [
                 },
                 "autoAssign": {"type": "boolean", "default": True},
                 "avoidBuggyIPs": {"type": "boolean", "default": False},
+                "serviceAllocation": {"type": "object", "properties": {"priority": {"type": "integer"}}},
             },
         },
     ),
@@ -71,19 +92,23 @@ DEFINITIONS = [
 ]
 
 
-async def remove_metallb(client: Client) -> None:
+async def remove_kinds(client: Client) -> None:
     for each in DEFINITIONS:
         name = each["metadata"]["name"]
         if not await is_gone(client, CUSTOM_RESOURCE_DEFINITIONS, name):
             await client.delete(CUSTOM_RESOURCE_DEFINITIONS, name)
         await until(lambda name=name: is_gone(client, CUSTOM_RESOURCE_DEFINITIONS, name))
+
+
+async def remove_metallb(client: Client) -> None:
+    await remove_kinds(client)
     if not await is_gone(client, NAMESPACES, metallb.NAMESPACE):
         await client.delete(NAMESPACES, metallb.NAMESPACE)
     await until(lambda: is_gone(client, NAMESPACES, metallb.NAMESPACE))
 
 
-async def install_metallb_kinds(client: Client) -> None:
-    for each in DEFINITIONS:
+async def install_metallb_kinds(client: Client, definitions: Sequence[Json] = DEFINITIONS) -> None:
+    for each in definitions:
         with contextlib.suppress(AlreadyExists):
             await client.create(CUSTOM_RESOURCE_DEFINITIONS, each)
     for resource in (metallb.ADDRESS_POOLS, metallb.ADVERTISEMENTS):

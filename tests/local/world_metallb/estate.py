@@ -21,12 +21,15 @@ from butler.kube.resource import EVENTS, NAMESPACES, NODES, SECRETS, SERVICES, K
 from butler.local.control_plane import ControlPlane
 from butler.local.world.addons import add_addons
 from butler.local.world.metallb import HOME, IP_ADDRESS_POOLS, add_metallb
+from butler.local.world.metallb_signs import CONFIGURATION_STATES, counts_shown
 from butler.local.world.settings import WorldSettings
 from butler.local.world.tenants import COMPONENT, ENTRY, SUFFIX, Tenants
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
+
+    from butler.local.world.metallb_allocator import Counts
 
 Json = dict[str, Any]
 TEAM = "team-a"
@@ -131,6 +134,22 @@ class Tenant:
             for each in listed.items
             if each["involvedObject"]["name"] == service
         ]
+
+    async def counts(self) -> dict[str, Counts]:
+        """What the status of every pool says."""
+        return {
+            each["metadata"]["name"]: counts_shown(each)
+            for each in (await self.client.list(IP_ADDRESS_POOLS, HOME)).items
+        }
+
+    async def refusal(self) -> str:
+        """Why MetalLB refuses its pools, by its own account."""
+        try:
+            state = await self.client.get(CONFIGURATION_STATES, "controller", HOME)
+        except NotFound:
+            return "it has not told yet"
+        found = [each["message"] for each in state.get("status", {}).get("conditions") or ()]
+        return str(found[0]).removeprefix("configuration error: ") if found else "it has not told yet"
 
     async def exists(self, resource: Any, name: str, namespace: str = "") -> bool:
         try:

@@ -2,23 +2,29 @@
 
 A history is data: steps that put or remove one Service or one pool. `Replay` plays it on MetalLB's decisions alone,
 one Service at a time and without any server; a test plays the same steps on a server with a controller at work and
-expects the same addresses after each. Whatever follows the same rules can be put in the controller's place.
-Names grow with time, so that the order of names is the order of creation.
+expects the same addresses after each. Whatever follows the same rules can be put in the controller's place: the
+stand-in, or MetalLB itself.
+
+MetalLB goes through Services that have equally many addresses in no order at all, and picks among several pools for
+everyone as it comes. So a random history has no step whose outcome would depend on that: each is tried in several
+orders, and left out where they disagree.
 """
 
 from __future__ import annotations
 
+import copy
 import random
 from dataclasses import dataclass
 from typing import Any
 
-from butler.local.world.metallb_allocator import Allocator
+from butler.local.world.metallb_allocator import Allocator, Counts
 from butler.local.world.metallb_pools import Pools, Unusable, configuration
-from butler.local.world.metallb_service import converge, is_ours
+from butler.local.world.metallb_service import converge, forget, is_ours
 
 Json = dict[str, Any]
 NAMESPACE = "default"
 KEYS = ("", "", "one", "two")
+MOST = 8
 LINES = ("10.0.0.0-10.0.0.2", "10.0.0.254-10.0.1.1", "10.0.2.8/31", "10.0.3.1/32", "10.0.2.9-10.0.2.11")
 
 
@@ -61,8 +67,9 @@ def scripted() -> list[Step]:
         Step("pool", "default-pool", pool("default-pool", ["10.0.0.1-10.0.0.2", "10.0.0.9-10.0.0.9"])),
         Step("service", "s00", None),
         Step("service", "s03", service("s03", [80])),
+        Step("pool", "default-pool", pool("default-pool", ["10.0.0.2-10.0.0.4", "10.0.0.9-10.0.0.9"])),
         Step("pool", "default-pool", pool("default-pool", ["10.0.0.2-10.0.0.4"])),
-        Step("service", "s01", service("s01", [80], {"metallb.io/loadBalancerIPs": "10.0.0.4"})),
+        Step("service", "s01", service("s01", [80], {"metallb.io/loadBalancerIPs": "10.0.0.3"})),
         Step("service", "s04", service("s04", [81], together)),
         Step("pool", "special", pool("special", ["10.0.2.0/30"], autoAssign=False, avoidBuggyIPs=True)),
         Step("service", "s04", service("s04", [81], {**together, "metallb.io/address-pool": "special"})),
@@ -82,37 +89,46 @@ def scripted() -> list[Step]:
 def random_steps(seed: int, length: int) -> list[Step]:
     """The same steps for the same seed."""
     chance = random.Random(seed)
-    services: dict[str, Json] = {}
-    pools: dict[str, Json] = {}
+    replay = Replay()
     steps: list[Step] = []
     made = 0
     while len(steps) < length:
-        turn = chance.random()
-        if turn < 0.4 or not services:
-            name = f"s{made:03}"
-            made += 1
-            services[name] = _random_service(chance, name)
-            steps.append(Step("service", name, services[name]))
-        elif turn < 0.55:
-            name = chance.choice(sorted(services))
-            del services[name]
-            steps.append(Step("service", name, None))
-        elif turn < 0.75:
-            name = chance.choice(sorted(services))
-            services[name] = _random_service(chance, name)
-            steps.append(Step("service", name, services[name]))
-        elif turn < 0.97 or not pools:
-            # One pool gives by itself and one only when asked: among several of a kind MetalLB follows no order.
-            name = chance.choice(("default-pool", "special"))
-            lines = chance.sample(LINES, chance.randint(1, 2))
-            asked_only = name == "special" or chance.random() < 0.1
-            pools[name] = pool(name, lines, autoAssign=not asked_only, avoidBuggyIPs=chance.random() < 0.3)
-            steps.append(Step("pool", name, pools[name]))
-        else:
-            name = chance.choice(sorted(pools))
-            del pools[name]
-            steps.append(Step("pool", name, None))
+        step = _random_step(chance, replay, f"s{made:03}")
+        if depends_on_order(replay, step):
+            continue
+        made += step.name == f"s{made:03}"
+        replay.play(step)
+        steps.append(step)
     return steps
+
+
+def depends_on_order(replay: Replay, step: Step) -> bool:
+    """Whether the addresses after a step hang on the order in which equal Services are gone through."""
+    outcomes = []
+    for order in range(6):
+        other = copy.deepcopy(replay)
+        other.order = random.Random(order)
+        outcomes.append(other.play(step))
+    return any(outcome != outcomes[0] for outcome in outcomes)
+
+
+def _random_step(chance: random.Random, replay: Replay, fresh: str) -> Step:
+    turn = chance.random()
+    services, pools = sorted(replay.services), sorted(replay.pools)
+    if (turn < 0.4 and len(services) < MOST) or not services:
+        return Step("service", fresh, _random_service(chance, fresh))
+    if turn < 0.55:
+        return Step("service", chance.choice(services), None)
+    if turn < 0.75:
+        name = chance.choice(services)
+        return Step("service", name, _random_service(chance, name))
+    if turn < 0.97 or not pools:
+        # One pool gives by itself and one only when asked.
+        name = chance.choice(("default-pool", "special"))
+        lines = chance.sample(LINES, chance.randint(1, 2))
+        asked_only = name == "special" or chance.random() < 0.1
+        return Step("pool", name, pool(name, lines, autoAssign=not asked_only, avoidBuggyIPs=chance.random() < 0.3))
+    return Step("pool", chance.choice(pools), None)
 
 
 def _random_service(chance: random.Random, name: str) -> Json:
@@ -136,40 +152,54 @@ class Replay:
     """MetalLB's decisions on a history, without a server."""
 
     def __init__(self) -> None:
+        self.services: dict[str, Json] = {}
+        self.pools: dict[str, Json] = {}
+        self.order: random.Random | None = None
+        """Where Services stand equal, their order; None: that of their names."""
         self._allocator = Allocator()
-        self._pool_objects: dict[str, Json] = {}
-        self._pools: Pools | None = None
-        self._services: dict[str, Json] = {}
+        self._configured: Pools = {}
+        self.refusal = ""
+        """Why the pools as they are were not taken over."""
 
     def play(self, step: Step) -> dict[str, list[str]]:
         """Take one step; the addresses of all load balancers after it."""
         if step.kind == "pool":
-            self._put(self._pool_objects, step)
+            self._put(self.pools, step)
             try:
-                self._pools = configuration(self._pool_objects.values())
-            except Unusable:
+                self._configured = configuration(self.pools.values())
+            except Unusable as why:
+                self.refusal = str(why)
                 return self.addresses()
-            self._allocator.set_pools(self._pools)
-            self._settle([*self._services])
+            self.refusal = ""
+            self._allocator.set_pools(self._configured)
+            again = True
         else:
-            before = self._services.get(step.name, {})
-            self._put(self._services, step)
+            before = self.services.get(step.name, {})
+            self._put(self.services, step)
             if step.obj is not None:
                 kept = before.get("status", {}) if step.obj["spec"]["type"] == "LoadBalancer" else {}
-                self._services[step.name] = {
+                self.services[step.name] = {
                     **step.obj,
                     "spec": {**step.obj["spec"], "clusterIPs": ["10.96.0.9"]},
                     "status": kept,
                 }
-            self._settle([step.name])
+            again = self._look_at(step.name)
+        while again:
+            asked = [self._look_at(name) for name in self._in_turn()]  # all of them, whoever asks for another pass
+            again = any(asked)
         return self.addresses()
 
     def addresses(self) -> dict[str, list[str]]:
         return {
             name: [entry["ip"] for entry in each.get("status", {}).get("loadBalancer", {}).get("ingress") or ()]
-            for name, each in self._services.items()
+            for name, each in self.services.items()
             if each["spec"]["type"] == "LoadBalancer"
         }
+
+    def counts(self) -> dict[str, Counts]:
+        """What the status of every pool says."""
+        known = self._allocator.counts()
+        return {name: known.get(name, Counts()) for name in self.pools}
 
     @staticmethod
     def _put(objects: dict[str, Json], step: Step) -> None:
@@ -178,24 +208,21 @@ class Replay:
         else:
             objects[step.name] = step.obj
 
-    def _settle(self, names: list[str]) -> None:
-        if self._pools is None and not self._pool_objects:
-            self._pools = {}
-        waiting = self._in_turn(names)
-        while waiting:
-            name = waiting.pop(0)
-            key = f"{NAMESPACE}/{name}"
-            before = self._allocator.held_by(key)
-            found = self._services.get(name)
-            if found is None:
-                self._allocator.unassign(key)
-            elif is_ours(found):
-                patch = converge(found, self._allocator).patch
-                if patch is not None and "status" in patch:
-                    self._services[name] = {**found, "status": patch["status"]}
-            if before is not None and self._allocator.held_by(key) != before:
-                waiting = self._in_turn([*self._services])
+    def _look_at(self, name: str) -> bool:
+        """Bring one Service to where it should be; whether all are to be looked at after it."""
+        found = self.services.get(name)
+        if found is None:
+            return forget(f"{NAMESPACE}/{name}", self._allocator)
+        if not is_ours(found):
+            return False
+        outcome = converge(found, self._allocator)
+        if outcome.patch is not None and "status" in outcome.patch:
+            self.services[name] = {**found, "status": outcome.patch["status"]}
+        return outcome.concerns_others
 
-    def _in_turn(self, names: list[str]) -> list[str]:
+    def _in_turn(self) -> list[str]:
         shown = self.addresses()
-        return sorted(names, key=lambda name: (not shown.get(name), name))
+        names = sorted(self.services)
+        if self.order is not None:
+            self.order.shuffle(names)
+        return sorted(names, key=lambda name: -len(shown.get(name, ())))

@@ -183,7 +183,9 @@ async def test_what_a_stop_left_half_done_is_finished_by_the_next_start(estate: 
         assert not await tenant.exists(DEPLOYMENTS, "traefik", "traefik")
 
 
-async def test_at_rest_and_after_a_restart_nothing_is_written(estate: Estate) -> None:
+async def test_at_rest_nothing_is_written_and_after_a_restart_only_that_pools_were_read(
+    estate: Estate,
+) -> None:
     async with estate.world():
         tenant = await estate.add_tenant()
         for addon in ("cilium", "metallb", "traefik"):
@@ -198,7 +200,8 @@ async def test_at_rest_and_after_a_restart_nothing_is_written(estate: Estate) ->
     async with estate.world() as operator:
         await until(lambda: _is(_ready(operator), True))
         await asyncio.sleep(1.0)
-        assert store.revision == before
+        assert store.revision == before + 1
+        assert await tenant.refusal() == ""
 
 
 async def _until_message(estate: Estate, name: str, message: str) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import random
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -190,7 +191,27 @@ async def test_no_more_connections_than_allowed_are_opened(api: FakeApi, clients
     api.before = count
     held = await clients.client(KEY, "u1", secret(admin_conf=kubeconfig(api.url)))
     await asyncio.gather(*(held.get(CONFIGMAPS, "a", "default") for _ in range(10)))
-    assert most == LIMITS.connections == 2
+    assert most == LIMITS.connections == 3
+
+
+async def test_a_connection_that_nobody_uses_is_let_go(api: FakeApi) -> None:
+    api.put(MAP)
+    seen: list[asyncio.BaseTransport] = []
+
+    async def note(request: web.Request) -> None:
+        assert request.transport is not None
+        seen.append(request.transport)
+
+    api.before = note
+    assert TenantLimits().keep_idle == 10
+    async with TenantClients(limits=replace(LIMITS, keep_idle=0.05)) as clients:
+        held = await clients.client(KEY, "u1", secret(admin_conf=kubeconfig(api.url)))
+        await held.get(CONFIGMAPS, "a", "default")
+        async with asyncio.timeout(30):
+            while not seen[0].is_closing():  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        assert await held.get(CONFIGMAPS, "a", "default"), "the next request opens another"
+        assert seen[1] is not seen[0]
 
 
 # Hostile tenants.

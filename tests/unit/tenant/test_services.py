@@ -9,7 +9,7 @@ from butler.kube.client import Client
 from butler.kube.config import Connection
 from butler.kube.errors import BadAnswer
 from butler.tenant import services
-from butler.tenant.services import LoadBalancer, delete_load_balancers, load_balancers
+from butler.tenant.services import Balancer, delete_load_balancers, load_balancers
 from unit.kube.fake_api import FakeApi, refusal
 
 Json = dict[str, Any]
@@ -35,11 +35,12 @@ async def test_only_load_balancers_are_told_with_what_they_were_given(api: FakeA
     named = put(api, "named", loadBalancer={"ingress": [{"hostname": "lb.example"}, {}]})
     empty = put(api, "empty", loadBalancer={"ingress": None})
     assert await load_balancers(client) == [
-        LoadBalancer("web", "empty", (), False, empty),
-        LoadBalancer("web", "given", ("10.40.1.8", "fd00::1"), False, given),
-        LoadBalancer("web", "named", ("lb.example",), False, named),
-        LoadBalancer("web", "waiting", (), False, waiting),
+        Balancer("web", "empty", empty),
+        Balancer("web", "given", given, addresses=("10.40.1.8", "fd00::1")),
+        Balancer("web", "named", named, has_hostname=True),
+        Balancer("web", "waiting", waiting),
     ]
+    assert "fieldSelector=spec.type%3DLoadBalancer" in api.requests[-1][1], "the server need not send the others"
 
 
 async def test_pages_are_put_together(api: FakeApi, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

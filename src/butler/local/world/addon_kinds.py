@@ -83,6 +83,12 @@ KINDS: Final[Mapping[str, tuple[Declared, ...]]] = {
         Declared("BFDProfile", "bfdprofiles", *_METALLB),
         Declared("Community", "communities", *_METALLB),
         Declared("ServiceL2Status", "servicel2statuses", *_METALLB),
+        Declared(
+            "ConfigurationState",
+            "configurationstates",
+            *_METALLB,
+            columns=(("Result", "string", ".status.result"), ("ErrorSummary", "string", ".status.errorSummary")),
+        ),
     ),
     "cert-manager": (
         Declared("Certificate", "certificates", *_CERTIFICATES, columns=(_READY,), short_names=("cert", "certs")),

@@ -5,9 +5,14 @@ the order in which it was heard. A look takes over the pools if they changed and
 goes through the Services that changed (`metallb_service`). Whenever pools change, or a Service gives something back,
 all Services are gone through again, those with an address first, because nobody may be given what another one has
 not yet been asked about. That is also how a restart begins: the memory of who holds what is rebuilt from what the
-Services show, so a restart moves nobody.
+Services show, so a restart moves nobody. That pools were read is told before, and how much of them is in use after the
+Services are served (`metallb_signs`).
 
-Events come from `metallb-controller`. What is not stood in for: announcing (L2, BGP) and the counts in a pool's status.
+Events come from `metallb-controller`. Tests play the same histories on the real one (tests/local/world_metallb). What
+is not stood in for: announcing (L2, BGP), its webhook (what that would refuse is written, and not taken over), and two
+faults of it. It gives and takes a second family for ever where a Service of one family prefers two and the pool has
+both. And it may move a Service within a moment of having given it an address, when it goes through all Services before
+it has heard of its own write.
 """
 
 from __future__ import annotations
@@ -25,10 +30,11 @@ from butler.kube.errors import NotFound
 from butler.kube.events import EventRecorder
 from butler.kube.metrics import Metrics
 from butler.kube.objects import key_of, version_of
-from butler.kube.resource import NAMESPACES, SERVICES, Json, Key, resource_of, untyped
+from butler.kube.resource import NAMESPACES, SERVICES, Json, Key, resource_of
 from butler.local.world.metallb_allocator import Allocator
 from butler.local.world.metallb_pools import Pools, Unusable, configuration, uses_namespace_labels
-from butler.local.world.metallb_service import converge, is_ours
+from butler.local.world.metallb_service import converge, forget, is_ours
+from butler.local.world.metallb_signs import COMPONENT, HOME, IP_ADDRESS_POOLS, Signs
 from butler.local.world.tenants import tenant_key
 
 if TYPE_CHECKING:
@@ -43,9 +49,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ADDON: Final = "metallb"
-HOME: Final = "metallb-system"
-COMPONENT: Final = "metallb-controller"
-IP_ADDRESS_POOLS: Final = untyped("metallb.io", "v1beta1", "ipaddresspools", "IPAddressPool")
 BY_TENANT: Final = "clusters by tenant"
 BY_CLUSTER: Final = "metallb addons by cluster"
 
@@ -134,10 +137,14 @@ class Balancer:
         self._client: Client | None = None
         self._caches: dict[str, Cache[Json]] = {}
         self._events: EventRecorder | None = None
+        self._signs: Signs | None = None
         self._allocator = Allocator()
         self._known: Pools | None = None
         self._pools_changed = True
+        self._untold: str | None = None
+        """Of a reading of the pools that has not been told: why they were refused; empty when they were not."""
         self._changed: dict[Key, None] = {}
+        self._others_concerned = False
         self._namespaces_needed = asyncio.Event()
         self._task = asyncio.create_task(self._follow(), name=f"metallb {key}")
 
@@ -158,6 +165,7 @@ class Balancer:
         async with self._tenants.borrow(self._key) as client, asyncio.TaskGroup() as group:
             self._client = client
             self._events = EventRecorder(client, COMPONENT, metrics=self._metrics)
+            self._signs = Signs(client)
             services = Cache(client, SERVICES, metrics=self._metrics)
             pools = Cache(client, IP_ADDRESS_POOLS, namespace=HOME, metrics=self._metrics)
             services.on_change(self._service_changed)
@@ -187,7 +195,7 @@ class Balancer:
     def _pool_changed(self, change: Change[Json]) -> None:
         if change.old is None or change.new is None or change.old.get("spec") != change.new.get("spec"):
             self._pools_changed = True
-            self._wake(self._key)
+        self._wake(self._key)  # a status may have to be put right, too
 
     def _namespace_changed(self, _change: Change[Json]) -> None:
         self._pools_changed = True
@@ -196,26 +204,31 @@ class Balancer:
     # Looking.
 
     async def look(self) -> None:
-        """Take over the pools, then bring every Service that changed to where it should be."""
-        if self._client is None or not all(cache.has_synced for cache in self._caches.values()):
+        """Take over the pools, then bring every Service that changed to where it should be, and tell of both."""
+        if self._signs is None or not all(cache.has_synced for cache in self._caches.values()):
             return
         if self._pools_changed:
             self._take_over_pools()
-        if self._known is None:
-            return  # nothing was ever configured, or nothing that makes sense
+        if self._pools_changed:
+            return  # it takes more than is known yet
+        if self._untold is not None:
+            await self._signs.tell_reading(self._untold)
+            self._untold = None
+        if self._known is not None:  # else nothing that makes sense was ever configured, and nobody is touched
+            await self._serve()
+        await self._signs.show_counts(self._caches["pools"], self._allocator.counts())
+
+    async def _serve(self) -> None:
         while self._changed:
             key = next(iter(self._changed))
             del self._changed[key]  # before the work, so that what is heard meanwhile counts as new
-            before = self._allocator.held_by(str(key))
             try:
                 await self._converge(key)
             except BaseException:
                 self._changed[key] = None
                 raise
-            finally:
-                # What it gave up, or shares in another way now, may be what others are waiting for.
-                if before is not None and self._allocator.held_by(str(key)) != before:
-                    self._look_at_all()
+            if self._others_concerned and not self._changed:
+                self._look_at_all()
 
     def _take_over_pools(self) -> None:
         objects = self._caches["pools"].values()
@@ -228,7 +241,9 @@ class Balancer:
             pools = configuration(objects, namespaces.values() if namespaces is not None else ())
         except Unusable as why:
             log.warning("MetalLB of %s goes on with the pools it had: %s", self._key, why)
+            self._untold = str(why)
             return
+        self._untold = ""
         if pools != self._known:
             self._known = pools
             self._allocator.set_pools(pools)
@@ -236,6 +251,7 @@ class Balancer:
 
     def _look_at_all(self) -> None:
         """Those who show an address come first, so that none of them loses it to one who waits."""
+        self._others_concerned = False
         services = sorted(self._caches["services"].values(), key=_turn)
         self._changed = dict.fromkeys([key_of(service) for service in services] + list(self._changed))
 
@@ -245,11 +261,12 @@ class Balancer:
         cache = self._caches["services"]
         service = cache.get(key)
         if service is None:
-            self._allocator.unassign(str(key))
+            self._others_concerned |= forget(str(key), self._allocator)
             return
         if not is_ours(service):
             return
         outcome = converge(service, self._allocator)
+        self._others_concerned |= outcome.concerns_others  # before the write: what was given up is given up
         for note in outcome.notes:
             self._events.record(service, SERVICES, note.reason, note.message, note.type)
         if outcome.patch is None:

@@ -22,7 +22,8 @@ from butler.local.world.metallb_pools import Address, Pool, Pools
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-FAMILY_NAMES: Final = {Family.V4: "ipv4", Family.V6: "ipv6"}
+NOTHING: Final = "<nil>"
+"""What a pool that is full offers; MetalLB goes on with it as with an address and refuses that."""
 
 
 class Refused(Exception):
@@ -66,12 +67,27 @@ class Holding:
     sharing: str
     backend: str
 
+    @property
+    def key(self) -> str:
+        """With whom it shares; a change of it may be what others are waiting for."""
+        return self.backend + self.sharing
+
+
+class Counts(NamedTuple):
+    """How much of a pool is in use; two Services on one address count once. All zero: no pool that is known."""
+
+    assigned_v4: int = 0
+    available_v4: int = 0
+    assigned_v6: int = 0
+    available_v6: int = 0
+
 
 class Allocator:
     """Addresses held by Services, and the pools that they come from."""
 
     def __init__(self) -> None:
         self._pools: Pools = {}
+        self._sizes: dict[str, dict[Family, int]] = {}
         self._held: dict[str, Holding] = {}
         self._users: dict[Address, dict[str, Holding]] = {}
 
@@ -85,6 +101,7 @@ class Allocator:
     def set_pools(self, pools: Pools) -> None:
         """Go on with other pools: who holds an address that no pool has any more, holds it no longer."""
         self._pools = pools
+        self._sizes = {name: {family: pool.size(family) for family in Family} for name, pool in pools.items()}
         for service, holding in list(self._held.items()):
             pool = self.pool_of(holding.addresses)
             self.unassign(service)
@@ -97,6 +114,22 @@ class Allocator:
         """The pool that has all of these addresses."""
         wanted = list(addresses)
         return next((pool for pool in self._pools.values() if all(pool.offers(each) for each in wanted)), None)
+
+    def counts(self) -> dict[str, Counts]:
+        """How much of each pool is in use."""
+        used = {name: dict.fromkeys(Family, 0) for name in self._pools}
+        for address, users in self._users.items():
+            pool = next(iter(users.values())).pool  # of all of them: no two pools have the same address
+            used[pool][address.family] += 1
+        return {
+            name: Counts(
+                used[name][Family.V4],
+                size[Family.V4] - used[name][Family.V4],
+                used[name][Family.V6],
+                size[Family.V6] - used[name][Family.V6],
+            )
+            for name, size in self._sizes.items()
+        }
 
     def assign(self, request: Request, addresses: tuple[Address, ...]) -> Holding:
         """Give a Service exactly these addresses, in place of what it may have had."""
@@ -143,9 +176,10 @@ class Allocator:
         if pool is None:
             raise Refused(f'unknown pool "{name}"')
         addresses = _chosen(request, self._free(request, pool))
+        if not addresses and len(request.families) > 1:
+            raise Refused(f"no available IPs in pool {name} for dual IPFamily")
         if not addresses:
-            family = "dual" if len(request.families) > 1 else FAMILY_NAMES[request.families[0]]
-            raise Refused(f"no available IPs in pool {name} for {family} IPFamily")
+            raise Refused(f'["{NOTHING}"] is not allowed in config')
         return self.assign(request, addresses)
 
     def add_other_family(self, request: Request) -> Address:
@@ -154,7 +188,7 @@ class Allocator:
         missing = Family.V6 if holding.addresses[0].family is Family.V4 else Family.V4
         found = self._free(request, self._pools[holding.pool]).get(missing)
         if found is None:
-            raise Refused(f"no available IPs in pool {holding.pool} for {FAMILY_NAMES[missing]} IPFamily")
+            raise Refused(f'["{holding.addresses[0]}" "{NOTHING}"] is not allowed in config')
         self.assign(request, (holding.addresses[0], found))
         return found
 

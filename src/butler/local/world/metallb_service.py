@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from butler.kube.objects import labels_of, name_of, namespace_of
-from butler.local.world.metallb_allocator import Allocator, Port, Refused, Request, quoted
+from butler.local.world.metallb_allocator import Allocator, Holding, Port, Refused, Request, quoted
 from butler.local.world.metallb_pools import Address, parse_address
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 PREFIX: Final = "metallb.io/"
 OLD_PREFIX: Final = "metallb.universe.tf/"
 FROM_POOL: Final = PREFIX + "ip-allocated-from-pool"
-OLD_FROM_POOL: Final = OLD_PREFIX + "ip-allocated-from-pool"
 LOAD_BALANCER_IPS: Final = PREFIX + "loadBalancerIPs"
 
 
@@ -44,6 +43,8 @@ class Outcome:
     patch: Json | None
     """What to change on it, through its status; None when it is as it should be."""
     notes: tuple[Note, ...]
+    concerns_others: bool = False
+    """Whether all other Services are to be looked at again."""
 
 
 def is_ours(service: Json) -> bool:
@@ -58,11 +59,42 @@ def service_key(service: Json) -> str:
 def converge(service: Json, allocator: Allocator) -> Outcome:
     """Bring one Service to where it should be."""
     passing = _Passing(service, allocator)
+    before = allocator.held_by(service_key(service))
     try:
         passing.converge()
     except _Waits as waits:
         passing.notes += waits.notes
-    return Outcome(passing.patch(), tuple(passing.notes))
+    patch = passing.patch()
+    notes = [*passing.notes, *(_deprecations(service) if patch is not None else ())]
+    after = allocator.held_by(service_key(service))
+    return Outcome(patch, tuple(notes), _concerns_others(before, after, allocator))
+
+
+def forget(service: str, allocator: Allocator) -> bool:
+    """A Service that is gone gives back what it had; whether there was anything for others to have."""
+    had = allocator.held_by(service) is not None
+    allocator.unassign(service)
+    return had
+
+
+def _concerns_others(before: Holding | None, after: Holding | None, allocator: Allocator) -> bool:
+    """Whether all Services are to be gone through again: someone may be able now to have what he waits for.
+
+    MetalLB does not see everything that could matter: one that moves to another address, or gives up a port, frees
+    something too, and who waits for that goes on waiting until the next pass.
+    """
+    if (before.key if before else "") != (after.key if after else ""):
+        return True
+    return before is not None and after is None and allocator.pool_of(before.addresses) is not None
+
+
+def _deprecations(service: Json) -> list[Note]:
+    annotations = service["metadata"].get("annotations") or {}
+    return [
+        Note("Warning", "deprecatedAnnotation", f"Service uses deprecated annotation {name}")
+        for name in annotations
+        if name.startswith(OLD_PREFIX.rstrip("/"))
+    ]
 
 
 class _Waits(Exception):
@@ -197,8 +229,6 @@ class _Passing:
         wanted: dict[str, str | None] = {}
         if annotations.get(FROM_POOL) != self.pool:
             wanted[FROM_POOL] = self.pool
-        if OLD_FROM_POOL in annotations:
-            wanted[OLD_FROM_POOL] = None
         shown = ((self.service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
         changed = [entry.get("ip") for entry in shown] != [str(address) for address in self.shown]
         patch: Json = {}

@@ -8,7 +8,7 @@ import pytest
 
 from butler.local.world.metallb_allocator import Allocator
 from butler.local.world.metallb_pools import configuration
-from butler.local.world.metallb_service import FROM_POOL, converge, is_ours
+from butler.local.world.metallb_service import FROM_POOL, converge, forget, is_ours
 from unit.local.world.given import pool, service
 
 Json = dict[str, Any]
@@ -46,10 +46,32 @@ def test_one_that_is_as_it_should_be_is_left_alone(allocator: Allocator) -> None
     assert str(held.addresses[0]) == "10.0.0.2"
 
 
-def test_the_annotation_is_put_right_and_its_old_name_goes(allocator: Allocator) -> None:
+def test_the_annotation_is_put_right_and_one_of_its_old_name_stays_and_is_complained_about(
+    allocator: Allocator,
+) -> None:
     old = "metallb.universe.tf/ip-allocated-from-pool"
     outcome = converge(service(shows=("10.0.0.2",), annotations={old: "default"}), allocator)
-    assert outcome.patch == {"metadata": {"annotations": {FROM_POOL: "default", old: None}}}
+    assert outcome.patch == {"metadata": {"annotations": {FROM_POOL: "default"}}}
+    assert outcome.notes == (("Warning", "deprecatedAnnotation", f"Service uses deprecated annotation {old}"),)
+
+
+def test_others_are_concerned_by_what_is_given_up_or_shared_in_another_way(allocator: Allocator) -> None:
+    shared = {"metallb.io/allow-shared-ip": "k"}
+    assert not converge(service(), allocator).concerns_others
+    assert converge(service(shows=("10.0.0.1",), annotations=shared), allocator).concerns_others
+    assert not converge(service(shows=("10.0.0.1",), annotations=shared), allocator).concerns_others
+    assert converge(service(shows=("10.0.0.1",), type="ClusterIP"), allocator).concerns_others
+    converge(service(), allocator)
+    assert forget("default/s", allocator)
+    assert not forget("default/s", allocator)
+
+
+def test_others_are_not_concerned_by_a_move_or_by_an_address_that_is_in_no_pool_any_more(allocator: Allocator) -> None:
+    converge(service(), allocator)
+    assert not converge(service(shows=("10.0.0.1",), loadBalancerIP="10.0.0.2"), allocator).concerns_others
+    allocator.set_pools(configuration([pool("default", "10.9.0.1/32")]))
+    converge(service("other"), allocator)
+    assert not converge(service(shows=("10.0.0.2",)), allocator).concerns_others
 
 
 @pytest.mark.parametrize("spec", [{"type": "ClusterIP"}, {"type": "NodePort"}])
@@ -94,7 +116,7 @@ def test_where_no_other_is_free_it_ends_without_one(allocator: Allocator) -> Non
 def test_a_wanted_address_replaces_the_one_it_has(allocator: Allocator, asking: Json) -> None:
     outcome = converge(service(shows=("10.0.0.1",), **asking), allocator)
     assert shown(outcome.patch) == ["10.0.0.3"]
-    assert [note.reason for note in outcome.notes] == ["IPAllocated"]
+    assert outcome.notes[0].reason == "IPAllocated"
 
 
 def test_a_wanted_pool_replaces_the_one_it_has(allocator: Allocator) -> None:
