@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-crash test-faults test-tenants test-model test-metallb test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants setup setup-test lint types format generate lock clean
+.PHONY: help run test test-crash test-faults test-tenants test-model test-metallb test-elastic test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants bench-elastic setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,8 +32,11 @@ test-tenants: setup-test ## Bring whole tenant clusters up, change them and take
 test-model: setup-test ## Search larger worlds of the address protocol for an order of events that breaks it
 	$(BIN)/pytest -q -s --timeout 3600 -m slow tests/model
 
-test-metallb: setup-test ## Play many histories of Services and pools on MetalLB's stand-in, on both control planes
+test-metallb: setup-test ## Play many histories of Services and pools on MetalLB and on its stand-in, on both control planes
 	$(BIN)/pytest -q -m slow --timeout 1800 tests/local/world_metallb
+
+test-elastic: setup-test ## Break elastic tenants at length, and churn Services on the real MetalLB (BUTLER_SEED=7 replays one)
+	$(BIN)/pytest -q -s -m slow --timeout 3600 tests/elastic
 
 test-tenants-scale: setup-test ## Create 200 tenant clusters at once, delete and create 100 more, with kills in between
 	$(BIN)/pytest -q -s -m slow --timeout 3600 tests/tenants/test_kills.py
@@ -80,6 +83,9 @@ bench-ipam: setup-test ## Measure address management beside others (PART=decisio
 
 bench-tenants: setup-test ## Measure 200 tenant clusters at once, from created to gone (ONLY=embedded, apart or kubernetes)
 	$(BIN)/python tests/bench/bench_tenants.py $(if $(ONLY),--only $(ONLY)) $(if $(CLUSTERS),--clusters $(CLUSTERS))
+
+bench-elastic: setup-test ## Measure load-balancer addresses on demand, and 1,000 tenants at rest (ONLY=latency, rest or feeds; TENANTS=200)
+	$(BIN)/python tests/bench/bench_elastic.py $(if $(ONLY),--only $(ONLY)) $(if $(TENANTS),--tenants $(TENANTS)) $(if $(REST_SECONDS),--rest $(REST_SECONDS))
 
 generate: setup ## Write the CRDs and their reference pages anew from the types
 	$(BIN)/python -m butler.api.crd charts/butler/crds

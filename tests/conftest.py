@@ -4,6 +4,9 @@ Servers start when the first test needs them and stop before the next one starts
 ends. The real one has to be built once; that takes minutes, so it happens after collection, outside any test's
 time limit and with its progress in sight. Where it cannot be built the tests on it are skipped, and the summary
 says so in one line that cannot be missed: on such a machine a green run proves half.
+
+The real MetalLB is built in the same way, for tests that are marked `real_metallb` and for those whose fixture
+`served` is the real one; they use it through metallb_controller.py.
 """
 
 from __future__ import annotations
@@ -11,6 +14,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import build_kubernetes
+import metallb_definitions
 import pytest
 import run_kubernetes
 from build_kubernetes import UnavailableError
@@ -18,7 +23,7 @@ from build_kubernetes import UnavailableError
 import control_planes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from control_planes import ControlPlane
 
@@ -28,6 +33,7 @@ HOW_TO_PROVIDE_ONE = (
     "or BUTLER_TEST_KUBECONFIG to the kubeconfig of a server that tests may write to."
 )
 WHY_NO_KUBERNETES = pytest.StashKey[str]()
+WHY_NO_METALLB = pytest.StashKey[str]()
 
 
 @pytest.fixture(scope="session", params=CONTROL_PLANES)
@@ -43,10 +49,8 @@ def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Build the real Kubernetes before the first test, if any selected test wants it."""
-    if session.config.option.collectonly or os.environ.get("BUTLER_TEST_KUBECONFIG"):
-        return
-    if not any(_wants_kubernetes(item) for item in session.items):
+    """Build what is real before the first test, if any selected test wants it."""
+    if session.config.option.collectonly:
         return
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     capture = session.config.pluginmanager.get_plugin("capturemanager")
@@ -54,31 +58,51 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     assert terminal is not None
     assert capture is not None
 
-    def show(text: str) -> None:
-        with capture.global_and_fixture_disabled():
-            terminal.write_line(f"[kubernetes] {text}", flush=True)
+    def showing(what: str) -> Callable[[str], None]:
+        def show(text: str) -> None:
+            with capture.global_and_fixture_disabled():
+                terminal.write_line(f"[{what}] {text}", flush=True)
 
-    try:
-        run_kubernetes.find_binaries(show)
-    except UnavailableError as error:
-        session.config.stash[WHY_NO_KUBERNETES] = f"NO REAL KUBERNETES: {error}. {HOW_TO_PROVIDE_ONE}"
+        return show
+
+    if any(_wants_kubernetes(item) for item in session.items) and not os.environ.get("BUTLER_TEST_KUBECONFIG"):
+        try:
+            run_kubernetes.find_binaries(showing("kubernetes"))
+        except UnavailableError as error:
+            session.config.stash[WHY_NO_KUBERNETES] = f"NO REAL KUBERNETES: {error}. {HOW_TO_PROVIDE_ONE}"
+    if any(_wants_metallb(item) for item in session.items):
+        try:
+            build_kubernetes.build(build_kubernetes.METALLB, showing("metallb"))
+            metallb_definitions.fetch(showing("metallb"))
+        except UnavailableError as error:
+            session.config.stash[WHY_NO_METALLB] = f"NO REAL METALLB: {error}. Install Go."
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip from one place, so that the summary folds hundreds of skipped tests into one line."""
-    why_not = item.config.stash.get(WHY_NO_KUBERNETES, None)
-    if why_not is not None and _wants_kubernetes(item):
-        pytest.skip(why_not)
+    for why, wants in ((WHY_NO_KUBERNETES, _wants_kubernetes), (WHY_NO_METALLB, _wants_metallb)):
+        why_not = item.config.stash.get(why, None)
+        if why_not is not None and wants(item):
+            pytest.skip(why_not)
 
 
 def _wants_kubernetes(item: pytest.Item) -> bool:
-    return isinstance(item, pytest.Function) and (
-        hasattr(item, "callspec") and item.callspec.params.get("control_plane") == "kubernetes"
-    )
+    return _parameter(item, "control_plane") == "kubernetes"
+
+
+def _wants_metallb(item: pytest.Item) -> bool:
+    return item.get_closest_marker("real_metallb") is not None or _parameter(item, "served") == "real"
+
+
+def _parameter(item: pytest.Item, fixture: str) -> object:
+    if not isinstance(item, pytest.Function) or not hasattr(item, "callspec"):
+        return None
+    return item.callspec.params.get(fixture)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    why_not = config.stash.get(WHY_NO_KUBERNETES, None)
-    if why_not is not None:
-        terminalreporter.write_line(why_not, red=True, bold=True)
+    for why in (WHY_NO_KUBERNETES, WHY_NO_METALLB):
+        why_not = config.stash.get(why, None)
+        if why_not is not None:
+            terminalreporter.write_line(why_not, red=True, bold=True)

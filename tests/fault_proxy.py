@@ -170,6 +170,8 @@ class FaultProxy:
     plan: Plan = FAITHFUL
     aim: Callable[[Asked], Fault | None] | None = None
     on_write: Callable[[Asked, Moment], Awaitable[None]] | None = None
+    rewrite: Callable[[bytes], bytes] | None = None
+    """Changes what the server says, answers and single lines of watches, before anything is done to it."""
     counts: Counter[tuple[Traffic, Kind]] = field(default_factory=Counter)
     url: str = ""
     _numbers: Counter[Traffic] = field(default_factory=Counter)
@@ -180,6 +182,7 @@ class FaultProxy:
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0),
             auto_decompress=False,
+            skip_auto_headers=("Accept-Encoding",),  # what the client did not ask for it may not understand
             timeout=aiohttp.ClientTimeout(total=None),
         )
         app = web.Application(client_max_size=16 << 20)
@@ -251,7 +254,8 @@ class FaultProxy:
             await asyncio.sleep(fault.seconds)
         if fault.kind == "stall" and not watching:
             await asyncio.sleep(3600)
-        passed_on = [(n, v) for n, v in request.headers.items() if n.lower() not in _HOP_BY_HOP]
+        unwanted = _HOP_BY_HOP if self.rewrite is None else _HOP_BY_HOP | {"accept-encoding"}  # to be read in here
+        passed_on = [(n, v) for n, v in request.headers.items() if n.lower() not in unwanted]
         query = request.rel_url.update_query(resourceVersion="1") if fault.kind == "outdate" else request.rel_url
         async with self._session.request(
             request.method,
@@ -266,7 +270,7 @@ class FaultProxy:
                 finally:
                     if answer.connection is not None and answer.connection.transport is not None:
                         answer.connection.transport.abort()
-            content = await answer.read()
+            content = self._said(await answer.read())
             await self._tell(asked, "after", transport)
             if fault.kind == "cut_after":
                 _cut(transport)
@@ -287,6 +291,9 @@ class FaultProxy:
                 _cut(transport)
             return web.Response(status=answer.status, body=content, headers=dict(headers))
 
+    def _said(self, content: bytes) -> bytes:
+        return content if self.rewrite is None else self.rewrite(content)
+
     async def _stream(
         self, request: web.Request, transport: asyncio.Transport, answer: aiohttp.ClientResponse, fault: Fault
     ) -> web.StreamResponse:
@@ -296,7 +303,8 @@ class FaultProxy:
             await _Late(fault).pass_on(answer, response)
             return response
         passed: list[bytes] = []
-        async for line in answer.content:
+        async for heard in answer.content:
+            line = self._said(heard)
             if len(passed) >= fault.after:
                 if fault.kind == "close":
                     return response

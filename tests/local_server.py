@@ -15,6 +15,7 @@ from run_kubernetes import end_with_parent
 from control_planes import BIN, ControlPlane
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
     from types import TracebackType
 
@@ -24,8 +25,9 @@ START_SECONDS = 60.0
 class LocalServer:
     """One data directory and, most of the time, one process that serves it."""
 
-    def __init__(self, directory: Path, *, controllers: bool = False) -> None:
+    def __init__(self, directory: Path, *, controllers: bool = False, options: Sequence[str] = ()) -> None:
         self._controllers = controllers
+        self._options = options
         self.data_dir = directory / "data"
         self.log_file = directory / "server.log"
         self._scratch = directory / "client"
@@ -52,7 +54,7 @@ class LocalServer:
         known = kubeconfig.stat().st_mtime_ns if kubeconfig.exists() else 0
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
-                [*command, "--port", str(self.port)],
+                [*command, "--port", str(self.port), *self._options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

@@ -3,10 +3,10 @@
     python tools/build_kubernetes.py              build what is missing, print the folder with the programs
 
 A *bundle* is a set of programs that are built and versioned together. Each folder under `tools/kubernetes/` (what
-tests run on), `tools/peers/` (what benchmarks compare with) and `tools/prometheus/` (what checks the alert rules) is a
-Go module of a few lines whose go.mod pins the versions and names the programs as `tool`s, and whose go.sum pins the
-hashes; no Go code is written or copied here. To build one more program, add a folder with a go.mod and a line in
-`BUNDLES`.
+tests run on), `tools/metallb/` (what serves a tenant's Services), `tools/peers/` (what benchmarks compare with) and
+`tools/prometheus/` (what checks the alert rules) is a Go module of a few lines whose go.mod pins the versions and names
+the programs as `tool`s, and whose go.sum pins the hashes; no Go code is written or copied here. To build one more
+program, add a folder with a go.mod and a line in `BUNDLES`.
 
 The result is kept under `~/.cache/butler/<bundle>/<versions>-<hash of the recipe>/bin` (`BUTLER_CACHE_DIR`
 replaces `~/.cache/butler`), so a changed recipe never meets old programs. A build happens in a temporary folder
@@ -33,7 +33,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-RECIPES = tuple(Path(__file__).resolve().parent / name for name in ("kubernetes", "peers", "prometheus"))
+RECIPES = tuple(Path(__file__).resolve().parent / name for name in ("kubernetes", "metallb", "peers", "prometheus"))
 
 Progress = Callable[[str], None]
 
@@ -74,6 +74,12 @@ KUBERNETES = Bundle(
     versions=(("kubernetes", "k8s.io/kubernetes"), ("etcd", "go.etcd.io/etcd/server/v3")),
 )
 
+METALLB = Bundle(
+    name="metallb",
+    programs=(Program("metallb-controller", "controller", "go.universe.tf/metallb/controller"),),
+    versions=(("controller", "go.universe.tf/metallb"),),
+)
+
 IN_CLUSTER_IPAM = Bundle(
     name="in-cluster-ipam",
     programs=(Program("in-cluster-ipam", "in-cluster-ipam", "sigs.k8s.io/cluster-api-ipam-provider-in-cluster"),),
@@ -86,7 +92,7 @@ PROMETHEUS = Bundle(
     versions=(("promtool", "github.com/prometheus/prometheus"),),
 )
 
-BUNDLES = {bundle.name: bundle for bundle in (KUBERNETES, IN_CLUSTER_IPAM, PROMETHEUS)}
+BUNDLES = {bundle.name: bundle for bundle in (KUBERNETES, METALLB, IN_CLUSTER_IPAM, PROMETHEUS)}
 
 
 def cache_dir() -> Path:

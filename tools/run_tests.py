@@ -21,7 +21,9 @@ def main(options: list[str]) -> int:
     if not any(os.environ.get(name) for name in ("BUTLER_TEST_KUBECONFIG", "KUBEBUILDER_ASSETS")):
         # First, and in sight, as it may take minutes. Where it cannot be had, the tests that want it say so.
         subprocess.run([sys.executable, Path(__file__).with_name("build_kubernetes.py")], check=False)
-    subprocess.run([sys.executable, Path(__file__).with_name("cluster_api_definitions.py")], check=False)
+    subprocess.run([sys.executable, Path(__file__).with_name("build_kubernetes.py"), "metallb"], check=False)
+    for definitions in ("cluster_api_definitions.py", "metallb_definitions.py"):
+        subprocess.run([sys.executable, Path(__file__).with_name(definitions)], check=False)
     pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
     with tempfile.TemporaryFile("w+") as said:
         beside = subprocess.Popen([*pytest, "-k", "kubernetes"], stdout=said, stderr=subprocess.STDOUT)

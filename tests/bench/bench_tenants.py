@@ -41,7 +41,7 @@ from ipam import processor  # noqa: E402
 from world_process import WorldProcess  # noqa: E402
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 SETTINGS = ("embedded", "apart", "kubernetes")
 QUICK = {"machine_seconds": 0.0, "machine_deletion_seconds": 0.0, "control_plane_seconds": 0.0, "addon_seconds": 0.0}
@@ -85,19 +85,22 @@ def _memory(pid: int, field: str) -> float:
 
 
 @contextmanager
-def controllers(plane: ControlPlane, folder: Path) -> Iterator[int]:
-    """The command that users type, with its lease; gives the port of its metrics."""
+def controllers(
+    plane: ControlPlane, folder: Path, options: Sequence[str] = (), program: Sequence[str] = (f"{BIN}/butleradm",)
+) -> Iterator[int]:
+    """The command that users type, with its lease and some options; gives the port of its metrics."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = int(found.getsockname()[1])
     command = [
-        f"{BIN}/butleradm",
+        *program,
         "controller",
         "run",
         "--kubeconfig",
         f"{plane.kubeconfig}",
         "--metrics-port",
         f"{port}",
+        *options,
     ]
     with (folder / "controller.log").open("ab") as log:
         process = subprocess.Popen(
@@ -116,8 +119,13 @@ def controllers(plane: ControlPlane, folder: Path) -> Iterator[int]:
 
 
 @contextmanager
-def setting(name: str, folder: Path) -> Iterator[tuple[ControlPlane, int | None]]:
-    """Everybody at work; the way in, and the port of the controllers' metrics where they have one."""
+def setting(
+    name: str, folder: Path, options: Sequence[str] = (), *, controlled: bool = True
+) -> Iterator[tuple[ControlPlane, int | None]]:
+    """Everybody at work; the way in, and the port of the controllers' metrics where they have one.
+
+    `options` are for the controllers, where they are a process; without them when they are not to be `controlled`.
+    """
     folder.mkdir()
     with ExitStack() as running:
         if name == "embedded":
@@ -129,14 +137,18 @@ def setting(name: str, folder: Path) -> Iterator[tuple[ControlPlane, int | None]
         plane.kubectl("wait", "--for=condition=Established", "--timeout=60s", "-f", str(CRDS))
         plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": HOME}})
         running.enter_context(WorldProcess(plane.kubeconfig, folder, **QUICK))
-        yield plane, running.enter_context(controllers(plane, folder))
+        yield plane, running.enter_context(controllers(plane, folder, options)) if controlled else None
 
 
-def furnish(plane: ControlPlane) -> None:
-    """A namespace, a pool with room for everybody, and a provider; returns when clusters can come."""
+def furnish(plane: ControlPlane, terms: Mapping[str, Any] | None = None) -> None:
+    """A namespace, a pool with room for everybody, and a provider; returns when clusters can come.
+
+    `terms` are more of what the provider says about its network.
+    """
     login = {"username": b"butler@pve!capi", "password": b"aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"}
     settings = {"endpoint": "https://127.0.0.1:9", "nodes": ["pve1"], "storage": "local", "templateID": 100}
     network = {"mode": "ipam", "gateway": "10.40.0.1", "dnsServers": ["10.40.0.2"], "poolRefs": [{"name": "pool"}]}
+    network |= terms or {}
     provider = {"provider": "proxmox", "credentialsRef": {"name": "login"}, "proxmox": settings, "network": network}
     own = f"{API}/namespaces/{HOME}"
     for path, body in (
@@ -169,15 +181,18 @@ def requests(port: int | None) -> Counter[tuple[str, str]]:
     found: Counter[tuple[str, str]] = Counter()
     if port is None:
         return found
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
-        text = answer.read().decode()
-    for line in text.splitlines():
-        name, _, rest = line.partition("{")
-        if name != "rest_client_requests_total":
-            continue
-        labels = dict(_LABEL.findall(rest))
-        found[labels["verb"], labels["resource"].partition(".")[0]] += int(float(line.rsplit(" ", 1)[1]))
+    for labels, value in metric_lines(port, "rest_client_requests_total").items():
+        named = dict(_LABEL.findall(labels))
+        found[named["verb"], named["resource"].partition(".")[0]] += int(value)
     return found
+
+
+def metric_lines(port: int, name: str) -> dict[str, float]:
+    """The values of one metric, by its labels as they are written."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
+        lines = answer.read().decode().splitlines()
+    told = (line.rpartition(" ") for line in lines if not line.startswith("#"))
+    return {text.removeprefix(name): float(value) for text, _, value in told if text.partition("{")[0] == name}
 
 
 # One setting.
@@ -285,7 +300,7 @@ def show(found: Measured, clusters: int) -> list[Goal]:
     ]
 
 
-def show_requests(counted: Counter[tuple[str, str]], clusters: int, what: str) -> None:
+def show_requests(counted: Counter[tuple[str, str]], clusters: int, what: str, each: str = " per cluster") -> None:
     if not counted:
         return
     print()
@@ -294,7 +309,7 @@ def show_requests(counted: Counter[tuple[str, str]], clusters: int, what: str) -
         for (verb, resource), count in counted.most_common()
         if count >= clusters / 10
     ]
-    table([f"the controllers' requests per cluster, {what}", ""], [*rows, ["all", f"{counted.total() / clusters:.1f}"]])
+    table([f"the controllers' requests{each}, {what}", ""], [*rows, ["all", f"{counted.total() / clusters:.1f}"]])
 
 
 def main() -> None:

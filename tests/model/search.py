@@ -4,7 +4,8 @@ A model is a set of initial states and a function from a state to the steps that
 breadth first, so the first violation found is one of the shortest, and it is told as a story: the words of the steps
 that lead to it. Nothing here samples and nothing has a seed: a search that ends without a violation has seen every
 interleaving within the model's bounds, and says how many states that were. It never gives up silently: a search that
-would outgrow its limit fails.
+would outgrow its limit fails. Asked to, it also remembers every step, and in the end looks for a state from which no
+way leads to where one should be able to come from everywhere: a rest that is no rest, or a circle without an exit.
 
 Two states that differ only in who is who (controller A and B swapped) need not both be explored: `canonical` maps
 them to one. States are kept as they were first reached, so stories stay about the same A and B from end to end.
@@ -13,11 +14,12 @@ them to one. States are kept as they were first reached, so stories stay about t
 from __future__ import annotations
 
 import time
+from array import array
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Sequence
 
 S = TypeVar("S", bound="Hashable")
 
@@ -81,13 +83,24 @@ class Outcome:
         return f"{self.states} states, {self.steps} steps, depth {self.depth}, {self.seconds:.1f} s"
 
 
-def search(model: Model[S], *, most: int = 2_000_000, progress: bool = True) -> Outcome:
-    """Visit every reachable state, or stop at the first violation. `progress`: also ask about coming to rest."""
+def search(
+    model: Model[S],
+    *,
+    most: int = 2_000_000,
+    progress: bool = True,
+    home: Callable[[S], bool] | None = None,
+) -> Outcome:
+    """Visit every reachable state, or stop at the first violation.
+
+    `progress`: also ask about coming to rest. `home`: also ask whether from every state a way that nobody outside has
+    to help along leads to a state like this.
+    """
     started = time.perf_counter()
     first = model.initial()
     states: list[S] = [first]
     came_from: list[tuple[int, str]] = [(-1, "")]
-    seen = {model.canonical(first)}
+    seen = {model.canonical(first): 0}
+    sources, targets = array("l"), array("l")
     taken = 0
     depth = 0
     level_ends = 1
@@ -109,12 +122,16 @@ def search(model: Model[S], *, most: int = 2_000_000, progress: bool = True) -> 
             if step.broken:
                 return outcome(step.broken, at, step.words)
             key = model.canonical(step.after)
-            if key in seen:
+            target = seen.get(key, len(states))
+            if home is not None and not step.outside:
+                sources.append(at)
+                targets.append(target)
+            if target < len(states):
                 continue
             broken = model.broken(step.after)
             if broken:
                 return outcome(broken, at, step.words)
-            seen.add(key)
+            seen[key] = target
             states.append(step.after)
             came_from.append((at, step.words))
         if at_rest and progress:
@@ -124,7 +141,25 @@ def search(model: Model[S], *, most: int = 2_000_000, progress: bool = True) -> 
         if len(states) > most:
             raise TooLarge(f"more than {most} states; the last one explored was reached by: {_story(came_from, at)}")
         at += 1
+    if home is not None:
+        lost = _astray(sources, targets, [home(state) for state in states])
+        if lost is not None:
+            return outcome("from here no way leads back to where all is well", lost)
     return outcome("", 0)
+
+
+def _astray(sources: Sequence[int], targets: Sequence[int], safe: list[bool]) -> int | None:
+    """The first state from which none that is safe can be reached."""
+    before: list[list[int]] = [[] for _ in safe]
+    for source, target in zip(sources, targets, strict=True):
+        before[target].append(source)
+    todo = [state for state, is_safe in enumerate(safe) if is_safe]
+    while todo:
+        for source in before[todo.pop()]:
+            if not safe[source]:
+                safe[source] = True
+                todo.append(source)
+    return next((state for state, is_safe in enumerate(safe) if not is_safe), None)
 
 
 def _story(came_from: Sequence[tuple[int, str]], where: int) -> list[str]:

@@ -18,6 +18,7 @@ from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import AllocationReason, PoolReason, ProviderReason, TenantClusterReason
 from butler.api.tenantcluster import TenantClusterPhase
 from butler.controllers import metrics as ipam
+from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
 from butler.controllers.providerconfig.metrics import ProviderMetrics
 from butler.controllers.tenantcluster.metrics import TenantMetrics
 from butler.kube.metrics import Metrics
@@ -42,6 +43,7 @@ KNOWN_VALUES = {
     "why": set(get_args(ipam.Why)),
     "what": set(get_args(ipam.Inconsistency)),
     "outcome": set(get_args(ipam.Sweep)),
+    "state": {"in_use", "idle"},
 }
 
 
@@ -59,6 +61,7 @@ def exposed() -> dict[str, Described]:
     ipam.IpamMetrics(registry)
     TenantMetrics(registry)
     ProviderMetrics(registry)
+    LoadBalancerMetrics(registry)
     found = {}
     for collector in registry._collector_to_names:
         kind: str = collector._type  # type: ignore[attr-defined]
@@ -166,7 +169,7 @@ def test_a_question_on_the_page_asks_for_what_is_there(question: str) -> None:
 
 def test_every_value_of_a_label_is_explained_on_the_page() -> None:
     words = set(re.findall(r"`(\w+)`", PAGE.read_text()))
-    for label in ("path", "result", "step", "why", "what", "outcome", "phase"):
+    for label in ("path", "result", "step", "why", "what", "outcome", "state", "phase"):
         known = KNOWN_VALUES[label] - {IPAllocationPhase.ALLOCATED, IPAllocationPhase.RELEASED}
         assert known <= words, label
 

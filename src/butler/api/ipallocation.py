@@ -148,6 +148,10 @@ class IPAllocationStatus(Part):
         datetime | None,
         about("Since when none of the addresses is in use; a growth allocation goes back after a grace time."),
     ] = None
+    draining_since: Annotated[
+        datetime | None,
+        about("Since when the addresses are being taken back from the tenant; until this is unset, none is published."),
+    ] = None
 
 
 class IPAllocation(CustomResource):

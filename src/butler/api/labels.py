@@ -28,10 +28,14 @@ MANAGED_BY = ("app.kubernetes.io/managed-by", "butler")
 
 
 class Annotation(StrEnum):
-    """What people write on objects to tell Butler something out of the ordinary."""
+    """What does not fit elsewhere: words of people to Butler, and of Butler to people and to itself."""
 
     FORCE_DELETE = "butler.butlerlabs.dev/force-delete"
     """On a TenantCluster that is being deleted, with its own name as the value: give up waiting for machines."""
+    REASON = "butler.butlerlabs.dev/reason"
+    """On an IPAllocation that was asked for because Services needed it: why."""
+    DRAINED_BY = "butler.butlerlabs.dev/drained-by"
+    """On a tenant's IPAddressPool whose addresses are not handed out for a moment: which process asked for that."""
 
 
 class AllocationRole(StrEnum):
@@ -83,6 +87,7 @@ class ConditionType(StrEnum):
     WORKERS_READY = "WorkersReady"
     ADDONS_READY = "AddonsReady"
     NETWORK_READY = "NetworkReady"
+    LOAD_BALANCERS_READY = "LoadBalancersReady"
     PROVIDER_ACCESS_GRANTED = "ProviderAccessGranted"
     QUOTA_SATISFIED = "QuotaSatisfied"
     PAUSED = "Paused"
@@ -142,6 +147,23 @@ class NetworkReason(StrEnum):
     POOL_EXHAUSTED = "PoolExhausted"
     VALIDATION_FAILED = "ValidationFailed"
     POOL_NOT_FOUND = "PoolNotFound"
+
+
+class LoadBalancerReason(StrEnum):
+    """Reasons of a TenantCluster's LoadBalancersReady condition."""
+
+    IN_STEP = "InStep"
+    """MetalLB on the tenant has exactly the addresses that the tenant holds, and no Service waits for one."""
+    GROWING = "Growing"
+    SERVICES_WAITING = "ServicesWaiting"
+    """Services wait, and nothing is on its way: MetalLB does not hand out what is free, or the number is fixed."""
+    QUOTA_REACHED = "QuotaReached"
+    POOL_EXHAUSTED = "PoolExhausted"
+    TENANT_UNREACHABLE = "TenantUnreachable"
+    NOT_INSTALLED = "NotInstalled"
+    NOT_READY = "NotReady"
+    REFUSED = "Refused"
+    CONTESTED = "Contested"
 
 
 class ProviderReason(StrEnum):

@@ -391,6 +391,27 @@ class ObservedState(Part):
     ] = ()
 
 
+class PoolChange(Part):
+    """One change of a tenant's load-balancer addresses."""
+
+    time: Annotated[datetime, about("When it was done.")]
+    addresses: Annotated[int, about("How many addresses came or went.", minimum=0)]
+    reason: Annotated[str, about("Why.", max_length=1024)]
+
+
+class LoadBalancerUse(Part):
+    """What the tenant's Services make of its load-balancer addresses."""
+
+    held: Annotated[int, about("Addresses that the tenant holds.", minimum=0)]
+    in_use: Annotated[int, about("Of these, addresses that a Service has.", minimum=0)]
+    idle: Annotated[int, about("Of these, addresses that no Service has.", minimum=0)]
+    services: Annotated[int, about("Services that have an address.", minimum=0)]
+    platform_services: Annotated[int, about("Of these, Services of platform addons such as Traefik.", minimum=0)]
+    waiting_services: Annotated[int, about("Services that MetalLB would serve and that have none.", minimum=0)]
+    last_growth: Annotated[PoolChange | None, about("When addresses were last added, and why.")] = None
+    last_shrink: Annotated[PoolChange | None, about("When addresses were last given back, and why.")] = None
+
+
 class TenantClusterStatus(Part):
     """Where the cluster stands."""
 
@@ -419,6 +440,9 @@ class TenantClusterStatus(Part):
     lb_allocation_ref: Annotated[
         LocalObjectReference | None,
         about("IPAllocation with the first load-balancer addresses, in butler-system."),
+    ] = None
+    load_balancers: Annotated[
+        LoadBalancerUse | None, about("The load-balancer addresses: held, in use, waited for; ipam mode only.")
     ] = None
     deletion: Annotated[DeletionProgress | None, about("How far the deletion of the cluster is.")] = None
     worker_nodes_desired: Annotated[int | None, about("How many workers there should be.", minimum=0)] = None
@@ -454,6 +478,7 @@ class TenantCluster(CustomResource):
             ConditionType.CONTROL_PLANE_READY: "The API server answers.",
             ConditionType.WORKERS_READY: "Workers have joined and are ready.",
             ConditionType.ADDONS_READY: "All addons are installed and healthy.",
+            ConditionType.LOAD_BALANCERS_READY: "MetalLB has the tenant's addresses, and no Service waits for one.",
             ConditionType.PAUSED: "The cluster is left as it is, by spec.paused.",
             ConditionType.DELETING: "The cluster is being taken down; the message says what it waits for.",
         },

@@ -40,8 +40,16 @@ def local() -> None:
 @click.option(
     "--no-world", is_flag=True, help="Leave out the stand-ins for Cluster API, Steward, MetalLB and machines."
 )
+@click.option(
+    "--shrink-after",
+    type=click.FloatRange(0),
+    default=600.0,
+    metavar="S",
+    show_default=True,
+    help="How long added load-balancer addresses have to be unused before they are given back.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but problems.")
-def up(data_dir: str | None, port: int, no_controllers: bool, no_world: bool, quiet: bool) -> None:
+def up(data_dir: str | None, port: int, no_controllers: bool, no_world: bool, shrink_after: float, quiet: bool) -> None:
     """Start the embedded control plane, Butler's controllers and a small world in the foreground.
 
     The world has a stand-in for everything that Butler works with, so that tenant clusters come to life.
@@ -51,10 +59,18 @@ def up(data_dir: str | None, port: int, no_controllers: bool, no_world: bool, qu
     Examples:
       butleradm local up
       butleradm local up --data-dir ./playground --port 6443
+      butleradm local up --shrink-after 20
     """
     from butler.cli.local import run_up
 
-    run_up(data_dir, port, controllers=not no_controllers, world=not (no_controllers or no_world), quiet=quiet)
+    run_up(
+        data_dir,
+        port,
+        controllers=not no_controllers,
+        world=not (no_controllers or no_world),
+        shrink_after=shrink_after,
+        quiet=quiet,
+    )
 
 
 @local.command(short_help="Stand in for Cluster API, Steward and machines, on any management cluster.")
@@ -230,6 +246,30 @@ def controller() -> None:
     show_default=True,
     help="How long a cluster that is deleted waits for its load balancers, and for its addons.",
 )
+@click.option(
+    "--shrink-after",
+    type=click.FloatRange(0),
+    default=600.0,
+    metavar="S",
+    show_default=True,
+    help="How long added load-balancer addresses have to be unused before they are given back.",
+)
+@click.option(
+    "--drain-settle",
+    type=click.FloatRange(0),
+    default=2.0,
+    metavar="S",
+    show_default=True,
+    help="How long MetalLB gets to take in a change of its pool, before addresses are given back.",
+)
+@click.option(
+    "--check-tenants-every",
+    type=click.FloatRange(0.1),
+    default=300.0,
+    metavar="S",
+    show_default=True,
+    help="How often MetalLB's configuration on a tenant is compared with what it should be, without other reason.",
+)
 @click.option("-v", "--verbose", is_flag=True, help="Say more.")
 def run(
     kubeconfig: str | None,
@@ -248,6 +288,9 @@ def run(
     sighting_gap: float,
     addresses_only: bool,
     clean_up_limit: float,
+    shrink_after: float,
+    drain_settle: float,
+    check_tenants_every: float,
     verbose: bool,
 ) -> None:
     """Run the controllers in the foreground, against the API server of the kubeconfig.
@@ -263,6 +306,7 @@ def run(
     from datetime import timedelta
 
     from butler.cli.controller import admission_settings, run_controller
+    from butler.controllers.loadbalancers.settings import LoadBalancerSettings
     from butler.controllers.settings import IpamSettings
     from butler.controllers.tenantcluster.settings import TenantSettings
 
@@ -280,7 +324,13 @@ def run(
         admission_settings(settings, host, webhook_port, webhook_service, webhook_certs),
         tenants=None
         if addresses_only
-        else TenantSettings(home_namespace=settings.home_namespace, clean_up_limit=timedelta(seconds=clean_up_limit)),
+        else TenantSettings(
+            home_namespace=settings.home_namespace,
+            clean_up_limit=timedelta(seconds=clean_up_limit),
+            load_balancers=LoadBalancerSettings(
+                grace=timedelta(seconds=shrink_after), settle=drain_settle, check_every=check_tenants_every
+            ),
+        ),
         lease_seconds=lease_seconds if lease else None,
         host=host,
         port=metrics_port,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import click
 import uvloop
 
+from butler.cli.open_files import allow_many_connections
 from butler.controllers.ipam import add_ipam
 from butler.controllers.providerconfig.settings import ProviderSettings
 from butler.controllers.providers import add_providers
@@ -90,6 +91,7 @@ def run_controller(
         connection = config.load(kubeconfig, context)
     except ConfigError as error:
         raise click.ClickException(str(error)) from None
+    allow_many_connections()
     process = Process(connection, ipam, admission, lease_seconds, tenants, host, port)
     try:
         with contextlib.suppress(KeyboardInterrupt):

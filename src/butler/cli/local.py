@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,9 @@ import uvloop
 
 from butler import __version__
 from butler.cli.controller import NAME, Process, build
-from butler.cli.world import allow_many_connections, running_world
+from butler.cli.open_files import allow_many_connections
+from butler.cli.world import running_world
+from butler.controllers.loadbalancers.settings import LoadBalancerSettings
 from butler.controllers.settings import IpamSettings
 from butler.controllers.tenantcluster.settings import TenantSettings
 from butler.kube import config
@@ -34,18 +37,23 @@ if TYPE_CHECKING:
 DEFAULT_DATA_DIR = Path("~/.butler/local")
 
 
-def run_up(data_dir: str | None, port: int, *, controllers: bool, world: bool, quiet: bool) -> None:
+def run_up(
+    data_dir: str | None, port: int, *, controllers: bool, world: bool, shrink_after: float, quiet: bool
+) -> None:
     """Run until a signal says to stop; leaves with code 1 and one sentence if it cannot start."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     allow_many_connections()
     directory = Path(data_dir).expanduser() if data_dir else DEFAULT_DATA_DIR.expanduser()
+    tenants = TenantSettings(load_balancers=LoadBalancerSettings(grace=timedelta(seconds=shrink_after)))
     try:
-        uvloop.run(_up(directory, port, controllers=controllers, world=world, quiet=quiet))
+        uvloop.run(_up(directory, port, controllers=controllers, world=world, tenants=tenants, quiet=quiet))
     except NotStarted as error:
         raise click.ClickException(str(error)) from None
 
 
-async def _up(directory: Path, port: int, *, controllers: bool, world: bool, quiet: bool) -> None:
+async def _up(
+    directory: Path, port: int, *, controllers: bool, world: bool, tenants: TenantSettings, quiet: bool
+) -> None:
     began = time.monotonic()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -57,7 +65,7 @@ async def _up(directory: Path, port: int, *, controllers: bool, world: bool, qui
             if world:
                 connection = config.load(control_plane.kubeconfig)
                 await parts.enter_async_context(running_world(connection, control_plane, WorldSettings(), stop))
-            working = _controllers(control_plane, stop) if controllers else _without_controllers(control_plane)
+            working = _controllers(control_plane, tenants, stop) if controllers else _without_controllers(control_plane)
             await parts.enter_async_context(working)
             if not quiet:
                 seconds = time.monotonic() - began
@@ -72,7 +80,9 @@ async def _up(directory: Path, port: int, *, controllers: bool, world: bool, qui
 
 
 @contextlib.asynccontextmanager
-async def _controllers(control_plane: ControlPlane, stop: asyncio.Event) -> AsyncIterator[None]:
+async def _controllers(
+    control_plane: ControlPlane, tenants: TenantSettings, stop: asyncio.Event
+) -> AsyncIterator[None]:
     """Butler's controllers and admission in this process, ready before anything else happens.
 
     No lease: on one data directory there is one process. Should they end by themselves, all of it stops: a control
@@ -80,7 +90,7 @@ async def _controllers(control_plane: ControlPlane, stop: asyncio.Event) -> Asyn
     """
     metrics = Metrics()
     connection = config.load(control_plane.kubeconfig)
-    process = Process(connection, IpamSettings(), AdmissionSettings(), lease_seconds=None, tenants=TenantSettings())
+    process = Process(connection, IpamSettings(), AdmissionSettings(), lease_seconds=None, tenants=tenants)
     async with Client(connection, field_manager=NAME, observe=metrics.observe_request) as client:
         operator = build(process, client, metrics)
         running = asyncio.create_task(operator.run(handle_signals=False))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import resource
 import signal
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 import uvloop
 
+from butler.cli.open_files import allow_many_connections
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import ConfigError, KubeError
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 DEFAULT_DATA_DIR = Path("~/.butler/world")
 CONNECTIONS = 32
-OPEN_FILES = 65536
 PATIENCE = 5.0
 
 log = logging.getLogger(__name__)
@@ -57,15 +56,6 @@ def run_world(
         raise click.ClickException(str(error)) from None
     except KubeError as error:
         raise click.ClickException(f"the management cluster cannot be used: {error}") from None
-
-
-def allow_many_connections() -> None:
-    """Hundreds of tenants in one process that also speaks to each take more open files than most shells allow."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with contextlib.suppress(ValueError, OSError):  # not allowed: a few tenants work all the same
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _run(connection: Connection, directory: Path, port: int, settings: WorldSettings, *, quiet: bool) -> None:

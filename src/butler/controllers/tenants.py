@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from butler.controllers.ipam import without_address_list
 from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.controllers.loadbalancing import add_load_balancers
 from butler.controllers.release import Releases
 from butler.controllers.tenantcluster.building import Building
 from butler.controllers.tenantcluster.controller import TenantClusterController
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from butler.controllers.tenantcluster.settings import TenantSettings
     from butler.kube.controller import Controller
     from butler.kube.operator import Operator
+    from butler.kube.resource import Key
 
 COUNT_EVERY = 5.0
 
@@ -51,12 +53,32 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
             for key in views.in_namespace(namespace):
                 controller.queue.add(key)
 
+    def wake_cluster(key: Key) -> None:
+        controllers[0].queue.add(key)
+
     live = Live(client, wake, operator.metrics)
     tenants = TenantClients()
     side = TenantSide(client, live, kubeconfigs, tenants)
     releases = Releases(client, views.pools, operator.events, ipam, _now)
+    balancers = add_load_balancers(
+        operator,
+        settings.load_balancers,
+        views,
+        kubeconfigs,
+        tenants,
+        releases,
+        wake_cluster,
+    )
     building = Building(
-        client, views, live, Credentials(client), side, settings.home_namespace, _now, Turnstile(time.monotonic)
+        client,
+        views,
+        live,
+        Credentials(client),
+        side,
+        balancers.problem,
+        settings.home_namespace,
+        _now,
+        Turnstile(time.monotonic),
     )
     teardown = Teardown(client, views, live, side, releases, operator.events, settings, _now)
     whole = TenantClusterController(client, views, building, teardown, operator.events, metrics, settings, _now)

@@ -45,7 +45,9 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
     site = estate.bare_site("harvester")
     estate.kubectl_apply(*site.describe(size=8), site.describe_cluster("web", replicas=2))
     web = site.tenant("web")
-    found = web.ready()
+    web.ready()
+    web.until(lambda: web.condition("LoadBalancersReady"), "MetalLB has its addresses")
+    found = web.get()
 
     # The cluster as kubectl shows it.
     endpoint = found["status"]["controlPlaneEndpoint"]
@@ -71,6 +73,7 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
         "ControlPlaneReady": ("True", f"runs {VERSION}"),
         "WorkersReady": ("True", "2 of 2 workers are ready"),
         "AddonsReady": ("True", "5 addons are installed"),
+        "LoadBalancersReady": ("True", "MetalLB has exactly the tenant's addresses, and no Service waits"),
         "Ready": ("True", "usable"),
     }
     estate.until(lambda: web.events("ClusterReady"), "an event tells of it")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from butler.cli import local
+from butler.controllers.tenantcluster.settings import TenantSettings
 from butler.kube.config import Connection
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Controllers:
 def keeping(monkeypatch: pytest.MonkeyPatch, operator: Controllers, stop: asyncio.Event) -> Any:
     monkeypatch.setattr("butler.kube.config.load", lambda _: Connection("http://127.0.0.1:1"))
     monkeypatch.setattr(local, "build", lambda *_: operator)
-    return local._controllers(SimpleNamespace(kubeconfig="none"), stop)  # type: ignore[arg-type]
+    return local._controllers(SimpleNamespace(kubeconfig="none"), TenantSettings(), stop)  # type: ignore[arg-type]
 
 
 async def test_controllers_that_break_stop_everything_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:

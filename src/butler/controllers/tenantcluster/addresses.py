@@ -15,12 +15,13 @@ are neither waited for nor touched here.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from butler.api.conditions import condition_holds, find_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationSpec, IPAllocationType
-from butler.api.labels import AllocationReason, AllocationRole, ConditionType, Finalizer, Label
+from butler.api.labels import AllocationReason, AllocationRole, Annotation, ConditionType, Finalizer, Label
 from butler.api.meta import LocalObjectReference, NamespacedObjectReference, ObjectMeta
 from butler.api.providerconfig import NetworkMode
 from butler.api.providers import Provider
@@ -40,8 +41,9 @@ from butler.ipam.addresses import BadAddress, Range, parse_range
 from butler.providers.settings import gateway_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from butler.api.ipallocation import PinnedIPRange
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig, ProviderNetwork
     from butler.api.tenantcluster import TenantCluster
@@ -185,9 +187,9 @@ def _next_step(
         # Its name comes free with it. Asked for now, under another name, it might be asked for twice: once more by
         # whoever sees the old one gone before seeing the new one come.
         return _Step(blocked=waiting(f"IPAllocation {going[0].metadata.name} is being deleted"))
-    name = _name(cluster, wish.type, len(granted), is_taken)
+    name = free_name(cluster, wish.type, len(granted), is_taken)
     return _Step(
-        create=(_allocation(wish, cluster, pool, count, name, home, grown=bool(granted)),),
+        create=(new_request(cluster, wish.type, pool, count, name, home, grown=bool(granted), pinned=wish.pinned),),
         blocked=waiting(f"{count} {_words(wish.type)} are being asked for from pool {pool}"),
     )
 
@@ -203,12 +205,12 @@ def _about(
     if request.status.phase is not IPAllocationPhase.FAILED:
         return _Step(blocked=waiting(f"IPAllocation {name} waits for pool {here}"))
     better = _choose(wish, pools, missing)
-    elsewhere = better != here and _can_hold(pools.get(better), missing(pools.get(better)))
+    elsewhere = better != here and can_hold(pools.get(better), missing(pools.get(better)))
     if elsewhere or here not in wish.pools or _is_another(request, wish, missing(pools.get(here))):
         return _Step(drop=(request,), blocked=waiting(f"IPAllocation {name} is asked for anew"))
     ready = find_condition(request.status.conditions, ConditionType.READY)
     why = ready.message if ready else "refused without a word"
-    others = "".join(f"; pool {other} {_why_not(pools.get(other))}" for other in wish.pools if other != here)
+    others = "".join(f"; pool {other} {why_not(pools.get(other))}" for other in wish.pools if other != here)
     return _Step(
         blocked=Blocked(
             ConditionType.NETWORK_READY,
@@ -230,12 +232,13 @@ def _choose(wish: Wish, pools: Mapping[str, NetworkPool], count: Callable[[Netwo
     """The first pool that can hold it; where none can, the first that exists, to wait there."""
     for name in wish.pools:
         pool = pools.get(name)
-        if _can_hold(pool, count(pool)):
+        if can_hold(pool, count(pool)):
             return name
     return next((name for name in wish.pools if name in pools), wish.pools[0])
 
 
-def _can_hold(pool: NetworkPool | None, count: int) -> bool:
+def can_hold(pool: NetworkPool | None, count: int) -> bool:
+    """Whether a pool has so many free addresses in one run, as far as it says."""
     return (
         pool is not None
         and condition_holds(pool.status.conditions, ConditionType.READY)
@@ -243,7 +246,8 @@ def _can_hold(pool: NetworkPool | None, count: int) -> bool:
     )
 
 
-def _why_not(pool: NetworkPool | None) -> str:
+def why_not(pool: NetworkPool | None) -> str:
+    """Why it has not, in words that follow its name."""
     if pool is None:
         return "does not exist"
     if not condition_holds(pool.status.conditions, ConditionType.READY):
@@ -251,14 +255,24 @@ def _why_not(pool: NetworkPool | None) -> str:
     return f"has no run of free addresses longer than {pool.status.largest_free_block or 0}"
 
 
-def _allocation(
-    wish: Wish, cluster: TenantCluster, pool: str, count: int, name: str, home: str, *, grown: bool
+def new_request(
+    cluster: TenantCluster,
+    type_: IPAllocationType,
+    pool: str,
+    count: int,
+    name: str,
+    home: str,
+    *,
+    grown: bool,
+    pinned: PinnedIPRange | None = None,
+    reason: str = "",
 ) -> IPAllocation:
+    """An IPAllocation that asks for addresses; `grown` are those that a cluster gets later."""
     labels = {
         Label.NETWORK_POOL: pool,
         Label.TENANT: cluster.metadata.name,
         Label.TENANT_UID: cluster.metadata.uid,
-        Label.ALLOCATION_TYPE: str(wish.type),
+        Label.ALLOCATION_TYPE: str(type_),
         Label.ALLOCATION_ROLE: str(AllocationRole.GROWTH if grown else AllocationRole.INITIAL),
     }
     if cluster.spec.team_ref is not None:
@@ -268,6 +282,7 @@ def _allocation(
             name=name,
             namespace=home,
             labels={str(key): value for key, value in labels.items() if len(value) <= LABEL_LENGTH},
+            annotations={Annotation.REASON.value: reason} if reason else {},
             finalizers=(Finalizer.IP_ALLOCATION.value,),
         ),
         spec=IPAllocationSpec(
@@ -275,23 +290,33 @@ def _allocation(
             tenant_cluster_ref=NamespacedObjectReference(
                 name=cluster.metadata.name, namespace=cluster.metadata.namespace
             ),
-            type=wish.type,
-            count=None if wish.pinned else count,
-            pinned_range=wish.pinned,
+            type=type_,
+            count=None if pinned else count,
+            pinned_range=pinned,
         ),
     )
 
 
-def _name(cluster: TenantCluster, type_: IPAllocationType, present: int, is_taken: Callable[[str], bool]) -> str:
-    """`<cluster>-lb`, then `<cluster>-lb-2`; with a piece of the UID where the name is another's."""
-    stem = f"{cluster.metadata.name}-{NAMES[type_]}"
-    plain = stem if not present else f"{stem}-{present + 1}"
+def free_name(cluster: TenantCluster, type_: IPAllocationType, present: int, is_taken: Callable[[str], bool]) -> str:
+    """`<cluster>-lb` for the first, with a piece of the UID where the name is another's; later ones have numbers."""
+    if present:
+        return next(further_names(cluster, type_, is_taken))
+    plain = f"{cluster.metadata.name}-{NAMES[type_]}"
     if not is_taken(plain):
         return plain
     suffixed, number = f"{plain}-{cluster.metadata.uid[:8]}", 2
     while is_taken(suffixed):  # a retained record of this very cluster
         suffixed, number = f"{plain}-{cluster.metadata.uid[:8]}-{number}", number + 1
     return suffixed
+
+
+def further_names(cluster: TenantCluster, type_: IPAllocationType, is_taken: Callable[[str], bool]) -> Iterator[str]:
+    """`<cluster>-lb-2` and up, as far as no allocation has the name: records of what was given back keep theirs.
+
+    Who asks at the same time comes to the same names, and so nothing is asked for twice.
+    """
+    stem = f"{cluster.metadata.name}-{NAMES[type_]}"
+    return (name for number in itertools.count(2) if not is_taken(name := f"{stem}-{number}"))
 
 
 # What there is.

@@ -89,7 +89,7 @@ class NoLongerWanted(Exception):
 
 
 class Building:
-    """Brings clusters up."""
+    """Brings clusters up. `unpublished` says why a tenant's MetalLB does not have its addresses, if it has not."""
 
     def __init__(
         self,
@@ -98,6 +98,7 @@ class Building:
         live: Live,
         credentials: Credentials,
         tenants: TenantSide,
+        unpublished: Callable[[TenantCluster], str],
         home: str,
         clock: Callable[[], datetime],
         turnstile: Turnstile,
@@ -107,6 +108,7 @@ class Building:
         self._live = live
         self._credentials = credentials
         self._tenants = tenants
+        self._unpublished = unpublished
         self._home = home
         self._clock = clock
         self._turnstile = turnstile
@@ -389,9 +391,7 @@ class Building:
         progress = addons.progress(wanted, present) if wanted else None
         facts = replace(facts, present_addons=present, addon_progress=progress)
         if balanced and progress is not None and addons.METALLB in progress.installed:
-            problem = await self._tenants.publish(cluster, facts.addresses.load_balancers)
-            facts = replace(facts, load_balancers_published=problem)
-            return Built(cluster, facts, SOON if problem else None)
+            facts = replace(facts, load_balancers_published=self._unpublished(cluster))
         return Built(cluster, facts)
 
     async def _want(self, cluster: TenantCluster, wanted: tuple[addons.Wanted, ...]) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+
+from butler.controllers.loadbalancers.settings import LoadBalancerSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,3 +20,4 @@ class TenantSettings:
     """After how long a later stage of a deletion is reported as stalled; it is not given up."""
     look_again: float = 600.0
     """Seconds after which a cluster is looked at though nothing was heard of it."""
+    load_balancers: LoadBalancerSettings = field(default_factory=LoadBalancerSettings)

@@ -1,4 +1,4 @@
-"""What is done on the tenant itself: its kubeconfig, its MetalLB, its load balancers when it goes.
+"""What is done on the tenant itself: its kubeconfig, and its load balancers when it goes.
 
 The tenant is somebody else's cluster. That it cannot be reached, or answers nonsense, is an outcome to report and
 never an error that stops the rest. Only so many are talked to at a time, and none for long: the workers that wait for
@@ -9,7 +9,6 @@ while it does not answer, however often it is asked, because it ends up in a sta
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -21,15 +20,13 @@ from butler.kube.errors import AlreadyExists, KubeError, NotFound, OutcomeUnknow
 from butler.kube.objects import key_of, labels_of, version_of
 from butler.kube.resource import SECRETS, Key
 from butler.tenant.clusters import ADMIN_CONF, TenantResting, kubeconfig_secret
-from butler.tenant.metallb import publish
 from butler.tenant.services import delete_load_balancers, load_balancers
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Sequence
+    from collections.abc import AsyncIterator
 
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.tenantcluster.live import Live
-    from butler.ipam.addresses import Range
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.resource import Json
@@ -43,14 +40,11 @@ AT_ONCE: Final = 16
 """How many tenants are talked to at a time: half of the workers."""
 PATIENCE: Final = 30.0
 """Seconds for all that there is to say to one tenant."""
-PUBLISHED_FOR: Final = 300.0
-"""Seconds after which a tenant that comes by is asked whether its MetalLB still has its addresses."""
 LONGEST_REASON: Final = 500
 
 
 class TenantSide:
-    """Everything that needs a tenant's kubeconfig. `kubeconfigs` are Steward's Secrets, without their contents;
-    `clock` is monotonic."""
+    """Everything that needs a tenant's kubeconfig. `kubeconfigs` are Steward's Secrets, without their contents."""
 
     def __init__(
         self,
@@ -58,17 +52,14 @@ class TenantSide:
         live: Live,
         kubeconfigs: Cache[Json],
         tenants: TenantClients,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client = client
         self._live = live
         self._kubeconfigs = kubeconfigs
         self._tenants = tenants
-        self._clock = clock
         self._talking = 0
         self._trouble: dict[str, str] = {}
         """Why a tenant did not answer when it was last asked."""
-        self._published: dict[str, tuple[float, str, tuple[Range, ...]]] = {}
         self._copied_by_others: dict[str, str] = {}
 
     # The kubeconfig.
@@ -118,28 +109,6 @@ class TenantSide:
 
     # Load balancers.
 
-    async def publish(self, cluster: TenantCluster, ranges: Sequence[Range]) -> str:
-        """Tell the tenant's MetalLB its addresses; why that did not work, or nothing.
-
-        What was published is remembered for a while, so that a cluster at rest costs its tenant next to no requests,
-        and what was changed or lost on the tenant is put right all the same.
-        """
-        uid, wanted = cluster.metadata.uid, tuple(ranges)
-        source = self._kubeconfigs.get(_kubeconfig_of(cluster))
-        version = version_of(source) if source is not None else ""
-        since, *known = self._published.get(uid, (0.0,))
-        if known == [version, wanted] and self._clock() - since < PUBLISHED_FOR:
-            return ""
-        try:
-            async with self.talk_to(cluster) as tenant:
-                published = await publish(tenant, wanted)
-        except KubeError as error:
-            return f"the tenant's MetalLB cannot be told its addresses: {_shortened(error)}"
-        if not published.is_current:
-            return f"the tenant's MetalLB does not have its addresses: {published.message or published.outcome}"
-        self._published[uid] = (self._clock(), version, wanted)
-        return ""
-
     async def balancers_left(self, cluster: TenantCluster) -> str:
         """Ask for all Services of type LoadBalancer to be deleted; what is still there, in words."""
         if _kubeconfig_of(cluster) not in self._kubeconfigs:
@@ -183,7 +152,6 @@ class TenantSide:
 
     async def forget(self, uid: str) -> None:
         """The cluster is gone."""
-        self._published.pop(uid, None)
         self._copied_by_others.pop(uid, None)
         self._trouble.pop(uid, None)
         await self._tenants.forget(uid)

@@ -65,7 +65,7 @@ def node_wish(
     """Addresses for machines; none where no pool is for nodes. `settled_in` is the pool that it has some from."""
     replicas = cluster.spec.workers.replicas
     most = network.quota_per_tenant.max_node_ips if network.quota_per_tenant else None
-    names = _pools_for(IPAllocationType.NODES, network)
+    names = pools_for(IPAllocationType.NODES, network)
     if not names:
         return Wish(IPAllocationType.NODES)
     gateways = {name: gateway for name in names if (gateway := gateway_of(network, name)) is not None}
@@ -101,7 +101,7 @@ def load_balancer_wish(cluster: TenantCluster, network: ProviderNetwork, pools: 
     sizes, type_ = network.load_balancer, IPAllocationType.LOAD_BALANCER
     most = network.quota_per_tenant.max_load_balancer_ips if network.quota_per_tenant else None
     elastic = sizes is not None and sizes.allocation_mode is AllocationMode.ELASTIC
-    names = _pools_for(type_, network)
+    names = pools_for(type_, network)
     picked, asked = cluster.spec.networking.load_balancer_pool, cluster.spec.networking.lb_pool_size
     if not names:
         if picked or asked:
@@ -131,7 +131,7 @@ def load_balancer_wish(cluster: TenantCluster, network: ProviderNetwork, pools: 
     return Wish(type_, names, first, most=most, elastic=elastic)
 
 
-def _pools_for(type_: IPAllocationType, network: ProviderNetwork) -> tuple[str, ...]:
+def pools_for(type_: IPAllocationType, network: ProviderNetwork) -> tuple[str, ...]:
     fitting = [ref for ref in network.pool_refs if not ref.types or type_ in ref.types]
     return tuple(ref.name for ref in sorted(fitting, key=lambda ref: ref.priority))
 

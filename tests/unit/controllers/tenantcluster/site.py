@@ -13,7 +13,7 @@ from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVI
 from butler.controllers.metrics import IpamMetrics
 from butler.controllers.release import Releases
 from butler.controllers.tenantcluster.building import Building
-from butler.controllers.tenantcluster.live import BY_NAMESPACE, Live, NotServed, resource_of_kind
+from butler.controllers.tenantcluster.live import BY_NAMESPACE, Live, NotServed, packed, resource_of_kind
 from butler.controllers.tenantcluster.settings import TenantSettings
 from butler.controllers.tenantcluster.teardown import Teardown
 from butler.controllers.tenantcluster.turnstile import Turnstile
@@ -51,6 +51,17 @@ def proxmox() -> ProviderConfig:
     return msgspec.structs.replace(found, spec=msgspec.structs.replace(found.spec, network=network))
 
 
+class PackedView(View):
+    """Objects as Live keeps them."""
+
+    def get(self, key: Key) -> Any:
+        found = super().get(key)
+        return None if found is None else packed(found)
+
+    def by(self, index: str, value: Any) -> list[Any]:
+        return [packed(each) for each in super().by(index, value)]
+
+
 class FakeLive(Live):
     """Live, with views of the management cluster in place of watches."""
 
@@ -64,7 +75,7 @@ class FakeLive(Live):
         if kind.plural in self._management.unserved:
             raise NotServed(resource, absent=True)
         if kind.plural not in self.views:
-            self.views[kind.plural] = View(self._management, resource)
+            self.views[kind.plural] = PackedView(self._management, resource)
             self.views[kind.plural].index(BY_NAMESPACE, lambda obj: [namespace_of(obj)])
         return self.views[kind.plural]
 
@@ -82,9 +93,6 @@ class FakeTenants:
 
     async def kubeconfig(self, _: TenantCluster) -> str | None:
         return self.kubeconfig_secret
-
-    async def publish(self, *_: object) -> str:
-        return ""
 
     @asynccontextmanager
     async def talk_to(self, _: TenantCluster) -> AsyncIterator[Any]:
@@ -133,6 +141,7 @@ class Site:
             self.live,
             cast("Any", Credentials()),
             cast("Any", self.tenants),
+            lambda _: "",
             HOME,
             self._clock,
             self.turnstile,

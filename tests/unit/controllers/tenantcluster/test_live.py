@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from butler.controllers.tenantcluster import live
-from butler.controllers.tenantcluster.live import APPLIED, covers, unused
+from butler.controllers.tenantcluster.live import APPLIED, covers, packed, unpacked, unused
 
 Json = dict[str, Any]
 
@@ -95,5 +95,6 @@ def test_a_template_that_does_not_say_its_kind_stays() -> None:
 
 
 def test_the_record_of_owners_is_not_kept() -> None:
-    found = live._lean({"metadata": {"name": "a", "managedFields": [1]}, "spec": {}})
-    assert found == {"metadata": {"name": "a"}, "spec": {}}
+    kept = packed({"metadata": {"name": "a", "namespace": "b", "managedFields": [1]}, "spec": {}})
+    assert kept.namespace == "b"
+    assert unpacked(kept) == {"metadata": {"name": "a", "namespace": "b"}, "spec": {}}

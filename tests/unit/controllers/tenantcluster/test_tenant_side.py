@@ -8,17 +8,14 @@ from typing import Any, cast
 import pytest
 
 from butler.controllers.tenantcluster import tenant_side
-from butler.controllers.tenantcluster.tenant_side import AT_ONCE, LONGEST_REASON, PATIENCE, PUBLISHED_FOR, TenantSide
-from butler.ipam.addresses import Range
+from butler.controllers.tenantcluster.tenant_side import AT_ONCE, LONGEST_REASON, PATIENCE, TenantSide
 from butler.kube.errors import OutcomeUnknown, Unreachable
 from butler.tenant.clusters import TenantResting
-from butler.tenant.metallb import Outcome, Published
 from unit.controllers.tenantcluster.management import Management, View, refusal
 from unit.controllers.tenantcluster.site import NAMESPACE
 from unit.controllers.tenantcluster.values import UID, cluster
 from unit.kube import virtual_time
 
-RANGES = (Range(10, 20),)
 SECRET = "web-admin-kubeconfig"  # its name
 
 
@@ -37,24 +34,21 @@ class Clients:
 
 
 class Town:
-    """One tenant with a MetalLB, seen through TenantSide."""
+    """One tenant, seen through TenantSide."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.management = Management()
         self.management.put("secrets", {"metadata": {"name": SECRET, "namespace": NAMESPACE}})
         self.clients = Clients()
-        self.time = 1000.0
         self.asked = 0
-        self.answer: Any = Published(Outcome.WRITTEN)
+        self.answer: Any = 0
         kubeconfigs = View(self.management, tenant_side.SECRETS)
         self.side = TenantSide(
             cast("Any", self.management),
             cast("Any", None),
             cast("Any", kubeconfigs),
             cast("Any", self.clients),
-            lambda: self.time,
         )
-        monkeypatch.setattr(tenant_side, "publish", self._answer)
         monkeypatch.setattr(tenant_side, "delete_load_balancers", self._answer)
         monkeypatch.setattr(tenant_side, "load_balancers", self._none)
 
@@ -69,28 +63,13 @@ class Town:
     async def _none(self, _: object) -> list[Any]:
         return []
 
-    async def publish(self) -> str:
-        return await self.side.publish(cluster(), RANGES)
+    async def left(self) -> str:
+        return await self.side.balancers_left(cluster())
 
 
 @pytest.fixture
 def town(monkeypatch: pytest.MonkeyPatch) -> Town:
     return Town(monkeypatch)
-
-
-async def test_what_was_published_is_not_asked_about_again_for_a_while(town: Town) -> None:
-    for _ in range(10):
-        assert await town.publish() == ""
-    assert town.asked == 1
-    town.time += PUBLISHED_FOR
-    await town.publish()
-    assert town.asked == 2, "what was lost on the tenant is put right"
-
-
-async def test_what_changed_is_published_at_once(town: Town) -> None:
-    await town.publish()
-    await town.side.publish(cluster(), (*RANGES, Range(30, 31)))
-    assert town.asked == 2
 
 
 async def test_a_tenant_that_does_not_answer_says_the_same_while_it_rests(town: Town) -> None:
@@ -100,15 +79,14 @@ async def test_a_tenant_that_does_not_answer_says_the_same_while_it_rests(town: 
         TenantResting("asking again in 7 s", 7.0),
         TenantResting("asking again in 6 s", 6.0),
     ]
-    said = [await town.publish() for _ in range(3)]
+    said = [await town.left() for _ in range(3)]
     assert len(set(said)) == 1
     assert "refused" in said[0]
-    assert await town.publish() == ""
+    assert await town.left() == ""
 
 
 async def test_what_a_tenant_says_is_cut_to_what_a_status_can_hold(town: Town) -> None:
     town.answer = refusal(403, "Forbidden", "x" * 100_000)
-    assert len(await town.publish()) < LONGEST_REASON + 100
     assert len(await town.side.balancers_left(cluster())) < LONGEST_REASON + 100
 
 
@@ -147,7 +125,7 @@ async def test_dead_tenants_take_only_so_many_workers(town: Town) -> None:
 
 async def test_an_outcome_that_is_not_known_is_remembered_for_who_gets_no_turn(town: Town) -> None:
     town.answer = OutcomeUnknown("the answer did not come")
-    await town.publish()
+    await town.left()
     town.clients.trouble = [TenantResting("asking again in 1 s", 1.0)]
-    assert "the answer did not come" in await town.publish()
+    assert "the answer did not come" in await town.left()
     await town.side.forget(UID)

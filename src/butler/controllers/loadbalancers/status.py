@@ -1,0 +1,122 @@
+"""What a TenantCluster's status says about its load-balancer addresses. Pure.
+
+One condition, LoadBalancersReady, and the figures behind it. What passes by itself within a moment, mostly, is not
+worth a condition that goes up and down: a Service that waits while MetalLB hands out an address, or while addresses
+come. It is told when it lasts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from butler.api.conditions import find_condition, with_condition
+from butler.api.labels import ConditionType, LoadBalancerReason
+from butler.api.tenantcluster import LoadBalancerUse
+from butler.controllers.loadbalancers.growth import waiting_in_words
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from butler.api.tenantcluster import PoolChange, TenantCluster, TenantClusterStatus
+    from butler.controllers.loadbalancers.growth import Short
+    from butler.controllers.loadbalancers.memory import Memory
+    from butler.controllers.loadbalancers.survey import Survey
+
+LONGEST_MESSAGE = 1024
+
+
+class Verdict(NamedTuple):
+    """What the condition says."""
+
+    holds: bool
+    reason: LoadBalancerReason
+    message: str
+    passes: bool = False
+    """Whether this mostly passes by itself within a moment."""
+
+
+def unreachable(why: str) -> Verdict:
+    """Nobody can tell how things stand on the tenant, and nothing of it is given back meanwhile."""
+    message = f"the tenant cannot be reached, and keeps all addresses that it has: {why}"
+    return Verdict(False, LoadBalancerReason.TENANT_UNREACHABLE, message, passes=True)
+
+
+def verdict(found: Survey, memory: Memory, short: Short | None) -> Verdict:
+    """How things stand, the worst first."""
+    if memory.problem:
+        worst = memory.problem_reason or LoadBalancerReason.NOT_READY
+        message = f"the tenant's MetalLB does not have its addresses: {memory.problem}"
+        return Verdict(False, worst, message, passes=worst is LoadBalancerReason.CONTESTED)
+    if memory.refusal:
+        message = f"MetalLB does not accept its configuration and goes on with an older one: {memory.refusal}"
+        return Verdict(False, LoadBalancerReason.REFUSED, message)
+    if short is not None:
+        return Verdict(False, short.reason, short.message)
+    if found.demand > found.free:
+        message = f"{waiting_in_words(found.waiting)}; {found.under_way} more addresses are on their way"
+        return Verdict(False, LoadBalancerReason.GROWING, message, passes=True)
+    if found.demand:
+        message = (
+            f"{waiting_in_words(found.waiting)} although {found.free} are free: MetalLB's controller on the tenant does"
+            " not hand them out"
+        )
+        return Verdict(False, LoadBalancerReason.SERVICES_WAITING, message, passes=True)
+    return Verdict(True, LoadBalancerReason.IN_STEP, "MetalLB has exactly the tenant's addresses, and no Service waits")
+
+
+def use(
+    found: Survey, old: LoadBalancerUse | None, grew: PoolChange | None, shrank: PoolChange | None
+) -> LoadBalancerUse:
+    """The figures."""
+    return LoadBalancerUse(
+        held=found.held,
+        in_use=found.in_use,
+        idle=found.held - found.in_use,
+        services=found.services,
+        platform_services=found.platform_services,
+        waiting_services=len(found.waiting),
+        last_growth=grew or (old.last_growth if old else None),
+        last_shrink=shrank or (old.last_shrink if old else None),
+    )
+
+
+def new_status(
+    cluster: TenantCluster, said: Verdict | None, figures: LoadBalancerUse | None, now: datetime
+) -> TenantClusterStatus:
+    """The cluster's status with what is ours in it; None leaves as it is what was said before."""
+    status = cluster.status
+    if figures is not None:
+        status = msgspec.structs.replace(status, load_balancers=figures)
+    if said is None:
+        return status
+    conditions = with_condition(
+        status.conditions,
+        type=ConditionType.LOAD_BALANCERS_READY,
+        status=said.holds,
+        reason=said.reason,
+        message=said.message[:LONGEST_MESSAGE],
+        now=now,
+        observed_generation=cluster.metadata.generation,
+    )
+    return msgspec.structs.replace(status, conditions=conditions)
+
+
+def says_otherwise(old: TenantClusterStatus, new: TenantClusterStatus) -> bool:
+    """Whether the condition says something else, not only in other words."""
+    return _condition(old) != _condition(new)
+
+
+def is_news(old: TenantClusterStatus, new: TenantClusterStatus) -> bool:
+    """Whether addresses came or went."""
+    return _changes(old.load_balancers) != _changes(new.load_balancers)
+
+
+def _condition(status: TenantClusterStatus) -> tuple[object, ...] | None:
+    found = find_condition(status.conditions, ConditionType.LOAD_BALANCERS_READY)
+    return (found.status, found.reason) if found else None
+
+
+def _changes(figures: LoadBalancerUse | None) -> tuple[object, ...] | None:
+    return (figures.held, figures.last_growth, figures.last_shrink) if figures else None

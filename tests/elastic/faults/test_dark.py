@@ -1,0 +1,65 @@
+"""A tenant that cannot be reached, in the middle of a shrink: nothing of it changes, and nobody else waits for it."""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pytest
+
+from elastic.faults.drill import GRACE, Moments, writes_pool
+
+if TYPE_CHECKING:
+    from elastic.faults.drill import Drill
+
+LONG = 6 * GRACE
+"""In place of an hour: by then everything that is due would have been done several times."""
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param(1, id="held back"), pytest.param(2, id="withdrawn", marks=pytest.mark.slow)]
+)
+def test_a_tenant_that_goes_dark_in_the_middle_of_a_shrink_keeps_its_range(drill: Drill, step: int) -> None:
+    dark, other = drill.tenant(), drill.tenant()
+    with drill.replica() as butler:
+        drill.grow(dark, "a")
+        line = butler.lines.tenants[dark.name]
+        line.on_write = Moments(writes_pool, number=step, moment="after", then=partial(butler.lines.go_dark, dark.name))
+        dark.remove("a")
+        line.on_write.comes()
+        (range_,) = dark.growths()
+        drill.grow(other, "a", "b")  # others are looked after as ever
+        other.remove("a", "b")
+        other.shrinks_to(1)
+        dark.stays(lambda: dark.growths() == [range_], "nothing of it changes", LONG)
+        butler.lines.go_dark(dark.name, False)
+        dark.shrinks_to(1)
+        drill.verdict(dark, other)
+
+
+@pytest.mark.parametrize(
+    ("step", "asks"),
+    [
+        pytest.param(1, False, id="held back, any address"),
+        pytest.param(1, True, id="held back, that address", marks=pytest.mark.slow),
+        pytest.param(2, False, id="withdrawn, any address", marks=pytest.mark.slow),
+        pytest.param(2, True, id="withdrawn, that address"),
+    ],
+)
+def test_a_service_that_comes_while_its_tenant_is_dark_is_served_afterwards(
+    drill: Drill, step: int, asks: bool
+) -> None:
+    dark = drill.tenant()
+    with drill.replica() as butler:
+        (address,) = drill.grow(dark, "a")
+        line = butler.lines.tenants[dark.name]
+        line.on_write = Moments(writes_pool, number=step, moment="after", then=partial(butler.lines.go_dark, dark.name))
+        dark.remove("a")
+        line.on_write.comes()
+        dark.add("b", loadBalancerIP=address if asks else None)
+        time.sleep(2 * GRACE)
+        butler.lines.go_dark(dark.name, False)
+        served = dark.gets("b")
+        assert not asks or served == [address]
+        drill.verdict(dark)

@@ -1,0 +1,210 @@
+"""What must be true of elastic tenants when nothing moves any more; shares no code with Butler.
+
+No Service that quota and pools could serve stays without an address. MetalLB has exactly what the tenant holds. The
+figures in the TenantCluster's status are those that one gets by counting. A request that nobody needs any more is
+gone. And at rest nothing is written (`written_since`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from elastic.chronicle import (
+    ADDRESS_POOL,
+    DEFAULT_POOL,
+    PROVIDER,
+    SERVICE,
+    TENANT,
+    Chronicle,
+    announced,
+    asked,
+    asked_pool,
+    granted,
+    latest,
+    phase,
+    sharing_key,
+    shown,
+    tenant_of,
+)
+from ipam import oracle
+from ipam.history import ALLOCATION, POOL
+from ipam.oracle import number, text
+from ipam.story import Violation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ipam.history import Json
+
+PLATFORM = "butler.butlerlabs.dev/platform-lb"
+
+
+def at_rest(chronicle: Chronicle) -> list[Violation]:
+    """Every broken rule of rest, of the last state in the record."""
+    found: list[Violation] = []
+    for uid in chronicle.tenants:
+        cluster = next((each for each in latest(chronicle.management, TENANT) if each["metadata"]["uid"] == uid), None)
+        if cluster is None or cluster["metadata"].get("deletionTimestamp"):
+            continue
+        tenant = Standing(chronicle, cluster)
+        found += [*tenant.unserved(), *tenant.unpublished(), *tenant.miscounted(), *tenant.needless()]
+    return found
+
+
+def written_since(chronicle: Chronicle, mark: Chronicle) -> list[Violation]:
+    """L3: what was written to anything of these tenants after another look at the same record."""
+    found = []
+    for tenant, dated in chronicle.tenants.items():
+        known = len(mark.tenants.get(tenant, []))
+        found += [each.revision for each in dated[known:]]
+    known_versions = {(each.revision.kind, each.revision.version) for each in mark.management}
+    for each in chronicle.management:
+        obj = each.revision.obj
+        mine = obj["metadata"]["uid"] in chronicle.tenants or tenant_of(obj) in chronicle.tenants
+        if mine and (each.revision.kind, each.revision.version) not in known_versions:
+            found.append(each.revision)
+    return [Violation("L3", f"{each.kind} {each.name} was written at rest", (each,)) for each in found]
+
+
+class Standing:
+    """One tenant as it stands at the end of a record."""
+
+    def __init__(self, chronicle: Chronicle, cluster: Json) -> None:
+        uid = cluster["metadata"]["uid"]
+        self.name = cluster["metadata"]["name"]
+        self.cluster = cluster
+        every = latest(chronicle.management, ALLOCATION)
+        self.allocations = [each for each in every if tenant_of(each) == uid and each["spec"]["type"] == "loadbalancer"]
+        self.everybodys = every
+        self.pools = {each["metadata"]["name"]: each for each in latest(chronicle.management, POOL)}
+        reference = cluster["spec"]["providerConfigRef"]["name"]
+        providers = latest(chronicle.management, PROVIDER)
+        provider = next((each for each in providers if each["metadata"]["name"] == reference), None)
+        self.network: Json = ((provider or {}).get("spec") or {}).get("network") or {}
+        services = latest(chronicle.tenants[uid], SERVICE)
+        self.services = [each for each in services if each["spec"].get("type") == "LoadBalancer"]
+        pools = latest(chronicle.tenants[uid], ADDRESS_POOL)
+        self.metallb = {(each["metadata"]["namespace"], each["metadata"]["name"]): each for each in pools}
+
+    @property
+    def is_elastic(self) -> bool:
+        return bool((self.network.get("loadBalancer") or {}).get("allocationMode") == "elastic")
+
+    @property
+    def held(self) -> set[int]:
+        return {address for each in self.allocations for address in granted(each)}
+
+    @property
+    def published(self) -> set[int]:
+        pool = self.metallb.get(DEFAULT_POOL)
+        return announced(pool) if pool is not None else set()
+
+    def claimed(self) -> set[int]:
+        """Addresses that a Service shows or names."""
+        named = [each for service in self.services for each in asked(service) if ":" not in each and _lives(service)]
+        return {each for service in self.services for each in shown(service)} | {number(each) for each in named}
+
+    def waiting(self) -> list[Json]:
+        return [each for each in self.services if waits(each)]
+
+    def demand(self) -> int:
+        """Those with the same sharing key need one address together."""
+        keys = {sharing_key(each) for each in self.waiting() if sharing_key(each)}
+        return len([each for each in self.waiting() if not sharing_key(each)]) + len(keys)
+
+    # Rules.
+
+    def unserved(self) -> Iterator[Violation]:
+        waiting = self.waiting()
+        if not waiting:
+            return
+        names = ", ".join(each["metadata"]["name"] for each in waiting)
+        free = sorted((self.published & self.held) - self.claimed())
+        if free:
+            what = f"{names} of {self.name} wait, and {text((free[0], free[0]))} is free"
+            yield Violation("unserved", what)
+        elif self.is_elastic and self.quota_left() > 0 and (room := self.room()):
+            what = f"{names} of {self.name} wait, the quota leaves {self.quota_left()}, and there is room in {room}"
+            yield Violation("unserved", what)
+
+    def quota_left(self) -> float:
+        most = (self.network.get("quotaPerTenant") or {}).get("maxLoadBalancerIPs")
+        return float("inf") if most is None else most - len(self.held)
+
+    def room(self) -> list[str]:
+        """The provider's pools for load balancers in which an address is free."""
+        held = [
+            (number(each["status"]["startAddress"]), number(each["status"]["endAddress"]))
+            for each in self.everybodys
+            if phase(each) == "Allocated"
+        ]
+        found = []
+        for reference in self.network.get("poolRefs") or ():
+            pool = self.pools.get(reference["name"])
+            rules = oracle.rules_of(pool["spec"]) if pool is not None else None
+            if "loadbalancer" in (reference.get("types") or ["loadbalancer"]) and rules and oracle.runs(rules, held):
+                found.append(reference["name"])
+        return found
+
+    def unpublished(self) -> Iterator[Violation]:
+        pool = self.metallb.get(DEFAULT_POOL)
+        entries = list((pool or {"spec": {}})["spec"].get("addresses") or ())
+        granted_now = [each["status"] for each in self.allocations if phase(each) == "Allocated"]
+        wanted = [f"{each['startAddress']}-{each['endAddress']}" for each in granted_now]
+        if sorted(entries) != sorted(wanted):
+            yield Violation("unpublished", f"default-pool of {self.name} has {entries}, and the tenant holds {wanted}")
+        if pool is not None and pool["spec"].get("autoAssign") is False:
+            yield Violation("unpublished", f"default-pool of {self.name} hands out nothing by itself at rest")
+
+    def miscounted(self) -> Iterator[Violation]:
+        use = (self.cluster.get("status") or {}).get("loadBalancers")
+        if use is None:
+            yield Violation("miscounted", f"{self.name} says nothing of its load balancers")
+            return
+        held, used = self.held, self.held & {each for service in self.services for each in shown(service)}
+        served = [each for each in self.services if shown(each)]
+        right = {
+            "held": len(held),
+            "inUse": len(used),
+            "idle": len(held) - len(used),
+            "services": len(served),
+            "platformServices": len([each for each in served if _is_platform(each)]),
+            "waitingServices": len(self.waiting()),
+        }
+        wrong = {name: (use.get(name, 0), value) for name, value in right.items() if use.get(name, 0) != value}
+        if wrong:
+            yield Violation("miscounted", f"{self.name} says and is: {wrong}")
+
+    def needless(self) -> Iterator[Violation]:
+        """Requests under way although nobody waits."""
+        for each in self.allocations:
+            pending = phase(each) in ("", "Pending", "Failed") and not each["metadata"].get("deletionTimestamp")
+            labels = each["metadata"].get("labels") or {}
+            growth = labels.get("butler.butlerlabs.dev/allocation-role") == "growth"
+            if pending and growth and not self.waiting():
+                yield Violation("needless", f"{each['metadata']['name']} is asked for, and no Service waits")
+
+
+def _lives(service: Json) -> bool:
+    return not service["metadata"].get("deletionTimestamp")
+
+
+def _is_platform(service: Json) -> bool:
+    return bool((service["metadata"].get("labels") or {}).get(PLATFORM) == "true")
+
+
+def waits(service: Json) -> bool:
+    """Whether MetalLB would serve this Service from default-pool, and it has nothing."""
+    spec = service["spec"]
+    entries = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+    families = spec.get("ipFamilies") or ["IPv4"]
+    return bool(
+        spec.get("type") == "LoadBalancer"
+        and _lives(service)
+        and not any(each.get("ip") or each.get("hostname") for each in entries)
+        and not spec.get("loadBalancerClass")
+        and not asked(service)
+        and asked_pool(service) in ("", "default-pool")
+        and "IPv4" in families
+        and not (spec.get("ipFamilyPolicy") == "RequireDualStack" and len(families) > 1)
+    )
