@@ -181,23 +181,24 @@ class Place(Site):
         }
         return super().describe_provider({**terms, **(network or {})}, spec)
 
-    def change(self, **terms: Any) -> None:
+    def set(self, **terms: Any) -> Json:
         """Change the provider while its tenants live: mode, initial, increment, quota, pools."""
         for name, value in terms.items():
             assert hasattr(self, name), name
             setattr(self, name, value)
-        before = self._provider()["metadata"]["generation"]
-        self.estate.apply(self.describe_provider())
+        (applied,) = self.estate.apply(self.describe_provider())
+        return applied
+
+    def change(self, **terms: Any) -> None:
+        """The same, and wait until Butler knows of it."""
+        applied = self.set(**terms)
 
         def noticed() -> bool:
-            found = self._provider()
-            now, seen = found["metadata"]["generation"], (found.get("status") or {}).get("observedGeneration")
-            return bool(before < now == seen)
+            found = self.estate.witness.get("providerconfigs", HOME, self.provider) or {}
+            seen = (found.get("status") or {}).get("observedGeneration", 0)
+            return bool(seen >= applied["metadata"]["generation"])
 
         self.estate.until(noticed, f"Butler has noticed {terms}")  # it hears of Services in another way
-
-    def _provider(self) -> Json:
-        return self.estate.witness.get("providerconfigs", HOME, self.provider) or {"metadata": {"generation": 0}}
 
     def address(self, last: int) -> str:
         return f"{self.network}.{last}"

@@ -123,8 +123,11 @@ def test_pinned_requests_of_a_batch_come_before_older_ones(control_plane: Contro
         with RunningOperator(control_plane, desk.namespace):
             assert desk.granted("pinned") == "10.1.0.0-10.1.0.3"
             desk.counted("pool", allocatedIPs=8, availableIPs=0)
-            phases = {desk.status(ALLOCATIONS, each)["phase"] for each in ("first", "second")}
-            assert phases == {"Allocated", "Failed"}, "what is left goes to one of the others"
+
+            def phases() -> set[str]:
+                return {desk.status(ALLOCATIONS, each)["phase"] for each in ("first", "second")}
+
+            desk.until(lambda: phases() == {"Allocated", "Failed"}, "what is left goes to one of the others")
 
 
 def test_a_request_without_a_count_gets_the_pools_default(desk: Desk) -> None:

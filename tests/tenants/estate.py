@@ -88,12 +88,14 @@ class Estate:
         assert said.returncode != 0, f"it was taken: {said.stdout}"
         return said.stderr
 
-    def apply(self, *objects: Json) -> None:
-        """`kubectl apply --server-side` without kubectl."""
-        for obj in objects:
-            meta = obj["metadata"]
-            path = f"{_path(obj['kind'], meta['namespace'])}/{meta['name']}?fieldManager=kubectl&force=true"
-            self.send("PATCH", path, obj, "application/apply-patch+yaml")
+    def apply(self, *objects: Json) -> list[Json]:
+        """`kubectl apply --server-side` without kubectl; the objects as the server has them now."""
+        return [self._apply(obj) for obj in objects]
+
+    def _apply(self, obj: Json) -> Json:
+        meta = obj["metadata"]
+        path = f"{_path(obj['kind'], meta['namespace'])}/{meta['name']}?fieldManager=kubectl&force=true"
+        return self.send("PATCH", path, obj, "application/apply-patch+yaml")
 
     def patch(self, path: str, patch: Json) -> Json:
         """A merge patch, as `kubectl patch` sends it."""

@@ -70,7 +70,7 @@ class Churn:
         elif act.verb == LET_GO:
             self.tenant.merge(path, {"metadata": {"finalizers": None}})
         elif act.verb == QUOTA:
-            self.place.change(quota=act.number)
+            self.place.set(quota=act.number)  # whether or not Butler is alive to hear of it
         elif act.verb == SQUAT:
             self._squat(act)
         elif act.verb == LEAVE:
