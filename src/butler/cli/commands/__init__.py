@@ -1,0 +1,1 @@
+"""The commands, one module for each group; a module is imported when one of its commands is called."""

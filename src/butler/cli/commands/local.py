@@ -1,0 +1,148 @@
+"""`butleradm local`: Butler on this one machine, without a Kubernetes cluster."""
+
+from __future__ import annotations
+
+import click
+
+from butler.cli.frame.lazy import CONTEXT
+
+
+@click.group(context_settings=CONTEXT)
+def local() -> None:
+    """Butler on this one machine, without a Kubernetes cluster."""
+
+
+@local.command(short_help="Start Butler on this machine, in the foreground.")
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    envvar="BUTLER_DATA_DIR",
+    help="Where everything is kept.  [default: $BUTLER_DATA_DIR, else ~/.butler/local]",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    default=0,
+    help="Port on 127.0.0.1.  [default: the one used last time if it is free, else any free one]",
+)
+@click.option("--no-controllers", is_flag=True, help="Start the API server alone, without controllers and world.")
+@click.option(
+    "--no-world", is_flag=True, help="Leave out the stand-ins for Cluster API, Steward, MetalLB and machines."
+)
+@click.option(
+    "--shrink-after",
+    type=click.FloatRange(0),
+    default=600.0,
+    metavar="S",
+    show_default=True,
+    help="How long added load-balancer addresses have to be unused before they are given back.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but problems.")
+def up(data_dir: str | None, port: int, no_controllers: bool, no_world: bool, shrink_after: float, quiet: bool) -> None:
+    """Start the embedded control plane, Butler's controllers and a small world in the foreground.
+
+    The world has a stand-in for everything that Butler works with, so that tenant clusters come to life.
+    Ctrl-C stops it all and keeps the data.
+
+    \b
+    Examples:
+      butleradm local up
+      butleradm local up --data-dir ./playground --port 6443
+      butleradm local up --shrink-after 20
+    """
+    from butler.cli.local import run_up
+
+    run_up(
+        data_dir,
+        port,
+        controllers=not no_controllers,
+        world=not (no_controllers or no_world),
+        shrink_after=shrink_after,
+        quiet=quiet,
+    )
+
+
+@local.command(short_help="Stand in for Cluster API, Steward and machines, on any management cluster.")
+@click.option("--kubeconfig", type=click.Path(dir_okay=False), metavar="FILE", help="The management cluster.")
+@click.option("--context", metavar="NAME", help="Context of the kubeconfig.  [default: its current one]")
+@click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Where the tenants' control planes are kept.  [default: ~/.butler/world]",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    default=0,
+    help="Port of the tenants on 127.0.0.1.  [default: the one used last time if it is free, else any free one]",
+)
+@click.option(
+    "--machine-seconds",
+    type=click.FloatRange(0),
+    metavar="S",
+    default=1.0,
+    show_default=True,
+    help="How long machines take.",
+)
+@click.option(
+    "--machine-deletion-seconds",
+    type=click.FloatRange(0),
+    metavar="S",
+    default=0.3,
+    show_default=True,
+    help="How long machines take to go.",
+)
+@click.option(
+    "--control-plane-seconds",
+    type=click.FloatRange(0),
+    metavar="S",
+    default=0.5,
+    show_default=True,
+    help="How long a control plane, or its upgrade, takes.",
+)
+@click.option(
+    "--addon-seconds",
+    type=click.FloatRange(0),
+    metavar="S",
+    default=0.3,
+    show_default=True,
+    help="How long addons take.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but problems.")
+@click.option("-v", "--verbose", is_flag=True, help="Say more.")
+def world(
+    kubeconfig: str | None,
+    context: str | None,
+    data_dir: str | None,
+    port: int,
+    machine_seconds: float,
+    machine_deletion_seconds: float,
+    control_plane_seconds: float,
+    addon_seconds: float,
+    quiet: bool,
+    verbose: bool,
+) -> None:
+    """Stand in for what Butler works with, in the foreground: Cluster API, Steward, providers, MetalLB and addons.
+
+    Tenants become logical clusters of an embedded control plane in this process. For trying out and for tests, never
+    beside the real controllers.
+
+    \b
+    Examples:
+      butleradm local world --kubeconfig admin.conf
+      butleradm local world --kubeconfig admin.conf --machine-seconds 30
+    """
+    from butler.cli.world import run_world
+    from butler.local.world.settings import WorldSettings
+
+    settings = WorldSettings(
+        machine_seconds=machine_seconds,
+        machine_deletion_seconds=machine_deletion_seconds,
+        control_plane_seconds=control_plane_seconds,
+        addon_seconds=addon_seconds,
+    )
+    run_world(kubeconfig, context, data_dir, port, settings, quiet=quiet, verbose=verbose)

@@ -1,0 +1,56 @@
+"""`butleradm pool`: networks whose addresses Butler hands out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from butler.cli.frame import options
+from butler.cli.frame.lazy import CONTEXT
+from butler.cli.frame.names import names_of
+from butler.cli.frame.session import Access, Session, run
+
+if TYPE_CHECKING:
+    from butler.cli.frame.output import Output
+
+pool_name = click.argument("name", shell_complete=names_of("networkpools"))
+
+
+@click.group(context_settings=CONTEXT)
+def pool() -> None:
+    """Networks whose addresses Butler hands out."""
+
+
+@pool.command("list", short_help="List pools and how full they are.")
+@options.access(all_namespaces=True)
+@options.selector
+@options.watch
+@options.output()
+def list_(access: Access, selector: str | None, watch: bool, output: Output) -> None:
+    """List pools and how full they are.
+
+    USE is the part of the addresses that tenants hold; LARGEST the longest run of free ones, and so the largest
+    request that can be met now.
+
+    \b
+    Examples:
+      butleradm pool list
+      butleradm pool list -o wide --watch
+      butleradm pool list -o custom-columns=NAME:.metadata.name,FREE:.status.availableIPs
+    """
+    from butler.cli.frame.following import follow_table
+    from butler.cli.frame.reading import read_all
+    from butler.cli.tables.pools import pools_table
+    from butler.controllers.kinds import POOLS
+
+    showing = pools_table(namespaces=access.all_namespaces)
+
+    async def work(session: Session) -> None:
+        if watch:
+            await follow_table(session, POOLS, session.homes, showing, output, selector=selector)
+        found = await read_all(session, POOLS, session.homes, selector=selector)
+        where = "any namespace" if access.all_namespaces else f"namespace {session.home}"
+        showing.many(found, output, empty=f"There are no pools in {where}. `butleradm pool create` makes one.")
+
+    run(access, work)

@@ -1,0 +1,67 @@
+"""Groups whose commands are imported only when they are called: `--help` must answer at once.
+
+A group knows of each command its module and one line of help, so that listing them imports none. A test holds these
+lines against the commands themselves.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from butler.cli.frame.exits import Exit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+class Elsewhere(NamedTuple):
+    """A command in another module."""
+
+    module: str
+    attribute: str
+    help: str
+
+
+class LazyGroup(click.Group):
+    """A group of commands that live elsewhere."""
+
+    def __init__(self, *args: Any, parts: Mapping[str, Elsewhere] | None = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.parts = dict(parts or {})
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [*self.parts, *(name for name in super().list_commands(ctx) if name not in self.parts)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        part = self.parts.get(cmd_name)
+        if part is None:
+            return super().get_command(ctx, cmd_name)
+        found = getattr(import_module(part.module), part.attribute)
+        assert isinstance(found, click.Command)
+        return found
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = []
+        for name in self.list_commands(ctx):
+            part = self.parts.get(name)
+            command = None if part else self.get_command(ctx, name)
+            if command is None or not command.hidden:
+                rows.append((name, part.help if part else command.get_short_help_str(100) if command else ""))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+class Program(LazyGroup):
+    """A whole program: Ctrl-C ends it quietly, with the exit code that shells expect."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("", err=True)  # what was printed stands on the line with ^C
+            ctx.exit(Exit.INTERRUPTED)

@@ -1,0 +1,47 @@
+"""Names from the cluster, for shells that complete them: in a moment, and never with an error."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import click
+    from click.shell_completion import CompletionItem
+
+PATIENCE = 2.0
+
+
+def names_of(plural: str, *, in_place: bool = False) -> Callable[[click.Context, click.Parameter, str], Any]:
+    """What completes the names of a kind: those of the home namespace, or with `in_place` of the kubeconfig's."""
+
+    def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        try:
+            found = _names(ctx.params, plural, in_place=in_place)
+        except Exception:  # a shell has no place for an error
+            return []
+        return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+
+    return complete
+
+
+def _names(params: dict[str, Any], plural: str, *, in_place: bool) -> list[str]:
+    from butler.api import GROUP, VERSION
+    from butler.cli.frame.session import HOME, Access
+    from butler.kube.client import Client
+    from butler.kube.resource import untyped
+
+    access = Access(params.get("kubeconfig"), params.get("context"), params.get("namespace"))
+    connection = access.connection()
+    namespace = access.namespace or (connection.namespace if in_place else HOME)
+
+    async def read() -> list[str]:
+        async with asyncio.timeout(PATIENCE), Client(connection, attempts=1) as client:
+            listed = await client.list(untyped(GROUP, VERSION, plural, ""), namespace)
+            return sorted(each["metadata"]["name"] for each in listed.items)
+
+    return asyncio.run(read())

@@ -1,0 +1,100 @@
+"""Objects as the server has them, and as Butler understands them, side by side.
+
+What is printed as JSON or YAML is the server's own object, with every field; decisions and tables read the typed one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import msgspec
+
+from butler.api.codec import from_json
+from butler.api.resource import CustomResource
+from butler.cli.frame.session import Failure, missing
+from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.kube.errors import NotFound
+from butler.kube.resource import Json, Resource
+from butler.views.estate import Estate
+
+if TYPE_CHECKING:
+    from butler.api.networkpool import NetworkPool
+    from butler.cli.frame.session import Session
+
+K = TypeVar("K", bound=CustomResource)
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Generic[K]):
+    """One object, both ways."""
+
+    raw: Json
+    obj: K
+
+    @property
+    def name(self) -> str:
+        return self.obj.metadata.name
+
+
+def as_json(resource: Resource[Any]) -> Resource[Json]:
+    """The same kind, as plain dicts."""
+    return Resource(resource.group, resource.version, resource.plural, resource.kind, dict, resource.namespaced)
+
+
+def item(resource: Resource[K], raw: Json) -> Item[K]:
+    """An object both ways; Failure where it makes no sense to Butler."""
+    try:
+        # A list leaves out what each item is, and printing one needs it.
+        whole = {"apiVersion": resource.api_version, "kind": resource.kind, **raw}
+        return Item(whole, from_json(resource.type, whole))
+    except msgspec.ValidationError as error:
+        meta = raw.get("metadata") or {}
+        where = f"{meta.get('namespace')}/{meta.get('name')}"
+        raise Failure(f"{resource.kind} {where} cannot be read ({error}): put it right with kubectl edit") from None
+
+
+async def read_all(
+    session: Session, resource: Resource[K], namespace: str, *, selector: str | None = None
+) -> list[Item[K]]:
+    """All objects of a kind, in order of their names; "" stands for all namespaces."""
+    listed = await session.client.list(as_json(resource), namespace, label_selector=selector)
+    found = [item(resource, raw) for raw in listed.items]
+    return sorted(found, key=lambda each: (each.obj.metadata.namespace, each.obj.metadata.name))
+
+
+async def read_one(session: Session, resource: Resource[K], name: str, namespace: str) -> Item[K]:
+    """One object; where it is not there, the error names those that sound like it."""
+    try:
+        return item(resource, await session.client.get(as_json(resource), name, namespace))
+    except NotFound as error:
+        if not error.status.details.name:
+            raise
+        known = await session.client.list(as_json(resource), namespace)
+        raise missing(resource.kind, name, namespace, [each["metadata"]["name"] for each in known.items]) from None
+
+
+async def read_estate(session: Session) -> Estate:
+    """All pools, allocations and providers of the home namespace, and all tenant clusters."""
+    pools, allocations, providers, clusters = await asyncio.gather(
+        read_all(session, POOLS, session.home),
+        read_all(session, ALLOCATIONS, session.home),
+        read_all(session, PROVIDERS, session.home),
+        read_all(session, CLUSTERS, ""),
+    )
+    return Estate(
+        session.home,
+        tuple(each.obj for each in pools),
+        tuple(each.obj for each in allocations),
+        tuple(each.obj for each in providers),
+        tuple(each.obj for each in clusters),
+    )
+
+
+def pool_of(estate: Estate, name: str) -> NetworkPool:
+    """A pool by name; where it is not there, the error names those that sound like it."""
+    found = estate.pool(name)
+    if found is None:
+        raise missing("NetworkPool", name, estate.home, [each.metadata.name for each in estate.pools])
+    return found

@@ -1,0 +1,61 @@
+"""The terminal that somebody sits at, or the pipe that a program reads from: width, colour, questions.
+
+Colour only ever repeats what the words say. It is off in pipes, with NO_COLOR set, and on terminals that cannot.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import Any
+
+import click
+
+from butler.cli.frame.exits import Exit
+from butler.cli.frame.session import Failure
+
+NARROWEST = 40
+
+
+def is_terminal() -> bool:
+    """Whether a person reads what is printed."""
+    return sys.stdout.isatty()
+
+
+def has_colour() -> bool:
+    return is_terminal() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def has_unicode() -> bool:
+    """Whether what is printed can hold more than ASCII."""
+    return "utf" in (sys.stdout.encoding or "").lower()
+
+
+def width() -> int:
+    """Columns of the terminal; in a pipe, COLUMNS or 80."""
+    return max(NARROWEST, shutil.get_terminal_size((80, 24)).columns)
+
+
+def painted(text: str, **style: Any) -> str:
+    """Text in colour, where there is colour; the options are those of `click.style`."""
+    return click.style(text, **style) if has_colour() else text
+
+
+def say(text: str) -> None:
+    """What is going on, beside the result: on stderr."""
+    click.echo(text, err=True)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something that cannot be undone. Where nobody can answer, `--yes` has to say it."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Failure(f"{question} Nobody can be asked here: say --yes", Exit.USAGE)
+    try:
+        answer = click.prompt(f"{question} [y/N]", default="n", show_default=False, prompt_suffix=" ", err=True)
+    except click.Abort:  # Ctrl-C or the end of the input
+        raise KeyboardInterrupt from None
+    if answer.strip().lower() not in ("y", "yes"):
+        raise Failure("nothing was changed")

@@ -1,0 +1,48 @@
+"""NetworkPools as rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butler.api.conditions import find_condition
+from butler.api.labels import ConditionType
+from butler.api.networkpool import CapacityTier
+from butler.cli.frame.output import Column, Showing
+from butler.cli.tables.table import percent, showing_of
+
+if TYPE_CHECKING:
+    from butler.api.networkpool import NetworkPool
+    from butler.cli.frame.reading import Item
+
+
+def pools_table(*, namespaces: bool = False) -> Showing[Item[NetworkPool]]:
+    columns: list[Column[Item[NetworkPool]]] = [
+        Column("CIDR", lambda each: each.obj.spec.cidr),
+        Column("Use", lambda each: percent(each.obj.status.allocated_ips, each.obj.status.total_ips), right=True),
+        Column("Allocated", lambda each: each.obj.status.allocated_ips, right=True, spare=True),
+        Column("Available", lambda each: each.obj.status.available_ips, right=True),
+        Column("Total", lambda each: each.obj.status.total_ips, right=True, spare=True),
+        Column("Largest", lambda each: each.obj.status.largest_free_block, right=True),
+        Column("Fragmented", lambda each: _percent_of(each.obj.status.fragmentation_percent), wide=True, right=True),
+        Column("Allocations", lambda each: each.obj.status.allocation_count, wide=True, right=True),
+        Column("State", lambda each: pool_state(each.obj)),
+    ]
+    return showing_of("networkpool", columns, namespaces=namespaces)
+
+
+def _percent_of(value: int | None) -> str:
+    return "" if value is None else f"{value}%"
+
+
+def pool_state(pool: NetworkPool) -> str:
+    """In one word: why it hands out nothing, or how full it is."""
+    ready = find_condition(pool.status.conditions, ConditionType.READY)
+    if ready is None:
+        return "Unknown"
+    if ready.status != "True":
+        return ready.reason
+    for tier in (CapacityTier.EXHAUSTED, CapacityTier.CRITICAL, CapacityTier.WARNING):
+        found = find_condition(pool.status.conditions, tier)
+        if found is not None and found.status == "True":
+            return tier.removeprefix("Capacity")
+    return "Ready"

@@ -1,0 +1,35 @@
+"""What the tables of all kinds have in common: where, the name, and the age."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from butler.api import GROUP
+from butler.cli.frame.output import Column, Showing, age
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from butler.cli.frame.reading import Item
+
+
+def showing_of(kind: str, columns: Sequence[Column[Item[Any]]], *, namespaces: bool) -> Showing[Item[Any]]:
+    """A kind with these columns between its name and its age."""
+    where: list[Column[Item[Any]]] = [Column("Namespace", lambda each: each.obj.metadata.namespace)]
+    named: list[Column[Item[Any]]] = [Column("Name", lambda each: each.name)]
+    aged: list[Column[Item[Any]]] = [Column("Age", _age)]
+    return Showing(
+        [*(where if namespaces else ()), *named, *columns, *aged],
+        raw=lambda each: each.raw,
+        name=lambda each: f"{kind}.{GROUP}/{each.name}",
+    )
+
+
+def _age(each: Item[Any]) -> str:
+    return age(each.obj.metadata.creation_timestamp, datetime.now(UTC))
+
+
+def percent(part: int | None, whole: int | None) -> str:
+    """`87%`, rounded down as Butler's own tiers are; empty where nothing is known."""
+    return "" if part is None or not whole else f"{part * 100 // whole}%"
