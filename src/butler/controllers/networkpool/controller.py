@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from butler.api.codec import status_patch
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
-from butler.api.labels import AllocationReason, ConditionType, Finalizer, PoolReason
+from butler.api.labels import ConditionType, Finalizer, PoolReason
 from butler.controllers import absence
 from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.claiming import Claimed, Claiming, is_overlapped
@@ -36,14 +36,14 @@ from butler.controllers.networkpool.plan import (
     View,
     is_leaving,
     is_waiting,
+    layout_of,
+    no_such_pool,
     only_forgets_intents,
     open_intents,
     plan,
     uncommitted,
 )
 from butler.controllers.networkpool.writes import LOOK_AGAIN, AllocationWriter
-from butler.ipam.decide import Refusal
-from butler.ipam.layout import InvalidPool, read_layout
 from butler.kube.controller import After, Controller
 from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.objects import finalizers_patch, key_of, with_finalizer, without_finalizer
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.metrics import IpamMetrics
     from butler.controllers.settings import IpamSettings
-    from butler.ipam.layout import PoolLayout
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
@@ -153,7 +152,7 @@ class NetworkPoolController:
 
     async def _pass(self, key: Key, pool: NetworkPool) -> _Done | None:
         """One observe, decide, reserve, commit. None: there is more to do at once."""
-        layout, obstacle = _read(pool)
+        layout, obstacle = layout_of(pool)
         claim = await self._claiming.step(pool, layout)
         obstacle = obstacle or claim.obstacle
         # From here to the reserve nothing is awaited: pool and view belong together.
@@ -292,24 +291,7 @@ class NetworkPoolController:
         self._metrics.pool_gone(key)
         self._report_waiting(key)
         self._tidy_at.pop(key, None)
-        message = (
-            f"there is no NetworkPool {key.name} in namespace {key.namespace}:"
-            " create it, or delete this request and name another pool"
-        )
-        next_refusal = await self._writer.refuse(
-            [
-                (
-                    allocation,
-                    Refusal(
-                        uid=allocation.metadata.uid,
-                        name=allocation.metadata.name,
-                        reason=AllocationReason.POOL_NOT_FOUND,
-                        message=message,
-                    ),
-                )
-                for allocation in waiting
-            ]
-        )
+        next_refusal = await self._writer.refuse([(allocation, no_such_pool(allocation)) for allocation in waiting])
         await self._claiming.forget(key)
         return After(next_refusal) if next_refusal is not None else None
 
@@ -340,11 +322,3 @@ class _Done:
 
     def __init__(self, after: After | None = None) -> None:
         self.after = after
-
-
-def _read(pool: NetworkPool) -> tuple[PoolLayout | None, NotHandingOut | None]:
-    try:
-        return read_layout(pool.spec), None
-    except InvalidPool as invalid:
-        problems = "; ".join(f"{problem.field}: {problem.message}" for problem in invalid.problems)
-        return None, NotHandingOut(PoolReason.VALIDATION_FAILED, problems)

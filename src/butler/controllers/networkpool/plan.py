@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
-from butler.api.labels import AllocationReason, Finalizer
+from butler.api.labels import AllocationReason, Finalizer, PoolReason
 from butler.api.networkpool import MOST_INTENTS, Intent, NetworkPool, NetworkPoolStatus
 from butler.controllers.networkpool.conditions import NotHandingOut, Notice, with_capacity, with_readiness
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
 from butler.ipam.capacity import Capacity, capacity_of
 from butler.ipam.decide import Decision, Grant, Refusal, decide
+from butler.ipam.layout import InvalidPool, read_layout
 from butler.ipam.requests import Refused, read_request
 from butler.kube.objects import is_newer
 
@@ -85,6 +86,15 @@ def is_leaving(allocation: IPAllocation) -> bool:
         and allocation.metadata.deletion_timestamp is not None
         and Finalizer.IP_ALLOCATION in allocation.metadata.finalizers
     )
+
+
+def layout_of(pool: NetworkPool) -> tuple[PoolLayout | None, NotHandingOut | None]:
+    """What a pool hands out, or why its spec makes no sense."""
+    try:
+        return read_layout(pool.spec), None
+    except InvalidPool as invalid:
+        problems = "; ".join(f"{problem.field}: {problem.message}" for problem in invalid.problems)
+        return None, NotHandingOut(PoolReason.VALIDATION_FAILED, problems)
 
 
 def open_intents(pool: NetworkPool, view: View) -> tuple[Intent, ...]:
@@ -239,6 +249,18 @@ def _refuse_all(asking: Sequence[IPAllocation], obstacle: NotHandingOut) -> tupl
             message=f"NetworkPool {allocation.spec.pool_ref.name} hands out nothing: {obstacle.message}",
         )
         for allocation in asking
+    )
+
+
+def no_such_pool(allocation: IPAllocation) -> Refusal:
+    """The refusal of a request whose pool does not exist."""
+    name, namespace = allocation.spec.pool_ref.name, allocation.metadata.namespace
+    return Refusal(
+        uid=allocation.metadata.uid,
+        name=allocation.metadata.name,
+        reason=AllocationReason.POOL_NOT_FOUND,
+        message=f"there is no NetworkPool {name} in namespace {namespace}:"
+        " create it, or delete this request and name another pool",
     )
 
 
