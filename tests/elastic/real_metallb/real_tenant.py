@@ -200,6 +200,8 @@ class RealTenant(ElasticTenant):
         data = {"admin.conf": base64.b64encode(self.kubeconfig().read_bytes()).decode()}
         self.real.send("POST", "/api/v1/namespaces", {"metadata": {"name": self.home}})
         self.real.send("POST", f"/api/v1/namespaces/{self.home}/secrets", {"metadata": meta, "data": data})
+        # The cluster was usable once: from then on, what is wrong with its load balancers is told.
+        self.real.patch(f"{self.path}/status", {"status": {"kubeconfigSecretRef": {"name": meta["name"]}}})
 
     def add_ingress(self) -> None:
         """Traefik's Service, as its chart makes it."""

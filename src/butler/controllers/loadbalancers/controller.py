@@ -303,13 +303,14 @@ class LoadBalancerController:
         await self._look_for_lost(feed.client, found, memory)
         going = due(found, terms, now, self._settings.grace)
         rest = memory.no_drain_before - self._monotonic()
-        if going and rest <= 0 and memory.problem == "":
+        # Not while MetalLB refuses: it would end where it began, again and again.
+        if going and rest <= 0 and memory.problem == "" and not memory.refusal:
             await self._draining.begin(going)
             found = self._survey(cluster, terms, feed, memory)
         if found.draining:
             return await self._draining.go_on(cluster, feed.client, found, memory, terms.served_class)
         again = await self._publish(cluster, feed, found, memory)
-        if going and memory.problem == "":
+        if going and memory.problem == "" and not memory.refusal:
             again = min(again, max(0.0, rest))  # no clock and no change would wake us for these
         return min(again, SELDOM) if memory.refusal or memory.in_vain is not None else again
 

@@ -238,6 +238,12 @@ async def test_a_metallb_that_refuses_its_configuration_keeps_all_addresses(hous
     assert house.phases()["web-lb-2"] == "Allocated"
     assert house.tenant.hands_out
     assert house.reason() == "Refused"
+    before = house.management.counts["patch ipallocations"]
+    await house.live(100)
+    assert house.management.counts["patch ipallocations"] == before, "nothing is begun that could only end at once"
+    house.tenant.put("configurationstates", {**state, "status": {"conditions": [{**condition, "status": "True"}]}})
+    await house.live(100)
+    assert house.phases()["web-lb-2"] == "Released"
 
 
 async def test_an_older_metallb_that_shows_nothing_gets_its_time_and_no_more() -> None:
