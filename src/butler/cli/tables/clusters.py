@@ -1,0 +1,91 @@
+"""TenantClusters as rows: as their team lists them, and as an operator does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butler.api.ipallocation import IPAllocationType
+from butler.cli.frame.output import Column, Showing
+from butler.cli.tables.table import showing_of
+from butler.views.tenants import blocks, phase_of, provider_name, trouble, versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.providerconfig import ProviderConfig
+    from butler.api.tenantcluster import TenantCluster
+    from butler.cli.frame.reading import Item
+
+KIND = "tenantcluster"
+
+
+def clusters_table(*, namespaces: bool = False) -> Showing[Item[TenantCluster]]:
+    """What a team wants to know of its clusters."""
+    columns: list[Column[Item[TenantCluster]]] = [
+        Column("Phase", lambda each: phase_of(each.obj).value),
+        Column("Version", lambda each: version_cell(each.obj)),
+        Column("Workers", lambda each: workers_cell(each.obj), right=True),
+        Column("LB in use", lambda each: balancers_cell(each.obj), right=True),
+        Column("Waiting", lambda each: waiting_cell(each.obj), right=True, spare=True),
+        Column("Endpoint", lambda each: each.obj.status.control_plane_endpoint, wide=True),
+        Column("Trouble", lambda each: "; ".join(trouble(each.obj)), wide=True),
+    ]
+    return showing_of(KIND, columns, namespaces=namespaces)
+
+
+def tenants_table(
+    place: Callable[[TenantCluster], ProviderConfig | None],
+    allocations: Sequence[IPAllocation] | None,
+    home: str,
+) -> Showing[Item[TenantCluster]]:
+    """What an operator wants to know of all clusters; without allocations, not how many addresses nodes have."""
+
+    def node_addresses(each: Item[TenantCluster]) -> object:
+        mine = blocks(each.obj, allocations or ())
+        return sum(block.size for block in mine if block.purpose is IPAllocationType.NODES)
+
+    def provider(each: Item[TenantCluster]) -> str:
+        return provider_name(each.obj, place(each.obj), home)
+
+    columns: list[Column[Item[TenantCluster]]] = [
+        Column("Provider", provider),
+        Column("Phase", lambda each: phase_of(each.obj).value),
+        Column("Version", lambda each: version_cell(each.obj), wide=True),
+        Column("Workers", lambda each: workers_cell(each.obj), right=True, spare=True),
+        *([] if allocations is None else [Column("Node IPs", node_addresses, right=True, spare=True)]),
+        Column("LB IPs", lambda each: _held(each.obj), right=True),
+        Column("In use", lambda each: _in_use(each.obj), right=True),
+        Column("Waiting", lambda each: waiting_cell(each.obj), right=True),
+        Column("Endpoint", lambda each: each.obj.status.control_plane_endpoint, wide=True),
+        Column("Trouble", lambda each: "; ".join(trouble(each.obj))),
+    ]
+    return showing_of(KIND, columns, namespaces=True)
+
+
+def version_cell(cluster: TenantCluster) -> str:
+    runs, goes_to = versions(cluster)
+    return f"{runs}->{goes_to}" if goes_to else runs
+
+
+def workers_cell(cluster: TenantCluster) -> str:
+    return f"{cluster.status.worker_nodes_ready or 0}/{cluster.spec.workers.replicas}"
+
+
+def balancers_cell(cluster: TenantCluster) -> str:
+    """`1/2`: so many of so many load-balancer addresses are in use."""
+    found = cluster.status.load_balancers
+    return f"{found.in_use}/{found.held}" if found else ""
+
+
+def waiting_cell(cluster: TenantCluster) -> object:
+    found = cluster.status.load_balancers
+    return found.waiting_services if found else None
+
+
+def _held(cluster: TenantCluster) -> object:
+    return cluster.status.load_balancers.held if cluster.status.load_balancers else None
+
+
+def _in_use(cluster: TenantCluster) -> object:
+    return cluster.status.load_balancers.in_use if cluster.status.load_balancers else None

@@ -1,0 +1,32 @@
+"""Reading all that is told of one tenant cluster, as far as the reader may, and telling it."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from butler.cli.drawing.tenant import screen
+from butler.cli.events import read_events
+from butler.cli.frame.session import HOME
+from butler.cli.frame.terminal import say
+from butler.cli.seeing import Sight
+from butler.views.tenants import tenant
+
+if TYPE_CHECKING:
+    from butler.api.tenantcluster import TenantCluster
+    from butler.cli.frame.session import Session
+
+
+async def show_tenant(session: Session, cluster: TenantCluster) -> None:
+    """Print the screen of a cluster; what may not be read is left out, and named on stderr."""
+    sight = Sight(session)
+    allocations, provider, events = await asyncio.gather(
+        sight.allocations(), sight.provider(cluster), sight.allowed(read_events(session, cluster), "its events")
+    )
+    view = tenant(cluster, allocations, provider, HOME)
+    click.echo(screen(cluster, view, events or [], datetime.now(UTC)))
+    if sight.note:
+        say(sight.note)

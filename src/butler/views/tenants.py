@@ -1,0 +1,320 @@
+"""One tenant cluster as people are shown it: where it stands, what it waits for, which addresses it has. Pure.
+
+Teams (`butlerctl cluster`), operators (`butleradm tenant`) and the console tell the same story from here. What only
+some may read (allocations and providers live in Butler's own namespace) comes in as None where it was refused; then
+the cluster's own status has to do, and whoever draws this says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from butler.api.conditions import find_condition
+from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
+from butler.api.labels import Annotation, ConditionType, NetworkReason, TenantClusterReason
+from butler.api.meta import ConditionStatus
+from butler.api.tenantcluster import TenantClusterPhase
+from butler.controllers.loadbalancers.survey import asked_count, is_growth
+from butler.controllers.loadbalancers.terms import terms_of
+from butler.controllers.owners import recorded_owner, tenant_key
+from butler.controllers.tenantcluster.status import ORDER
+from butler.controllers.tenantcluster.versions import Version
+from butler.ipam.addresses import address_text, range_text
+from butler.kube.objects import key_of
+from butler.views.estate import held_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.meta import Condition
+    from butler.api.providerconfig import ProviderConfig
+    from butler.api.tenantcluster import LoadBalancerUse, TenantCluster
+    from butler.ipam.addresses import Family, Range
+
+NOBODY_LOOKED = "Butler has not looked at it yet: if this lasts, check that its controllers run (butleradm doctor)"
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Addresses that a cluster holds, or asks for: one IPAllocation."""
+
+    allocation: str
+    purpose: IPAllocationType
+    pool: str
+    phase: IPAllocationPhase
+    family: Family | None
+    range: Range | None
+    """What it holds; None as long as that is nothing."""
+    asked: int
+    growth: bool
+    """Whether it came later, for more machines or Services."""
+    pinned: bool
+    leaving: bool
+    """Being deleted, or taken back from the tenant."""
+    why: str
+    """Why it was asked for, or why it was refused."""
+    since: datetime | None
+    idle_since: datetime | None
+
+    @property
+    def size(self) -> int:
+        return self.range.size if self.range else 0
+
+    @property
+    def text(self) -> str:
+        return range_text(self.range, self.family) if self.range and self.family else ""
+
+    @property
+    def state(self) -> str:
+        """In a word or two."""
+        if self.leaving:
+            return "going back"
+        if self.phase is IPAllocationPhase.ALLOCATED:
+            return "idle" if self.idle_since else "held"
+        return "refused" if self.phase is IPAllocationPhase.FAILED else "asked for"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the provider says about the tenant's load-balancer addresses."""
+
+    elastic: bool
+    most: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A cluster, as far as the one who asks may see it."""
+
+    namespace: str
+    name: str
+    phase: TenantClusterPhase
+    since: datetime | None
+    """When it came into this phase."""
+    waits_for: str
+    """What it waits for; empty when it waits for nothing."""
+    trouble: tuple[str, ...]
+    """What somebody should look at, in sentences."""
+    version: str
+    goes_to: str
+    """The version that it is on its way to; empty when it is there."""
+    workers_ready: int
+    workers_wanted: int
+    provider: str
+    """`name` or `namespace/name` of its ProviderConfig; empty when nobody can tell."""
+    team: str
+    endpoint: str
+    steps: tuple[Condition, ...]
+    """Its conditions, in the order in which they came to be what they are."""
+    blocks: tuple[Block, ...] | None
+    """None: the allocations may not be read."""
+    load_balancers: LoadBalancerUse | None
+    terms: Terms | None
+    """None: the provider may not be read, or leaves addresses to the cloud."""
+
+    def held(self, purpose: IPAllocationType) -> int | None:
+        """How many addresses it holds; None where nobody can tell."""
+        if self.blocks is not None:
+            return sum(block.size for block in self.blocks if block.purpose is purpose)
+        if purpose is IPAllocationType.LOAD_BALANCER and self.load_balancers is not None:
+            return self.load_balancers.held
+        return None
+
+
+def tenant(
+    cluster: TenantCluster,
+    allocations: Iterable[IPAllocation] | None,
+    provider: ProviderConfig | None,
+    home: str,
+) -> Tenant:
+    """The view of one cluster. `provider` is the one that it is on, where that may be read."""
+    status, spec = cluster.status, cluster.spec
+    version, goes_to = versions(cluster)
+    return Tenant(
+        namespace=cluster.metadata.namespace,
+        name=cluster.metadata.name,
+        phase=phase_of(cluster),
+        since=status.last_transition_time,
+        waits_for=waits_for(cluster),
+        trouble=trouble(cluster),
+        version=version,
+        goes_to=goes_to,
+        workers_ready=status.worker_nodes_ready or 0,
+        workers_wanted=spec.workers.replicas,
+        provider=provider_name(cluster, provider, home),
+        team=spec.team_ref.name if spec.team_ref else "",
+        endpoint=status.control_plane_endpoint or "",
+        steps=steps(cluster),
+        blocks=None if allocations is None else blocks(cluster, allocations),
+        load_balancers=status.load_balancers,
+        terms=_terms(cluster, provider),
+    )
+
+
+def phase_of(cluster: TenantCluster) -> TenantClusterPhase:
+    """The phase, with a deletion seen at once and not only when the controller has said so."""
+    if cluster.metadata.deletion_timestamp is not None:
+        return TenantClusterPhase.DELETING
+    return cluster.status.phase
+
+
+def provider_name(cluster: TenantCluster, provider: ProviderConfig | None, home: str) -> str:
+    reference = cluster.spec.provider_config_ref
+    if reference is not None:
+        namespace, name = reference.namespace or home, reference.name
+    elif provider is not None:
+        namespace, name = provider.metadata.namespace, provider.metadata.name
+    else:
+        return ""
+    return name if namespace == home else f"{namespace}/{name}"
+
+
+def _terms(cluster: TenantCluster, provider: ProviderConfig | None) -> Terms | None:
+    if provider is None or not provider.spec.network.pool_refs:
+        return None
+    found = terms_of(cluster, provider)
+    return Terms(found.elastic, found.most)
+
+
+def versions(cluster: TenantCluster) -> tuple[str, str]:
+    """What it runs (or is to run, before it runs), and where it goes, if that is another."""
+    wanted = cluster.spec.kubernetes_version
+    seen = cluster.status.observed_state.kubernetes_version if cluster.status.observed_state else None
+    if seen is None or Version.read(seen) == Version.read(wanted):
+        return wanted, ""
+    return seen, wanted
+
+
+# Where it stands.
+
+
+def steps(cluster: TenantCluster) -> tuple[Condition, ...]:
+    """Its conditions as a story: by the time they turned, and within a second in the order of a cluster's life."""
+    known = [str(kind) for kind in ORDER]
+
+    def place(condition: Condition) -> tuple[str, int]:
+        index = known.index(condition.type) if condition.type in known else len(known)
+        return condition.last_transition_time.isoformat(), index
+
+    told = [each for each in cluster.status.conditions if not _says_nothing(each)]
+    return tuple(sorted(told, key=place))
+
+
+def _says_nothing(condition: Condition) -> bool:
+    return condition.type == ConditionType.PAUSED and condition.status is not ConditionStatus.TRUE
+
+
+def waits_for(cluster: TenantCluster) -> str:
+    """What keeps a cluster from being what it should be, in a sentence; empty when nothing does."""
+    found = cluster.status.conditions
+    if phase_of(cluster) is TenantClusterPhase.DELETING:
+        deleting = find_condition(found, ConditionType.DELETING)
+        return deleting.message if deleting else "its deletion was asked for, and has not begun"
+    if not found:
+        return NOBODY_LOOKED
+    if cluster.spec.paused:
+        return "spec.paused to be false: until then it is left as it is"
+    if (cluster.status.observed_generation or 0) < cluster.metadata.generation:
+        return "Butler to look at its latest change"
+    first = next((each for each in _in_life_order(found) if each.status is ConditionStatus.FALSE), None)
+    if first is not None:
+        return first.message
+    going = next((each for each in _in_life_order(found) if each.reason == TenantClusterReason.UPDATING), None)
+    if going is not None:
+        return going.message
+    return "" if cluster.status.phase is TenantClusterPhase.READY else "its parts to come together"
+
+
+def _in_life_order(conditions: Sequence[Condition]) -> list[Condition]:
+    found = (find_condition(tuple(conditions), kind) for kind in ORDER)
+    return [each for each in found if each is not None]
+
+
+def trouble(cluster: TenantCluster) -> tuple[str, ...]:
+    """What somebody should look at. That a cluster is on its way is no trouble."""
+    status, found = cluster.status, []
+    deleting = find_condition(status.conditions, ConditionType.DELETING)
+    if deleting is not None and deleting.reason == TenantClusterReason.STALLED:
+        found.append(deleting.message)
+    if phase_of(cluster) is TenantClusterPhase.DELETING:
+        return tuple(found)
+    if status.phase is TenantClusterPhase.FAILED:
+        found.append(waits_for(cluster))
+    network = find_condition(status.conditions, ConditionType.NETWORK_READY)
+    refused = network is not None and network.reason != NetworkReason.RECONCILING  # not only on the way
+    if network is not None and network.status is ConditionStatus.FALSE and refused:
+        found.append(network.message)
+    addons = find_condition(status.conditions, ConditionType.ADDONS_READY)
+    if addons is not None and addons.reason == TenantClusterReason.ADDON_FAILED:
+        found.append(addons.message)
+    balancers = find_condition(status.conditions, ConditionType.LOAD_BALANCERS_READY)
+    if balancers is not None and balancers.status is ConditionStatus.FALSE:
+        found.append(balancers.message)
+    if cluster.spec.paused:
+        found.append("paused: it is left as it is")
+    return tuple(dict.fromkeys(found))
+
+
+# Addresses.
+
+
+def allocations_for(cluster: TenantCluster, allocations: Iterable[IPAllocation]) -> list[IPAllocation]:
+    """Those of this very cluster, not of an earlier one of its name; what was released is history."""
+    key, uid = key_of(cluster), cluster.metadata.uid
+    return [
+        each
+        for each in allocations
+        if tenant_key(each) == key
+        and recorded_owner(each) in (None, uid)
+        and each.status.phase is not IPAllocationPhase.RELEASED
+    ]
+
+
+def blocks(cluster: TenantCluster, allocations: Iterable[IPAllocation]) -> tuple[Block, ...]:
+    """What a cluster holds and asks for: nodes first, each in the order of addresses, requests last."""
+    found = [_block(each) for each in allocations_for(cluster, allocations)]
+    kinds = list(IPAllocationType)
+    return tuple(
+        sorted(
+            found,
+            key=lambda each: (
+                kinds.index(each.purpose),
+                each.range is None,
+                each.range.first if each.range else 0,
+                each.allocation,
+            ),
+        )
+    )
+
+
+def _block(allocation: IPAllocation) -> Block:
+    status, held = allocation.status, held_range(allocation)
+    ready = find_condition(status.conditions, ConditionType.READY)
+    refused = status.phase is IPAllocationPhase.FAILED and ready is not None
+    return Block(
+        allocation=allocation.metadata.name,
+        purpose=allocation.spec.type,
+        pool=allocation.spec.pool_ref.name,
+        phase=status.phase,
+        family=held[0] if held else None,
+        range=held[1] if held else None,
+        asked=asked_count(allocation),
+        growth=is_growth(allocation),
+        pinned=allocation.spec.pinned_range is not None,
+        leaving=allocation.metadata.deletion_timestamp is not None or status.draining_since is not None,
+        why=ready.message if refused and ready else allocation.metadata.annotations.get(Annotation.REASON, ""),
+        since=status.allocated_at or allocation.metadata.creation_timestamp,
+        idle_since=status.idle_since,
+    )
+
+
+def range_json(family: Family, addresses: Range) -> dict[str, Any]:
+    """A range as all computed answers spell it."""
+    return {
+        "start": address_text(addresses.first, family),
+        "end": address_text(addresses.last, family),
+        "count": addresses.size,
+    }
