@@ -36,6 +36,9 @@ class Annotation(StrEnum):
     """On an IPAllocation that was asked for because Services needed it: why."""
     DRAINED_BY = "butler.butlerlabs.dev/drained-by"
     """On a tenant's IPAddressPool whose addresses are not handed out for a moment: which process asked for that."""
+    LOOK_AGAIN = "butler.butlerlabs.dev/look-again"
+    """On a NetworkPool or a TenantCluster: a value that it did not have before makes Butler look at it anew, and at
+    MetalLB on the tenant too, without taking anything for known. `butleradm ipam fsck --repair` sets it to the time."""
 
 
 class AllocationRole(StrEnum):

@@ -15,7 +15,7 @@ import zlib
 from typing import TYPE_CHECKING, Final
 
 from butler.api.ipallocation import IPAllocationType
-from butler.api.labels import LoadBalancerReason
+from butler.api.labels import Annotation, LoadBalancerReason
 from butler.api.providerconfig import NetworkMode
 from butler.capi.naming import tenant_namespace
 from butler.controllers.loadbalancers.growth import grow, longest_run
@@ -332,7 +332,9 @@ class LoadBalancerController:
 
     async def _publish(self, cluster: TenantCluster, feed: Feed, found: Survey, memory: Memory) -> float:
         """See to it that MetalLB has what it should have; without a request where nothing speaks against it."""
-        left = self._seconds_to_check(cluster, memory)
+        left, asked = self._seconds_to_check(cluster, memory), _asked_to_look(cluster)
+        memory.doubt = memory.doubt or asked != memory.asked
+        memory.asked = asked
         if memory.entries == frozenset(map(entry, found.blocks)) and not memory.doubt and left > 0:
             return left
         tenant = feed.client
@@ -383,7 +385,7 @@ def _cluster_of_addon(addon: TenantAddon) -> Iterable[Key]:
 
 
 def _wish_changed(old: TenantCluster | None, new: TenantCluster | None) -> bool:
-    """Whether anything but the status changed."""
+    """Whether the wish changed, or somebody asks for a look."""
     if old is None or new is None:
         return True
     before, after = old.metadata, new.metadata
@@ -391,7 +393,12 @@ def _wish_changed(old: TenantCluster | None, new: TenantCluster | None) -> bool:
         before.uid != after.uid
         or before.generation != after.generation
         or before.deletion_timestamp != after.deletion_timestamp
+        or _asked_to_look(old) != _asked_to_look(new)
     )
+
+
+def _asked_to_look(cluster: TenantCluster) -> str:
+    return cluster.metadata.annotations.get(Annotation.LOOK_AGAIN, "")
 
 
 def _provider_changed(old: ProviderConfig | None, new: ProviderConfig | None) -> bool:

@@ -54,7 +54,10 @@ class Memory:
     shown: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The addresses that each Service has, by its UID."""
     doubt: bool = False
-    """Whether something happened to a Service that MetalLB would not do with the pool that it was told."""
+    """Whether something happened to a Service that MetalLB would not do with the pool that it was told, or somebody
+    asked for a look."""
+    asked: str = ""
+    """What the cluster's annotation for that said when it was last heeded."""
     problem: str | None = None
     """Why MetalLB does not have its addresses: empty when it has; None before it was asked."""
     problem_reason: LoadBalancerReason | None = None

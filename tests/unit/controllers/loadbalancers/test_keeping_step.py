@@ -50,6 +50,18 @@ async def test_an_edit_by_hand_is_put_right_and_told_once(house: Household, edit
     assert house.count("drift_corrections_total") == 1
 
 
+async def test_who_asks_for_a_look_gets_one_at_once_and_only_one(house: Household) -> None:
+    house.tenant.edit_pool(addresses=[TWO, "192.0.2.1-192.0.2.9"])
+    await house.look()
+    assert len(house.tenant.addresses) == 2, "nothing speaks of it yet"
+    house.wish(annotations={"butler.butlerlabs.dev/look-again": "2026-02-15T10:00:00Z"})
+    await house.look()
+    assert house.tenant.addresses == [TWO]
+    house.log.clear()
+    await house.look()
+    assert not [each for each in house.log if "ipaddresspools" in each]
+
+
 async def test_a_pool_that_was_deleted_comes_back_and_that_is_told(house: Household) -> None:
     house.tenant.drop("ipaddresspools", NAMESPACE, "default-pool")
     house.doubt()
