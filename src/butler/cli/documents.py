@@ -1,0 +1,56 @@
+"""Manifests that people hand to commands with `-f`: YAML or JSON, one object or several, a file or `-` for stdin."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from butler.api import GROUP
+from butler.cli.frame.exits import Exit
+from butler.cli.frame.session import Failure
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from butler.kube.resource import Json
+
+CORE = "v1"
+
+
+def read_documents(path: str, kinds: Collection[str]) -> list[Json]:
+    """The objects in a file, each of one of these kinds of Butler's (or a Secret, where that is among them)."""
+    where = "stdin" if path == "-" else path
+    try:
+        text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+        found: list[Any] = [each for each in yaml.safe_load_all(text) if each is not None]
+    except OSError as error:
+        raise Failure(f"{where} cannot be read: {error.strerror}", Exit.USAGE) from None
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        mark = getattr(error, "problem_mark", None)
+        raise Failure(f"{where} is not YAML{f' (line {mark.line + 1})' if mark else ''}", Exit.USAGE) from None
+    if not found:
+        raise Failure(f"{where} holds no object", Exit.USAGE)
+    for each in found:
+        _check(each, where, kinds)
+    return found
+
+
+def _check(document: Any, where: str, kinds: Collection[str]) -> None:
+    if not isinstance(document, dict) or not isinstance(document.get("metadata", {}), dict):
+        raise Failure(
+            f"{where}: a Kubernetes object was expected, with apiVersion, kind, metadata and spec", Exit.USAGE
+        )
+    kind, version = document.get("kind"), str(document.get("apiVersion") or "")
+    is_ours = version.partition("/")[0] == GROUP and kind in kinds
+    is_secret = (kind, version) == ("Secret", CORE) and "Secret" in kinds
+    if not (is_ours or is_secret):
+        raise Failure(
+            f"{where}: {version or 'no apiVersion'} {kind} does not belong here, only {_listed(kinds)}", Exit.USAGE
+        )
+
+
+def _listed(kinds: Collection[str]) -> str:
+    return " and ".join(f"a {kind}" for kind in kinds)
