@@ -109,7 +109,7 @@ async def wait_until(
     timeout: float,
 ) -> Progress:
     """Follow one object until it is done; `judge` gets None when it is gone. Failure when it failed or takes longer."""
-    line = _Line()
+    line = ProgressLine()
     last = Progress("")
     try:
         async with asyncio.timeout(timeout):
@@ -147,7 +147,7 @@ async def _changes(session: Session, resource: Resource[Any], name: str, namespa
             await asyncio.sleep(PAUSE)
 
 
-class _Line:
+class ProgressLine:
     """What is going on: one line that changes on a terminal, elsewhere a line for each change."""
 
     def __init__(self) -> None:

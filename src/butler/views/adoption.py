@@ -1,0 +1,89 @@
+"""A running tenant as rows for an import: what MetalLB may announce on it, and what its nodes have. Pure.
+
+Nothing is moved by it: what the tenant uses is written down as it is, and the pools then keep it for the tenant.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from butler.api.ipallocation import IPAllocationType
+from butler.api.text import LARGEST_RANGE
+from butler.ipam.addresses import BadAddress, Family, Range, parse_address, parse_range
+from butler.ipam.refusals import invalid_count
+from butler.tenant.metallb import POOL
+from butler.views.exchange import BadRow, Contents, Row, among_themselves
+
+if TYPE_CHECKING:
+    from butler.kube.resource import Key
+    from butler.tenant.inventory import Inventory
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """The rows, and what its operator should know beside them."""
+
+    contents: Contents
+    notes: tuple[str, ...]
+
+
+def adopt(tenant: Key, used: Inventory) -> Adoption:
+    """What a tenant uses, as rows."""
+    rows: list[Row] = []
+    bad: list[BadRow] = []
+    strangers: dict[str, None] = {}
+    sixes = 0
+    for pool, text in used.entries:
+        where = f"IPAddressPool {pool}"
+        try:
+            family, addresses = entry_range(text)
+            if family is Family.V4 and addresses.size > LARGEST_RANGE:
+                raise BadAddress(invalid_count(addresses.size)[1])
+        except BadAddress as error:
+            bad.append(BadRow(where, f"{text[:60]}: {error}"))
+            continue
+        if family is Family.V6:
+            sixes += 1
+            continue
+        rows.append(Row(where, tenant, IPAllocationType.LOAD_BALANCER, addresses))
+        if pool != POOL:
+            strangers[pool] = None
+    for node, text in dict.fromkeys(used.nodes):
+        family, address = parse_address(text)
+        if family is Family.V6:
+            sixes += 1
+            continue
+        rows.append(Row(f"Node {node}", tenant, IPAllocationType.NODES, Range(address, address)))
+    return Adoption(
+        among_themselves(Contents(tuple(rows), tuple(bad))), tuple(_notes(used, list(strangers), sixes, tenant))
+    )
+
+
+def entry_range(text: str) -> tuple[Family, Range]:
+    """An entry of an IPAddressPool as MetalLB reads it: a network, whatever bits follow its prefix, or start-end."""
+    start, dash, end = text.partition("-")
+    if dash:
+        return parse_range(start.strip(), end.strip())
+    address, _, prefix = text.strip().partition("/")
+    family, value = parse_address(address)
+    if not prefix.isdecimal() or len(prefix) > 3 or int(prefix) > family.bits:
+        raise BadAddress("it is neither a network nor start-end")
+    size = 1 << (family.bits - int(prefix))
+    first = value - value % size
+    return family, Range(first, first + size - 1)
+
+
+def _notes(used: Inventory, strangers: list[str], sixes: int, tenant: Key) -> list[str]:
+    found = []
+    if not used.has_metallb:
+        found.append(f"{tenant} has no MetalLB: only its nodes are looked at")
+    if strangers:
+        found.append(
+            f"the addresses of IPAddressPool {', '.join(strangers)} will be the tenant's, too; when Butler manages its"
+            f" load balancers it publishes them in {POOL}, so delete the other pools then: MetalLB takes an address"
+            " in one pool only"
+        )
+    if sixes:
+        found.append(f"{sixes} IPv6 entries are left alone: pools hand out IPv4 only")
+    return found
