@@ -1,0 +1,47 @@
+"""The findings of a check as paragraphs: sentences have to be read whole, and a table would cut them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butler.cli.frame.output import Column, Showing
+from butler.cli.frame.terminal import painted
+from butler.cli.screen import section, sentence
+from butler.views.fsck import Severity, finding_json
+from butler.views.fsck.holdings import counted
+
+if TYPE_CHECKING:
+    from butler.views.fsck import Finding, Report
+
+COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+COLUMNS: list[Column[Finding]] = [
+    Column("Severity", lambda each: each.severity),
+    Column("Code", lambda each: each.code),
+    Column("Objects", lambda each: ", ".join(map(str, each.things))),
+    Column("What", lambda each: each.what),
+    Column("To do", lambda each: each.todo),
+    Column("Repair", lambda each: each.repair),
+]
+FINDINGS: Showing[Finding] = Showing(COLUMNS, raw=finding_json, name=lambda each: each.code)
+
+
+def paragraphs(report: Report) -> str:
+    """All findings, the worst first, and what they add up to."""
+    return "\n\n".join([*map(_paragraph, report.findings), _summary(report)])
+
+
+def _paragraph(finding: Finding) -> str:
+    title = f"{painted(finding.severity.upper(), fg=COLOURS[finding.severity])} {finding.code}"
+    lines = [*(str(each) for each in finding.things), finding.what, f"To do: {finding.todo}"]
+    return section(title, "\n".join(map(sentence, lines)))
+
+
+def _summary(report: Report) -> str:
+    looked = ", ".join(
+        [counted(report.pools, "pool"), counted(report.allocations, "allocation"), counted(report.tenants, "tenant")]
+    )
+    counts = report.counts
+    found = ", ".join(counted(counts[each], str(each)) for each in Severity if counts[each])
+    clean = "Clean" if not found else f"Clean, with {found}"
+    verdict = f"{clean}: {looked}." if report.is_clean else f"Found {found} in {looked}."
+    return sentence(verdict + "".join(f" {each[0].upper()}{each[1:]}." for each in report.not_asked))
