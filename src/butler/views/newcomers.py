@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -73,7 +74,7 @@ def let_in(stage: Rehearsal, provider: ProviderConfig, wanted: Tenants) -> tuple
     for number in range(1, wanted.count + 1):
         if found and not found[-1].fits and not any(block.range for block in found[-1].blocks):
             # It got nothing, so nothing has changed for the next one, who asks for the same.
-            found.append(TenantOutcome(number, f"{NAMELESS}-{number}", (), found[-1].why))
+            found.append(_like(found[-1], number))
             continue
         stage.later()
         cluster = _cluster(f"{NAMELESS}-{number}", provider, wanted)
@@ -82,6 +83,14 @@ def let_in(stage: Rehearsal, provider: ProviderConfig, wanted: Tenants) -> tuple
         blocks = tuple(block_of(each) for each in stage.allocations_of(key_of(cluster)))
         found.append(TenantOutcome(number, cluster.metadata.name, blocks, blocked.message if blocked else ""))
     return tuple(found)
+
+
+def _like(other: TenantOutcome, number: int) -> TenantOutcome:
+    name = f"{NAMELESS}-{number}"
+    blocks = (
+        replace(each, name=each.name.replace(other.name, name, 1), tenant=f"{name}/{name}") for each in other.blocks
+    )
+    return TenantOutcome(number, name, tuple(blocks), other.why)
 
 
 def block_of(allocation: IPAllocation) -> Block:

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
     from butler.views.estate import Estate
 
-__all__ = ["CannotPlan", "Edit", "Single", "Tenants", "rehearse"]
-
 
 def rehearse(
     estate: Estate,
@@ -61,19 +59,18 @@ def rehearse(
     provider = provider_for(stage, tenants) if tenants is not None else None
     served: tuple[TenantOutcome, ...] = ()
     single: tuple[Block, ...] = ()
+    settled: tuple[Block, ...] = ()
     if edited is None or not edited.problems:
         stage.settle()
+        settled = tuple(block_of(each) for uid in waiting if (each := stage.find(uid)))
         if tenants is not None and provider is not None:
             served = let_in(stage, provider, tenants)
         single = tuple(_ask(stage, number, each) for number, each in enumerate(requests, 1))
-    else:
-        waiting = []
-    found = tuple(block_of(each) for uid in waiting if (each := stage.find(uid)))
-    concerned = _concerned(edit, provider, served, (*single, *found))
+    concerned = _concerned(edit, provider, served, single)
     return Outcome(
         edit=edited,
         provider=provider.metadata.name if provider is not None and tenants and tenants.by_a_provider else None,
-        waiting=found,
+        waiting=tuple(each for each in settled if each.pool in concerned or each.range is not None),
         tenants=served,
         requests=single,
         pools=tuple(_pools(stage, before, concerned)),

@@ -42,6 +42,15 @@ def painted(text: str, **style: Any) -> str:
     return click.style(text, **style) if has_colour() else text
 
 
+def wrapped(text: str, indent: str = "") -> str:
+    """A sentence in lines that fit a terminal, the second and later ones indented; in a pipe it stays one line."""
+    if not is_terminal():
+        return text
+    import textwrap
+
+    return textwrap.fill(text, width(), subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def say(text: str) -> None:
     """What is going on, beside the result: on stderr."""
     click.echo(text, err=True)
@@ -59,3 +68,17 @@ def confirm(question: str, *, yes: bool) -> None:
         raise KeyboardInterrupt from None
     if answer.strip().lower() not in ("y", "yes"):
         raise Failure("nothing was changed")
+
+
+def confirm_by_name(kind: str, name: str, *, yes: bool) -> None:
+    """Ask for the name of what goes for good, so that nobody answers by habit."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Failure(f"Delete {kind} {name}? Nobody can be asked here: say --yes", Exit.USAGE)
+    try:
+        answer = click.prompt(f"Type {name} to delete it", default="", show_default=False, err=True)
+    except click.Abort:  # Ctrl-C or the end of the input
+        raise KeyboardInterrupt from None
+    if answer.strip() != name:
+        raise Failure("that is not its name; nothing was changed")

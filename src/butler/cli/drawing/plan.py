@@ -1,0 +1,200 @@
+"""A plan as text: who gets what, how full the pools are before and after, and what it comes to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butler.api.ipallocation import IPAllocationType
+from butler.cli.frame.output import table
+from butler.cli.frame.terminal import has_unicode, wrapped
+from butler.ipam.addresses import range_text
+from butler.ipam.capacity import THRESHOLDS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from butler.api.networkpool import NetworkPoolSpec
+    from butler.views.planned import Block, EditOutcome, Fill, Outcome, PoolOutcome, TenantOutcome
+
+UNFOLDED = 8
+"""Up to so many tenants are all shown."""
+
+
+def plan_text(outcome: Outcome) -> str:
+    """The whole answer."""
+    parts = [
+        _edit(outcome.edit) if outcome.edit is not None else "",
+        _blocks("Waits now", outcome.waiting),
+        _tenants(outcome.tenants),
+        _blocks("Request", outcome.requests),
+        _pools(outcome.pools),
+        "\n".join(_verdict(outcome)),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+# An edit.
+
+
+def _edit(edit: EditOutcome) -> str:
+    lines = [wrapped(f"Pool {edit.pool} with {_changes(edit)}:", "  ")]
+    lines += [wrapped(f"  would be refused: {each.field}: {each.message}", "    ") for each in edit.problems]
+    lines += [wrapped(f"  warning: {each}", "    ") for each in edit.warnings]
+    if not edit.problems:
+        lines.append("  would be accepted; no address in use is left out.")
+        if (
+            edit.after.cidr != edit.before.cidr
+            and _windows(edit.after)
+            and _windows(edit.after) == _windows(edit.before)
+        ):
+            lines.append(wrapped("  The window stays as it is, so no more is handed out than now: add --window.", "  "))
+    if edit.stranded:
+        rows = [[each.name, each.tenant, range_text(each.range, each.family)] for each in edit.stranded]
+        lines += ["", table(["Stranded", "Tenant", "Addresses"], rows)]
+    return "\n".join(lines)
+
+
+def _changes(edit: EditOutcome) -> str:
+    before, after, said = edit.before, edit.after, []
+    if after.cidr != before.cidr:
+        said.append(f"cidr {after.cidr} (now {before.cidr})")
+    if _windows(after) != _windows(before):
+        said.append(f"window {_listed(_windows(after))} (now {_listed(_windows(before))})")
+    more = [each.cidr for each in after.reserved[len(before.reserved) :]]
+    if more:
+        said.append(f"{', '.join(more)} reserved")
+    return ", ".join(said) or "nothing changed"
+
+
+def _windows(spec: NetworkPoolSpec) -> list[str]:
+    wanted = spec.tenant_allocation
+    if wanted is None:
+        return []
+    one = [f"{wanted.start}-{wanted.end}"] if wanted.start is not None else []
+    return [*one, *(f"{each.start}-{each.end}" for each in wanted.ranges)]
+
+
+def _listed(windows: Sequence[str]) -> str:
+    return ", ".join(windows) or "the whole network"
+
+
+# Who gets what.
+
+
+def _blocks(title: str, blocks: Sequence[Block]) -> str:
+    if not blocks:
+        return ""
+    rows = [[each.name, each.pool, str(each.type), str(each.count or "-"), _gets(each)] for each in blocks]
+    made = table([title, "Pool", "Type", "Count", "Gets"], rows, right=[False, False, False, True, False])
+    reasons = [wrapped(f"{each.name}: {each.message}", "  ") for each in blocks if each.range is None and each.message]
+    return "\n".join([made, *([""] if reasons else []), *reasons])
+
+
+def _gets(block: Block) -> str:
+    return range_text(block.range, block.family) if block.range is not None else block.reason or "waits"
+
+
+def _tenants(tenants: Sequence[TenantOutcome]) -> str:
+    if not tenants:
+        return ""
+    titles = ["Tenant", "Nodes", "From", "Load balancers", "From"]
+    return table(
+        titles, [_row(each) if not isinstance(each, str) else [each, "", "", "", ""] for each in _folded(tenants)]
+    )
+
+
+def _row(tenant: TenantOutcome) -> list[str]:
+    cells = [tenant.name]
+    for type_ in (IPAllocationType.NODES, IPAllocationType.LOAD_BALANCER):
+        block = next((each for each in tenant.blocks if each.type is type_), None)
+        cells += [_gets(block), block.pool] if block is not None else ["-", "-"]
+    return cells
+
+
+def _folded(tenants: Sequence[TenantOutcome]) -> list[TenantOutcome | str]:
+    """All of a few; of many the first, the last, and both sides of where it ends, with counts for what is left out."""
+    if len(tenants) <= UNFOLDED:
+        return list(tenants)
+    failed = next((place for place, each in enumerate(tenants) if not each.fits), None)
+    kept = {0, 1, len(tenants) - 1}
+    if failed is not None:
+        kept |= {max(0, failed - 1), failed}
+    shown: list[TenantOutcome | str] = []
+    last = -1
+    for place in sorted(kept):
+        if left_out := place - last - 1:
+            shown.append(f"{'…' if has_unicode() else '...'} {left_out} more")
+        shown.append(tenants[place])
+        last = place
+    return shown
+
+
+# Pools.
+
+
+def _pools(pools: Sequence[PoolOutcome]) -> str:
+    rows = [
+        [
+            each.name,
+            _moves(each, lambda fill: fill.capacity.total),
+            _moves(each, lambda fill: fill.capacity.allocated),
+            _moves(each, lambda fill: f"{fill.capacity.percent}%"),
+            _moves(each, lambda fill: fill.capacity.largest_free_block),
+            _moves(each, _tier),
+        ]
+        for each in pools
+        if each.after is not None
+    ]
+    return table(["Pool", "Total", "Allocated", "Use", "Largest", "Tier"], rows) if rows else ""
+
+
+def _moves(pool: PoolOutcome, of: Callable[[Fill], object]) -> str:
+    """What it is now, and what it would be where that differs."""
+    now, then = (str(of(fill)) if fill is not None else "invalid" for fill in (pool.before, pool.after))
+    return now if now == then else f"{now} -> {then}"
+
+
+def _tier(fill: Fill) -> str:
+    if not fill.tiers:
+        return "-"
+    highest = fill.tiers[-1]
+    return f"{highest.removeprefix('Capacity')} ({THRESHOLDS[highest]}%)"
+
+
+# What it comes to.
+
+
+def _verdict(outcome: Outcome) -> list[str]:
+    lines: list[str] = []
+    if outcome.edit_is_refused:
+        lines.append("The pool stays as it is, and nothing else was tried.")
+    if outcome.tenants:
+        lines += _about_tenants(outcome)
+    if outcome.requests:
+        refused = sum(each.range is None for each in outcome.requests)
+        all_ = len(outcome.requests)
+        fit = "The request fits." if all_ == 1 else "Both requests fit." if all_ == 2 else f"All {all_} requests fit."
+        lines.append(f"{refused} of {all_} {_plural('request', all_)} would fail." if refused else fit)
+    return lines
+
+
+def _about_tenants(outcome: Outcome) -> list[str]:
+    every, failed = len(outcome.tenants), outcome.first_failure
+    where = f"on provider {outcome.provider}" if outcome.provider else "in these pools, by no provider's rules"
+    if failed is None:
+        who = "The tenant fits" if every == 1 else "Both tenants fit" if every == 2 else f"All {every} tenants fit"
+        said = [f"{who} {where}."]
+    else:
+        fitting = sum(each.fits for each in outcome.tenants)
+        said = [
+            wrapped(f"{fitting} of {every} {_plural('tenant', every)} {'fits' if fitting == 1 else 'fit'} {where}."),
+            wrapped(f"{failed.name} is the first that does not: {failed.why}", "  "),
+        ]
+    if outcome.shared:
+        note = "Where both blocks of a tenant come from one pool, either may lie first; shown is nodes first."
+        said.append(wrapped(note))
+    return said
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
