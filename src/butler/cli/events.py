@@ -3,25 +3,49 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
-from butler.kube.resource import EVENTS
+from butler.api.meta import ObjectMeta  # noqa: TC001 (msgspec reads it)
+from butler.api.schema import Part
+from butler.cli.frame.output import Column, Showing, age
+from butler.cli.frame.reading import item
+from butler.kube.resource import EVENTS, Resource
 
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
+    from butler.cli.frame.reading import Item
     from butler.cli.frame.session import Session
-    from butler.kube.resource import Json
 
 
-class EventRow(NamedTuple):
-    """One Event."""
+class _Series(Part):
+    count: int | None = None
+    last_observed_time: datetime | None = None
 
-    last: datetime | None
-    type: str
-    reason: str
-    times: int
-    message: str
-    raw: Json
+
+class Event(Part):
+    """As much of an Event as is told."""
+
+    metadata: ObjectMeta
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+    count: int | None = None
+    last_timestamp: datetime | None = None
+    event_time: datetime | None = None
+    series: _Series | None = None
+
+    @property
+    def last(self) -> datetime | None:
+        """When it last happened, wherever its writer put that."""
+        series = self.series.last_observed_time if self.series else None
+        return series or self.last_timestamp or self.event_time or self.metadata.creation_timestamp
+
+    @property
+    def times(self) -> int:
+        return (self.series.count if self.series else None) or self.count or 1
+
+
+TOLD: Final[Resource[Any]] = Resource("", "v1", "events", "Event", Event)
 
 
 def about(cluster: TenantCluster) -> str:
@@ -29,24 +53,19 @@ def about(cluster: TenantCluster) -> str:
     return f"involvedObject.kind=TenantCluster,involvedObject.uid={cluster.metadata.uid}"
 
 
-async def read_events(session: Session, cluster: TenantCluster) -> list[EventRow]:
+async def read_events(session: Session, cluster: TenantCluster) -> list[Item[Any]]:
     """The Events about a cluster that the server still keeps."""
     listed = await session.client.list(EVENTS, cluster.metadata.namespace, field_selector=about(cluster))
-    rows = [event_row(raw) for raw in listed.items]
-    return sorted(rows, key=lambda each: (each.last is not None, each.last, each.reason))
+    found = [item(TOLD, raw) for raw in listed.items]
+    return sorted(found, key=lambda each: (each.obj.last or datetime.min.replace(tzinfo=UTC), each.name))
 
 
-def event_row(raw: Json) -> EventRow:
-    series = raw.get("series") or {}
-    when = series.get("lastObservedTime") or raw.get("lastTimestamp") or raw.get("eventTime")
-    count = series.get("count") or raw.get("count") or 1
-    return EventRow(_moment(when), raw.get("type") or "", raw.get("reason") or "", count, raw.get("message") or "", raw)
-
-
-def _moment(text: str | None) -> datetime | None:
-    if not text:
-        return None
-    try:
-        return datetime.fromisoformat(text).astimezone(UTC)
-    except ValueError:
-        return None
+def events_table() -> Showing[Item[Any]]:
+    columns: list[Column[Item[Any]]] = [
+        Column("Last seen", lambda each: age(each.obj.last, datetime.now(UTC))),
+        Column("Type", lambda each: each.obj.type),
+        Column("Reason", lambda each: each.obj.reason),
+        Column("Times", lambda each: each.obj.times, right=True, spare=True),
+        Column("Message", lambda each: each.obj.message),
+    ]
+    return Showing(columns, raw=lambda each: each.raw, name=lambda each: f"event/{each.name}")

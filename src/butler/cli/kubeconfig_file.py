@@ -98,9 +98,11 @@ class Kubeconfig:
                 found.setdefault(name, made)
         return [found[name] for name in sorted(found)]
 
-    def server_of(self, cluster: str) -> str:
-        """The URL of a cluster entry; empty when there is none of that name."""
-        return _text(_child(self._find("clusters", cluster), "cluster"), "server")
+    def servers_of(self, name: str) -> set[str]:
+        """The servers that a context or a cluster entry of this name leads to."""
+        found = {each.server for each in self.contexts() if each.name == name}
+        found.add(_text(_child(self._find("clusters", name), "cluster"), "server"))
+        return found - {""}
 
     def _find(self, section: str, name: str) -> yaml.MappingNode | None:
         for root in self._documents.values():

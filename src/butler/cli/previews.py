@@ -28,14 +28,14 @@ WORDS = {"nodes": "nodes", "loadbalancer": "load balancers"}
 async def tell_preview(session: Session, cluster: TenantCluster, *, new: bool) -> None:
     """Say on stderr what it would get; Failure where it could never work as it is written."""
     sight = Sight(session)
-    pools, allocations, providers, clusters = await asyncio.gather(
-        sight.pools(),
+    pools = await sight.pools()  # before the allocations: one that a pool speaks of and that is not there is gone
+    allocations, providers, clusters = await asyncio.gather(
         sight.allocations(),
         sight.providers(),
-        sight.allowed(read_all(session, CLUSTERS, ""), "all TenantClusters"),
+        sight.allowed(read_all(session, CLUSTERS, ""), "TenantClusters", "all namespaces"),
     )
     if pools is None or allocations is None or providers is None:
-        say(f"Which addresses it would get cannot be told in advance: you may not read {' and '.join(sight.hidden)}.")
+        say(f"Which addresses it would get cannot be told in advance: you may not read {sight.hidden}.")
         return
     estate = Estate(
         HOME,

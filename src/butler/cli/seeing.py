@@ -34,29 +34,30 @@ class Sight:
     """What one person may see of Butler's own namespace."""
 
     session: Session
-    hidden: list[str] = field(default_factory=list)
-    """What may not be read, each said once, as in `IPAllocations in butler-system`."""
+    _hidden: dict[str, list[str]] = field(default_factory=dict)
+    """What may not be read, by where it is."""
 
-    async def allowed(self, reading: Awaitable[T], what: str) -> T | None:
-        """What is read; None where that is forbidden."""
+    async def allowed(self, reading: Awaitable[T], what: str, where: str) -> T | None:
+        """What is read; None where that is forbidden. `what` is the kind, in the plural."""
         try:
             return await reading
         except Forbidden:
-            if what not in self.hidden:
-                self.hidden.append(what)
+            known = self._hidden.setdefault(where, [])
+            if what not in known:
+                known.append(what)
             return None
 
     async def allocations(self) -> list[IPAllocation] | None:
-        found = await self.allowed(read_all(self.session, ALLOCATIONS, HOME), f"IPAllocations in {HOME}")
+        found = await self.allowed(read_all(self.session, ALLOCATIONS, HOME), "IPAllocations", HOME)
         return None if found is None else [each.obj for each in found]
 
     async def pools(self) -> list[NetworkPool] | None:
-        found = await self.allowed(read_all(self.session, POOLS, HOME), f"NetworkPools in {HOME}")
+        found = await self.allowed(read_all(self.session, POOLS, HOME), "NetworkPools", HOME)
         return None if found is None else [each.obj for each in found]
 
     async def providers(self) -> dict[Key, ProviderConfig] | None:
         """All ProviderConfigs of Butler's namespace."""
-        found = await self.allowed(read_all(self.session, PROVIDERS, HOME), f"ProviderConfigs in {HOME}")
+        found = await self.allowed(read_all(self.session, PROVIDERS, HOME), "ProviderConfigs", HOME)
         return None if found is None else {key_of(each.obj): each.obj for each in found}
 
     async def provider(self, cluster: TenantCluster) -> ProviderConfig | None:
@@ -69,15 +70,23 @@ class Sight:
         try:
             raw = await self.allowed(
                 self.session.client.get(as_json(PROVIDERS), named.name, named.namespace),
-                f"ProviderConfigs in {named.namespace}",
+                "ProviderConfigs",
+                named.namespace,
             )
         except NotFound:
             return None
         return None if raw is None else item(PROVIDERS, raw).obj
 
     @property
+    def hidden(self) -> str:
+        """What may not be read, as in `IPAllocations and NetworkPools in butler-system`; empty when all may be."""
+        return "; ".join(f"{_listed(kinds)} in {where}" for where, kinds in self._hidden.items())
+
+    @property
     def note(self) -> str:
         """What is missing from the answer; empty when nothing is."""
-        if not self.hidden:
-            return ""
-        return f"You may not read {' and '.join(self.hidden)}: what depends on them is left out."
+        return f"You may not read {self.hidden}: what depends on that is left out." if self.hidden else ""
+
+
+def _listed(kinds: list[str]) -> str:
+    return " and ".join(filter(None, (", ".join(kinds[:-1]), kinds[-1])))

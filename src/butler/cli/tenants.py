@@ -24,9 +24,11 @@ async def show_tenant(session: Session, cluster: TenantCluster) -> None:
     """Print the screen of a cluster; what may not be read is left out, and named on stderr."""
     sight = Sight(session)
     allocations, provider, events = await asyncio.gather(
-        sight.allocations(), sight.provider(cluster), sight.allowed(read_events(session, cluster), "its events")
+        sight.allocations(),
+        sight.provider(cluster),
+        sight.allowed(read_events(session, cluster), "Events", cluster.metadata.namespace),
     )
     view = tenant(cluster, allocations, provider, HOME)
-    click.echo(screen(cluster, view, events or [], datetime.now(UTC)))
+    click.echo(screen(cluster, view, [each.obj for each in events or ()], datetime.now(UTC)))
     if sight.note:
         say(sight.note)

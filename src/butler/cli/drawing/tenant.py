@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.api.tenantcluster import LoadBalancerUse, PoolChange, TenantCluster
-    from butler.cli.events import EventRow
+    from butler.cli.events import Event
     from butler.views.tenants import Block, Tenant
 
 RECENT = 8
@@ -22,7 +22,7 @@ HOLDS = {ConditionStatus.TRUE: "yes", ConditionStatus.FALSE: "no", ConditionStat
 PURPOSES = {IPAllocationType.NODES: "nodes", IPAllocationType.LOAD_BALANCER: "load balancers"}
 
 
-def screen(cluster: TenantCluster, view: Tenant, events: list[EventRow], now: datetime) -> str:
+def screen(cluster: TenantCluster, view: Tenant, events: list[Event], now: datetime) -> str:
     """The whole, as text."""
     parts = [
         facts(_head(cluster, view, now)),
@@ -132,6 +132,6 @@ def _addons(cluster: TenantCluster) -> str:
     return listed(("Addon", "Version", "Managed by", "State"), rows) if rows else ""
 
 
-def _events(events: list[EventRow], now: datetime) -> str:
+def _events(events: list[Event], now: datetime) -> str:
     rows = [(age(each.last, now), each.type, each.reason, each.message) for each in events[-RECENT:]]
     return listed(("Age", "Type", "Reason", "Message"), rows)

@@ -44,12 +44,16 @@ async def follow_table(
     *,
     selector: str | None = None,
     only: str | None = None,
+    where: str | None = None,
     keep: Callable[[K], bool] | None = None,
 ) -> None:
-    """Print what is there, then a row for every change, until Ctrl-C. `only`: the object of this name."""
+    """Print what is there, then a row for every change, until Ctrl-C. `only`: the object of this name.
+
+    `where`: only those with these fields, as a field selector says it.
+    """
     if not output.is_table and output.format not in ("json", "name"):
         raise Failure("--watch shows tables, json or name: leave out -o, or use one of these", Exit.USAGE)
-    client, fields = session.client, f"metadata.name={only}" if only else None
+    client, fields = session.client, f"metadata.name={only}" if only else where
     shown = Output(output.format, headers=output.headers)
     while True:
         listed = await client.list(as_json(resource), namespace, label_selector=selector, field_selector=fields)

@@ -1,0 +1,82 @@
+"""`butlerctl cluster addresses`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from butler.cli.frame import options
+from butler.cli.frame.names import names_of
+from butler.cli.frame.session import Access, Session, run
+from butler.cli.frame.terminal import say
+
+if TYPE_CHECKING:
+    from butler.api.tenantcluster import TenantCluster
+    from butler.cli.frame.output import Output
+    from butler.views.tenant_addresses import TenantAddresses
+
+
+@click.command("addresses", short_help="Show every address of a cluster and who has it.")
+@click.argument("name", shell_complete=names_of("tenantclusters", in_place=True))
+@options.access(options.IN_PLACE)
+@options.output("table", "json", "yaml", "jsonpath")
+def addresses(name: str, access: Access, output: Output) -> None:
+    """Show every address of a cluster and who has it.
+
+    The ranges come from Butler; which node or Service has an address is asked of the cluster itself, with the
+    kubeconfig that Butler keeps of it. Who may not read one of the two, or whose cluster does not answer, sees the
+    other, and what is missing is said.
+
+    IN USE is an address that a node or a Service has, IDLE one that nobody has. NOT HELD is in use without being the
+    cluster's: somebody gave it out by hand.
+
+    \b
+    Examples:
+      butlerctl cluster addresses web
+      butlerctl cluster addresses web -o json
+      butlerctl cluster addresses web -o jsonpath='{.waitingServices}'
+    """
+
+    async def work(session: Session) -> None:
+        from butler.cli.drawing.tenant_addresses import screen
+        from butler.cli.frame.output import structured
+        from butler.cli.frame.reading import read_one
+        from butler.controllers.kinds import CLUSTERS
+        from butler.views.tenant_addresses import addresses_json
+
+        cluster = (await read_one(session, CLUSTERS, name, session.place)).obj
+        found = await _look(session, cluster)
+        if output.format == "table":
+            click.echo(screen(found, cluster.status.load_balancers))
+        else:
+            structured(addresses_json(found), output)
+        for each in found.unseen:
+            say(each)
+
+    run(access, work)
+
+
+async def _look(session: Session, cluster: TenantCluster) -> TenantAddresses:
+    """Ask both sides."""
+    import asyncio
+
+    from butler.cli.inventories import inventories
+    from butler.cli.seeing import Sight
+    from butler.controllers.loadbalancers.terms import terms_of
+    from butler.kube.objects import key_of
+    from butler.views.tenant_addresses import tenant_addresses
+    from butler.views.tenants import blocks
+
+    sight = Sight(session)
+    allocations, provider, asked = await asyncio.gather(
+        sight.allocations(), sight.provider(cluster), inventories(session, [cluster])
+    )
+    return tenant_addresses(
+        cluster.metadata.namespace,
+        cluster.metadata.name,
+        None if allocations is None else blocks(cluster, allocations),
+        asked[key_of(cluster)],
+        served_class=terms_of(cluster, provider).served_class if provider else "",
+        unseen=[sight.note] if allocations is None else (),
+    )

@@ -1,0 +1,130 @@
+"""`butlerctl cluster scale` and `upgrade`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from butler.cli.frame import options
+from butler.cli.frame.names import names_of
+from butler.cli.frame.session import Access, Failure, Session, run
+
+if TYPE_CHECKING:
+    from butler.api.tenantcluster import TenantCluster
+    from butler.kube.resource import Json
+
+cluster_name = click.argument("name", shell_complete=names_of("tenantclusters", in_place=True))
+
+
+@click.command("scale", short_help="Change how many workers a cluster has.")
+@cluster_name
+@click.option("--workers", type=click.IntRange(1, 5000), metavar="N", required=True, help="How many machines.")
+@options.access(options.IN_PLACE)
+@options.dry_run
+@options.wait(900.0)
+def scale(name: str, workers: int, access: Access, dry_run: str, wait: bool, timeout: float) -> None:
+    """Change how many workers a cluster has.
+
+    More workers may need more addresses: those that the cluster would get are shown first. On Harvester a cluster
+    keeps the block that it began with, and more workers than that has addresses are refused, as Butler itself would.
+
+    \b
+    Examples:
+      butlerctl cluster scale web --workers 5
+      butlerctl cluster scale web --workers 5 --wait
+      butlerctl cluster scale web --workers 500 --dry-run=server
+    """
+
+    async def work(session: Session) -> None:
+        import msgspec
+
+        from butler.cli.frame.reading import read_one
+        from butler.cli.previews import tell_preview
+        from butler.controllers.kinds import CLUSTERS
+
+        cluster = (await read_one(session, CLUSTERS, name, session.place)).obj
+        _refuse_leaving(cluster)
+        before = cluster.spec.workers.replicas
+        if before == workers:
+            click.echo(f"cluster {name} has {workers} workers already; nothing was changed")
+            return
+        if workers > before:
+            fleet = msgspec.structs.replace(cluster.spec.workers, replicas=workers)
+            spec = msgspec.structs.replace(cluster.spec, workers=fleet)
+            await tell_preview(session, msgspec.structs.replace(cluster, spec=spec), new=False)
+        said = f"cluster {name}: {before} -> {workers} workers"
+        await _change(session, cluster, {"workers": {"replicas": workers}}, said, dry_run, timeout if wait else None)
+
+    run(access, work)
+
+
+@click.command("upgrade", short_help="Bring a cluster to another version of Kubernetes.")
+@cluster_name
+@click.option("--version", "version", metavar="V", required=True, help="Such as v1.34.1.")
+@options.access(options.IN_PLACE)
+@options.dry_run
+@options.wait(1800.0)
+def upgrade(name: str, version: str, access: Access, dry_run: str, wait: bool, timeout: float) -> None:
+    """Bring a cluster to another version of Kubernetes.
+
+    First the control plane, then the workers, which are replaced one after the other. A version goes up by one minor
+    version at a time and never back; Butler would refuse anything else, and so does this command.
+
+    \b
+    Examples:
+      butlerctl cluster upgrade web --version v1.34.1
+      butlerctl cluster upgrade web --version v1.34.1 --wait
+    """
+
+    async def work(session: Session) -> None:
+        from butler.cli.frame.reading import read_one
+        from butler.controllers.kinds import CLUSTERS
+        from butler.controllers.tenantcluster.blocked import Blocked
+        from butler.controllers.tenantcluster.versions import Version, next_versions
+
+        if not version.startswith("v") or str(Version.read(version)) != version:
+            raise click.UsageError(f"{version!r} is no version: write it as in v1.34.1")
+        cluster = (await read_one(session, CLUSTERS, name, session.place)).obj
+        _refuse_leaving(cluster)
+        wanted = cluster.spec.kubernetes_version
+        if wanted == version:
+            click.echo(f"cluster {name} is to run {version} already; nothing was changed")
+            return
+        seen = cluster.status.observed_state
+        runs = (seen.kubernetes_version if seen else None) or wanted
+        # What the workers were told is not known here, and makes no difference to whether the version can be reached.
+        outcome = next_versions(version, runs, None)
+        if isinstance(outcome, Blocked):
+            raise Failure(f"{outcome.message.removeprefix('spec.kubernetesVersion: ')}; nothing was changed")
+        said = f"cluster {name}: {wanted} -> {version}"
+        await _change(session, cluster, {"kubernetesVersion": version}, said, dry_run, timeout if wait else None)
+
+    run(access, work)
+
+
+def _refuse_leaving(cluster: TenantCluster) -> None:
+    if cluster.metadata.deletion_timestamp is not None:
+        raise Failure(f"cluster {cluster.metadata.name} is being deleted, and cannot be changed any more")
+
+
+async def _change(
+    session: Session, cluster: TenantCluster, spec: Json, said: str, dry_run: str, timeout: float | None
+) -> None:
+    """Write a change, for this very cluster and no other of its name, and follow it where that was asked for."""
+    from butler.cli.frame.reading import as_json, item
+    from butler.controllers.kinds import CLUSTERS
+
+    if dry_run == "client":
+        click.echo(f"{said} (client dry run)")
+        return
+    meta = cluster.metadata
+    patch = {"metadata": {"uid": meta.uid}, "spec": spec}
+    raw = await session.client.patch(
+        as_json(CLUSTERS), meta.name, patch, meta.namespace, dry_run=dry_run == "server", field_validation="Strict"
+    )
+    click.echo(f"{said}{' (server dry run)' if dry_run == 'server' else ''}")
+    if timeout is not None and dry_run == "none":
+        from butler.cli.following_clusters import wait_until_ready
+
+        await wait_until_ready(session, item(CLUSTERS, raw).obj, timeout)

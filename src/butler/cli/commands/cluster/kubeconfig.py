@@ -1,0 +1,137 @@
+"""`butlerctl cluster kubeconfig`."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import click
+
+from butler.cli.frame import options
+from butler.cli.frame.exits import Exit
+from butler.cli.frame.names import names_of
+from butler.cli.frame.session import Access, Failure, Session, run
+
+if TYPE_CHECKING:
+    from butler.api.tenantcluster import TenantCluster
+    from butler.kube.resource import Json
+
+OF_CLUSTER = ("server", "certificate-authority-data", "tls-server-name", "insecure-skip-tls-verify")
+OF_USER = ("client-certificate-data", "client-key-data", "token", "username", "password")
+
+
+@click.command("kubeconfig", short_help="Get the administrator's kubeconfig of a cluster.")
+@click.argument("name", shell_complete=names_of("tenantclusters", in_place=True))
+@click.option("-f", "--file", metavar="FILE", type=click.Path(dir_okay=False), help="Write it there, for you alone.")
+@click.option("--merge", is_flag=True, help="Add it to your kubeconfig, as a context of its own.")
+@click.option("--context-name", metavar="NAME", help="With --merge: what the context is called.  [default: NAME]")
+@click.option("--set-context", is_flag=True, help="With --merge: make it the current context.")
+@options.access(options.IN_PLACE)
+@options.yes
+def kubeconfig(
+    name: str,
+    file: str | None,
+    merge: bool,
+    context_name: str | None,
+    set_context: bool,
+    access: Access,
+    yes: bool,
+) -> None:
+    """Get the administrator's kubeconfig of a cluster.
+
+    Printed, written to a file that only you may read, or merged into your own kubeconfig. Whoever has it is
+    administrator of the cluster: give people kubeconfigs of their own.
+
+    --merge edits the file that kubectl config would edit. Everything else in it stays; comments do not.
+
+    \b
+    Examples:
+      butlerctl cluster kubeconfig web -f web.kubeconfig
+      butlerctl cluster kubeconfig web --merge --set-context
+      kubectl --kubeconfig <(butlerctl cluster kubeconfig web) get nodes
+    """
+    if file and merge:
+        raise click.UsageError("--file writes a file of its own, and --merge edits yours: give one of the two")
+    if (context_name or set_context) and not merge:
+        raise click.UsageError("--context-name and --set-context need --merge")
+
+    async def work(session: Session) -> tuple[TenantCluster, Json]:
+        from butler.cli.frame.reading import read_one
+        from butler.controllers.kinds import CLUSTERS
+        from butler.kube.resource import SECRETS
+        from butler.tenant.clusters import connection_from
+
+        cluster = (await read_one(session, CLUSTERS, name, session.place)).obj
+        status = cluster.status
+        if status.kubeconfig_secret_ref is None or status.tenant_namespace is None:
+            raise Failure(f"cluster {name} has no kubeconfig yet ({status.phase.value}): get it when it is Ready")
+        secret = await session.client.get(SECRETS, status.kubeconfig_secret_ref.name, status.tenant_namespace)
+        # Somebody else wrote it: what would run commands or read files here is refused, and nothing of it is quoted.
+        connection_from(secret)
+        return cluster, secret
+
+    _, secret = run(access, work)
+    text = _text(secret)
+    if merge:
+        _merge(text, context_name or name, access, use=set_context)
+    elif file:
+        _write(text, file, yes=yes)
+    else:
+        click.echo(text, nl=not text.endswith("\n"))
+
+
+def _text(secret: Json) -> str:
+    from butler.tenant.clusters import ADMIN_CONF
+
+    return base64.b64decode(secret["data"][ADMIN_CONF]).decode()
+
+
+def _write(text: str, file: str, *, yes: bool) -> None:
+    from pathlib import Path
+
+    from butler.cli.frame.terminal import confirm
+    from butler.cli.kubeconfig_file import write_private
+
+    path = Path(file)
+    if path.exists():
+        confirm(f"{path} exists. Replace it?", yes=yes)
+    write_private(path, text)
+    click.echo(f"written to {path}, readable by you alone")
+
+
+def _merge(text: str, name: str, access: Access, *, use: bool) -> None:
+    from butler.cli.kubeconfig_file import Kubeconfig, files
+
+    cluster, user = _entries(text)
+    mine = Kubeconfig(files(access.kubeconfig))
+    known = mine.servers_of(name)
+    if known - {cluster["server"]}:
+        raise Failure(
+            f"{mine.where} has a context or cluster {name} already, for {', '.join(sorted(known))}: choose another name"
+            " with --context-name",
+            Exit.CONFLICT,
+        )
+    path = mine.merge(name, cluster, user, use=use)
+    now = "is the current context now" if use else f"is a context now; butlerctl context use {name} makes it yours"
+    click.echo(f"{name} {now} (in {path})")
+
+
+def _entries(text: str) -> tuple[Json, Json]:
+    """The cluster and the user of the current context, with nothing but what a Secret may say."""
+    from butler.kube import foreign
+
+    document = foreign.parse(text, "the kubeconfig")
+    context = _named(document, "contexts", document.get("current-context"))
+    cluster = _named(document, "clusters", context.get("cluster"))
+    user = _named(document, "users", context.get("user"))
+    return (
+        {key: cluster[key] for key in OF_CLUSTER if cluster.get(key) is not None},
+        {key: user[key] for key in OF_USER if user.get(key) is not None},
+    )
+
+
+def _named(document: Json, section: str, name: object) -> Json:
+    for each in document.get(section) or ():
+        if each.get("name") == name:
+            return dict(each.get(section[:-1]) or {})
+    return {}
