@@ -53,16 +53,20 @@ def span_text(span: Span) -> Json:
     return {"start": text(span[0]), "end": text(span[1]), "count": span[1] - span[0] + 1}
 
 
-def make(random: Random, network: int, mark: str = "", *, waiting: bool = True) -> Made:
-    """An estate in 10.<network>.0.0/16; `mark` becomes part of all names."""
+def make(random: Random, network: int, mark: str = "", *, waiting: bool = True, apart: bool = False) -> Made:
+    """An estate in 10.<network>.0.0/16; `mark` becomes part of all names. `apart`: no pool is for both purposes."""
     made = Made()
-    for number in range(random.randint(1, 3)):
+    for number in range(4 if apart else random.randint(1, 3)):
         base = (10 << 24) + (network << 16) + (number << 12)
         pool, bitmap = _pool(random, base, f"pool{mark}-{number}")
         made.pools.append(pool)
         made.bitmaps[pool["metadata"]["name"]] = bitmap
         _fill(random, made, pool["metadata"]["name"], waiting=waiting)
     made.provider = _provider(random, made, f"lab{mark}")
+    if apart:
+        for number, reference in enumerate(made.provider["spec"]["network"]["poolRefs"]):
+            reference["types"] = ["nodes" if number % 2 else "loadbalancer"]
+            reference["gateway"] = _gateway(made.pools[number])
     return made
 
 
@@ -147,6 +151,10 @@ def _allocation(name: str, pool: str, spec: Json, status: Json, created: datetim
     }
 
 
+def _gateway(pool: Json) -> str:
+    return str(pool["spec"]["cidr"].partition("/")[0]).removesuffix(".0") + ".1"
+
+
 def _provider(random: Random, made: Made, name: str) -> Json:
     references = []
     for pool in made.pools:
@@ -154,9 +162,9 @@ def _provider(random: Random, made: Made, name: str) -> Json:
         if random.random() < 0.4:
             reference["types"] = [random.choice(["nodes", "loadbalancer"])]
         if random.random() < 0.8:
-            reference["gateway"] = pool["spec"]["cidr"].partition("/")[0]
+            reference["gateway"] = _gateway(pool)
         references.append(reference)
-    network: Json = {"mode": "ipam", "poolRefs": references, "gateway": made.pools[0]["spec"]["cidr"].partition("/")[0]}
+    network: Json = {"mode": "ipam", "poolRefs": references, "gateway": _gateway(made.pools[0])}
     if random.random() < 0.5:
         network["loadBalancer"] = {
             "allocationMode": random.choice(["static", "elastic"]),
