@@ -155,4 +155,4 @@ def _as_many(texts: Sequence[str], count: int, room: int) -> str:
 
 
 def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    return text if len(text) <= most else text[: most - 3] + "..."

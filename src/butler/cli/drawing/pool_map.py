@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from butler.cli.drawing.map_legend import FULL, OTHERS, PARTS, UNHELD, WRONG, legend
-from butler.ipam.addresses import address_text
+from butler.ipam.addresses import address_text, range_cidr, range_text
 from butler.views.segments import HELD, Kind
 
 if TYPE_CHECKING:
@@ -92,6 +92,17 @@ def draw(shown: PoolSegments, width: int, *, unicode: bool = True, colour: bool 
         sign = _styled(line.sign, line.sign, letters) if colour else line.sign
         lines.append(f"{sign}{' ' * (3 - len(line.sign))}  {line.text}".rstrip())
     return "\n".join(lines)
+
+
+def headline(part: PoolSegments, whole: PoolSegments) -> str:
+    """What is shown, and how much of it is held."""
+    assert part.network is not None
+    name = f"{whole.pool} ({whole.cidr})"
+    if part.network != whole.network:
+        name = f"{range_cidr(part.network, part.family) or range_text(part.network, part.family)} of {name}"
+    held, free = part.addresses(*HELD), part.addresses(Kind.FREE)
+    share = f" ({held * 100 // (held + free)}%)" if held + free else ""
+    return f"{name}: {held:,} of {held + free:,} addresses held{share}, {free:,} free"
 
 
 def lay_out(network: Range, family: Family, width: int) -> Grid:

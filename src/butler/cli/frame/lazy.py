@@ -6,7 +6,9 @@ lines against the commands themselves.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -58,6 +60,12 @@ class LazyGroup(click.Group):
 
 class Program(LazyGroup):
     """A whole program: Ctrl-C ends it quietly, with the exit code that shells expect."""
+
+    def main(self, *args: Any, **options: Any) -> Any:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # a terminal without UTF-8 shows ? for what it does not have
+                stream.reconfigure(errors="replace")
+        return super().main(*args, **options)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -75,10 +75,21 @@ async def read_one(session: Session, resource: Resource[K], name: str, namespace
         raise missing(resource.kind, name, namespace, [each["metadata"]["name"] for each in known.items]) from None
 
 
+async def read_addresses(session: Session, namespace: str | None = None) -> Estate:
+    """The pools of a namespace (the home, unless said otherwise) and then its allocations.
+
+    In this order: an allocation that a pool speaks of and that is not in a later list is gone, not new.
+    """
+    where = session.home if namespace is None else namespace
+    pools = await read_all(session, POOLS, where)
+    allocations = await read_all(session, ALLOCATIONS, where)
+    return Estate(where, tuple(each.obj for each in pools), tuple(each.obj for each in allocations))
+
+
 async def read_estate(session: Session) -> Estate:
     """All pools, allocations and providers of the home namespace, and all tenant clusters."""
-    pools, allocations, providers, clusters = await asyncio.gather(
-        read_all(session, POOLS, session.home),
+    pools = await read_all(session, POOLS, session.home)  # before the allocations, see `read_addresses`
+    allocations, providers, clusters = await asyncio.gather(
         read_all(session, ALLOCATIONS, session.home),
         read_all(session, PROVIDERS, session.home),
         read_all(session, CLUSTERS, ""),

@@ -1,4 +1,4 @@
-"""`butleradm pool`: networks whose addresses Butler hands out."""
+"""`butleradm pool list`: all pools, a row each."""
 
 from __future__ import annotations
 
@@ -7,22 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from butler.cli.frame import options
-from butler.cli.frame.lazy import CONTEXT
-from butler.cli.frame.names import names_of
 from butler.cli.frame.session import Access, Session, run
 
 if TYPE_CHECKING:
     from butler.cli.frame.output import Output
 
-pool_name = click.argument("name", shell_complete=names_of("networkpools"))
 
-
-@click.group(context_settings=CONTEXT)
-def pool() -> None:
-    """Networks whose addresses Butler hands out."""
-
-
-@pool.command("list", short_help="List pools and how full they are.")
+@click.command("list", short_help="List pools and how full they are.")
 @options.access(all_namespaces=True)
 @options.selector
 @options.watch

@@ -1,0 +1,65 @@
+"""`butleradm pool delete`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from butler.cli.commands.pool import pool_name
+from butler.cli.frame import options
+from butler.cli.frame.session import Access, Failure, Session, run
+
+if TYPE_CHECKING:
+    from butler.kube.resource import Json
+
+
+@click.command(short_help="Delete a pool that nobody holds addresses of.")
+@pool_name
+@options.access()
+@options.yes
+@options.wait()
+@options.dry_run
+def delete(access: Access, name: str, yes: bool, wait: bool, timeout: float, dry_run: str) -> None:
+    """Delete a pool that nobody holds addresses of.
+
+    A pool with addresses in use is not deleted; the refusal names who holds them. Allocations that wait for
+    addresses of the pool go on waiting, and fail as long as there is no pool of that name.
+
+    \b
+    Examples:
+      butleradm pool delete vlan40
+      butleradm pool delete vlan40 --yes --wait
+      butleradm pool delete vlan40 --dry-run=server
+    """
+    from butler.cli.commands.pool.writing import report
+    from butler.cli.frame.following import Progress, wait_until
+    from butler.cli.frame.output import PLAIN
+    from butler.cli.frame.reading import pool_of, read_addresses
+    from butler.cli.frame.terminal import confirm
+    from butler.controllers.kinds import POOLS
+    from butler.webhooks.networkpool import why_not_deleted
+
+    async def work(session: Session) -> None:
+        estate = await read_addresses(session)
+        found = pool_of(estate, name)
+        why_not = why_not_deleted(found, estate.allocations)
+        if why_not:
+            raise Failure(why_not)
+        meta = {"metadata": {"name": name}}
+        if dry_run == "client":
+            click.echo(f"networkpool.butler.butlerlabs.dev/{name} would be deleted")
+            return
+        if dry_run == "none":
+            waiting = [each for each in estate.of_pool(name) if each.status.phase in ("Pending", "Failed")]
+            more = f" {len(waiting)} allocations wait for addresses of it." if waiting else ""
+            confirm(f"Delete pool {name} ({found.spec.cidr})?{more}", yes=yes)
+        await session.client.delete(POOLS, name, session.home, uid=found.metadata.uid, dry_run=dry_run == "server")
+        report(meta, "deleted", PLAIN, dry_run)
+        if wait and dry_run == "none":
+            await wait_until(session, POOLS, name, session.home, judge, timeout)
+
+    def judge(raw: Json | None) -> Progress:
+        return Progress(f"{name} is gone", done=True) if raw is None else Progress(f"{name} is being deleted")
+
+    run(access, work)

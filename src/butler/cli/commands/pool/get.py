@@ -1,0 +1,79 @@
+"""`butleradm pool get`: one pool on one screen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from butler.cli.commands.pool import pool_name
+from butler.cli.frame import options
+from butler.cli.frame.session import Access, Session, run
+
+if TYPE_CHECKING:
+    from butler.api.networkpool import NetworkPool
+    from butler.cli.frame.output import Output
+
+
+@click.command(short_help="Tell all about one pool on one screen.")
+@pool_name
+@options.access()
+@options.output()
+def get(access: Access, name: str, output: Output) -> None:
+    """Tell all about one pool on one screen.
+
+    Its network, windows and reserved blocks; how many addresses are held, and how many more to each capacity tier;
+    the free blocks by size; who holds most; conditions and recent events. The numbers are counted anew from the
+    allocations: where the pool's status says something else, that stands under Doubtful. What should not be, such
+    as addresses that two hold, stands under Wrong.
+
+    -o json and yaml give the pool as the server has it. `butleradm pool map` draws it.
+
+    \b
+    Examples:
+      butleradm pool get vlan40
+      butleradm pool get vlan40 -o yaml
+      butleradm pool get vlan40 -o jsonpath='{.status.largestFreeBlock}'
+    """
+    from butler.cli.frame.reading import read_all, read_one
+    from butler.cli.tables.pools import pools_table
+    from butler.controllers.kinds import ALLOCATIONS, POOLS
+
+    async def work(session: Session) -> None:
+        found = await read_one(session, POOLS, name, session.home)
+        if not output.is_table:
+            pools_table().one(found, output)
+            return
+        allocations = await read_all(session, ALLOCATIONS, session.home)
+        _show(found.obj, [each.obj for each in allocations], await _events(session, found.obj))
+
+    run(access, work)
+
+
+async def _events(session: Session, pool: NetworkPool) -> list[Any] | None:
+    """The Events about exactly this pool, oldest first; None where they may not be read."""
+    from datetime import UTC, datetime
+
+    from butler.cli.events import TOLD
+    from butler.cli.frame.reading import item
+    from butler.kube.errors import Forbidden
+    from butler.kube.resource import EVENTS
+
+    about = f"involvedObject.kind=NetworkPool,involvedObject.uid={pool.metadata.uid}"
+    try:
+        listed = await session.client.list(EVENTS, pool.metadata.namespace, field_selector=about)
+    except Forbidden:
+        return None
+    long_ago = datetime.min.replace(tzinfo=UTC)
+    return sorted((item(TOLD, raw).obj for raw in listed.items), key=lambda each: each.last or long_ago)
+
+
+def _show(pool: NetworkPool, allocations: list[Any], events: list[Any] | None) -> None:
+    from datetime import UTC, datetime
+
+    from butler.cli.drawing.pool_screen import screen
+    from butler.cli.frame.terminal import has_unicode, width
+    from butler.views.pool_standing import summary_of
+
+    summary = summary_of(pool, allocations)
+    click.echo(screen(pool, summary, events, now=datetime.now(UTC), width=width(), unicode=has_unicode()))

@@ -1,0 +1,123 @@
+"""`butleradm pool map`: a pool drawn in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from butler.cli.commands.pool import pool_name
+from butler.cli.frame import options
+from butler.cli.frame.exits import Exit
+from butler.cli.frame.session import Access, Failure, Session, run
+
+if TYPE_CHECKING:
+    from butler.cli.frame.output import Output
+    from butler.ipam.addresses import Range
+    from butler.views.segments import PoolSegments
+
+
+@click.command("map", short_help="Draw a pool: who holds which addresses, in true positions.")
+@pool_name
+@options.access()
+@click.option("--from", "first", metavar="ADDRESS", help="Begin here.  [default: where the pool begins]")
+@click.option("--to", "last", metavar="ADDRESS", help="End here.  [default: where the pool ends]")
+@click.option("--zoom", metavar="CIDR", help="Show this part, in place of --from and --to.")
+@options.output("table", "json", "yaml", "csv", "jsonpath")
+def map_(access: Access, name: str, first: str | None, last: str | None, zoom: str | None, output: Output) -> None:
+    """Draw a pool: who holds which addresses, in true positions.
+
+    Rows of cells, each row labelled with its first address. A cell is one address, or a power of two of them where
+    the pool is large; what it shows is in the legend below:
+
+    \b
+      A B C ...   addresses of a tenant, the largest holder first; & the rest
+      .           free                      #   reserved
+      -           in no window, so handed out to nobody
+      +           being granted             ~   being taken back
+      0 to 9      mixed: so many tenths of it are held
+      *           mixed, and nothing free   :   mixed, and nothing held
+      !           wrong: held twice, or held although it is not handed out
+
+    Where the terminal can, · and ▒ stand for . and #. Colour repeats what the letters say. A width other than that
+    of the terminal is set by COLUMNS. -o json, yaml and csv give the segments that the map is drawn from.
+
+    \b
+    Examples:
+      butleradm pool map vlan40
+      butleradm pool map vlan40 --zoom 10.40.1.0/24
+      butleradm pool map vlan40 --from 10.40.1.200 --to 10.40.2.31
+      butleradm pool map vlan40 -o csv > vlan40.csv
+    """
+    from butler.cli.frame.reading import read_all, read_one
+    from butler.controllers.kinds import ALLOCATIONS, POOLS
+    from butler.views.segments import segments_of
+
+    if zoom and (first or last):
+        raise click.UsageError("--zoom stands in place of --from and --to: give one or the other")
+
+    async def work(session: Session) -> PoolSegments:
+        found = await read_one(session, POOLS, name, session.home)
+        allocations = await read_all(session, ALLOCATIONS, session.home)
+        return segments_of(found.obj, [each.obj for each in allocations])
+
+    shown = run(access, work)
+    if shown.network is None and output.format == "table":
+        why = "; ".join(f"{each.field}: {each.message}" for each in shown.problems)
+        raise Failure(f"{name} cannot be drawn, for its network cannot be told ({why}): `butleradm pool edit {name}`")
+    part = None if shown.network is None else _part(shown, first, last, zoom)
+    _show(shown if part is None else shown.within(part), shown, output)
+
+
+def _part(shown: PoolSegments, first: str | None, last: str | None, zoom: str | None) -> Range | None:
+    """The part that was asked for; None for all of it."""
+    from butler.ipam.addresses import BadAddress, Range, parse_address, parse_network, range_text
+
+    assert shown.network is not None
+    if not (first or last or zoom):
+        return None
+    try:
+        if zoom:
+            family, part = parse_network(zoom)
+        else:
+            ends = [parse_address(each) for each in (first, last) if each]
+            family = ends[0][0]
+            begin = ends[0][1] if first else shown.network.first
+            part = Range(begin, ends[-1][1] if last else shown.network.last)
+    except BadAddress as error:
+        raise Failure(str(error), Exit.USAGE) from None
+    if part.last < part.first:
+        raise Failure(f"--to {last} comes before --from {first}: swap the two", Exit.USAGE)
+    if family is not shown.family or not part.overlaps(shown.network):
+        asked = zoom or range_text(part, family)
+        raise Failure(f"{asked} is no part of {shown.pool} ({shown.cidr}): name addresses inside it", Exit.USAGE)
+    return Range(max(part.first, shown.network.first), min(part.last, shown.network.last))
+
+
+def _show(part: PoolSegments, whole: PoolSegments, output: Output) -> None:
+    from butler.cli.frame.output import csv_text, structured
+    from butler.views.segments import segment_json, segments_json
+
+    if output.format == "table":
+        _draw(part, whole)
+    elif output.format == "csv":
+        titles = ("start", "end", "count", "kind", "allocation", "tenant", "type", "role", "description")
+        rows: list[list[Any]] = []
+        for each in part.segments:
+            made = segment_json(each, part.family)
+            rows.append([made.get(title, "") for title in titles])
+        click.echo(csv_text(titles, rows, output), nl=False)
+    else:
+        structured(segments_json(part), output)
+
+
+def _draw(part: PoolSegments, whole: PoolSegments) -> None:
+    from butler.cli.drawing.pool_map import draw, headline
+    from butler.cli.frame.terminal import has_colour, has_unicode, say, width
+
+    click.echo(headline(part, whole))
+    click.echo(draw(part, width(), unicode=has_unicode(), colour=has_colour()))
+    for problem in whole.problems:
+        say(f"{whole.pool} hands out nothing: {problem.field}: {problem.message}")
+    for lost in whole.elsewhere:
+        say(f"not on the map: {lost.allocation} of {lost.tenant} holds {lost.start}-{lost.end}")

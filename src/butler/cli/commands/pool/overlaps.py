@@ -1,0 +1,73 @@
+"""`butleradm pool overlaps`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from butler.cli.frame import options
+from butler.cli.frame.exits import Exit
+from butler.cli.frame.session import Access, Session, run
+
+if TYPE_CHECKING:
+    from butler.cli.frame.output import Output
+    from butler.views.overlaps import Finding
+
+
+@click.command(short_help="Look for addresses that two have, and for pools that overlap.")
+@options.access(all_namespaces=True)
+@options.output("table", "json", "yaml", "csv", "jsonpath")
+def overlaps(access: Access, output: Output) -> None:
+    """Look for addresses that two have, and for pools that overlap.
+
+    Butler lets none of this happen, but people who edit by hand, restore a backup or switch admission off can:
+
+    \b
+      PoolsOverlap   two pools share addresses
+      HeldTwice      two allocations hold the same address
+      OutsidePool    an allocation holds addresses that its pool does not hand out
+      NoSuchPool     an allocation holds addresses of a pool that is not there
+      Unreadable     an allocation holds what is no range of addresses
+
+    Exit code 8 says that something was found, 0 that all is well.
+
+    \b
+    Examples:
+      butleradm pool overlaps
+      butleradm pool overlaps -A -o json
+    """
+    from butler.cli.frame.reading import read_addresses
+    from butler.cli.frame.terminal import say
+    from butler.views.overlaps import overlaps as look
+
+    async def work(session: Session) -> tuple[int, int, list[Finding]]:
+        estate = await read_addresses(session, session.homes)
+        return len(estate.pools), len(estate.allocations), look(estate.pools, estate.allocations)
+
+    pools, allocations, found = run(access, work)
+    _show(found, output)
+    if found:
+        click.get_current_context().exit(Exit.FINDINGS)
+    say(f"All is well: {pools} pools and {allocations} allocations share nothing.")
+
+
+def _show(found: list[Finding], output: Output) -> None:
+    from butler.cli.frame.output import csv_text, structured
+    from butler.cli.frame.terminal import painted, width
+
+    if output.format == "csv":
+        titles = ("trouble", "start", "end", "count", "subjects", "message")
+        rows = [
+            [each.trouble, each.start, each.end, each.count, " ".join(each.subjects), each.message] for each in found
+        ]
+        click.echo(csv_text(titles, rows, output), nl=False)
+    elif output.format != "table":
+        structured({"findings": [each.as_json() for each in found]}, output)
+    else:
+        import textwrap
+
+        for each in found:
+            addresses = each.start if each.start == each.end else f"{each.start}-{each.end}"
+            click.echo(f"{painted(each.trouble, bold=True)}  {addresses}")
+            click.echo(textwrap.fill(each.message, width(), initial_indent="  ", subsequent_indent="  "))

@@ -1,0 +1,177 @@
+"""One pool on one screen: what it is, how full, how scattered, who holds most, and what happened to it. Pure."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from butler.cli.frame.output import age
+from butler.cli.tables.pools import pool_state
+from butler.ipam.addresses import range_cidr, range_text
+from butler.views.segments import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from butler.api.networkpool import NetworkPool
+    from butler.cli.events import Event
+    from butler.ipam.addresses import Family, Range
+    from butler.views.pool_standing import Standing, Summary
+
+MOST_BLOCKS = 12
+MOST_SHARES = 8
+MOST_EVENTS = 8
+MOST_WRONG = 10
+LABEL = 12
+
+
+def screen(
+    pool: NetworkPool, summary: Summary, events: Sequence[Event] | None, *, now: datetime, width: int, unicode: bool
+) -> str:
+    """All there is to say. `events`: newest last; None where they may not be read."""
+    made = [*_facts(pool, summary, now, width), *_holes(summary, width, unicode=unicode)]
+    made += [*_holders(summary, width), *_conditions(pool, now, width), *_events(events, now, width)]
+    return "\n".join(made)
+
+
+def _facts(pool: NetworkPool, summary: Summary, now: datetime, width: int) -> Iterator[str]:
+    meta, shown, standing = pool.metadata, summary.segments, summary.standing
+    network = f"{pool.spec.cidr} ({shown.network.size:,} addresses)" if shown.network else pool.spec.cidr
+    if pool.status.claimed_cidr and pool.status.claimed_cidr != pool.spec.cidr:
+        network += f"; hands out from {pool.status.claimed_cidr} until that is free for it"
+    yield from _field("Pool", f"{meta.name} in {meta.namespace}, {age(meta.creation_timestamp, now) or '?'} old", width)
+    state = f"{pool_state(pool)}{', being deleted' if meta.deletion_timestamp else ''}"
+    yield from _field("State", state, width)
+    for index, each in enumerate(summary.wrong[:MOST_WRONG]):
+        yield from _field("" if index else "Wrong", each, width)
+    if len(summary.wrong) > MOST_WRONG:
+        yield from _field("", f"and {len(summary.wrong) - MOST_WRONG} more: see `butleradm pool overlaps`", width)
+    for index, each in enumerate(summary.doubts):
+        yield from _field("" if index else "Doubtful", each, width)
+    yield from _field("Network", network, width)
+    if standing is not None:
+        yield from _counted(summary, standing, width)
+    yield from _reserved(pool, summary, width)
+
+
+def _counted(summary: Summary, standing: Standing, width: int) -> Iterator[str]:
+    layout, counted, free = standing.layout, standing.capacity, standing.free
+    for index, window in enumerate(layout.windows):
+        yield from _field("" if index else "Windows", f"{_spelled(window, layout.family)} ({window.size:,})", width)
+    defaults = f"{layout.nodes_default} for nodes, {layout.load_balancer_default} for load balancers"
+    yield from _field("Defaults", f"{defaults}, where a request names no number", width)
+    held = f"{counted.allocated:,} of {counted.total:,} addresses held ({counted.percent}%), {counted.available:,} free"
+    moving = [
+        f"{count:,} {words}"
+        for kind, words in ((Kind.GRANTING, "being granted"), (Kind.DRAINING, "being taken back"))
+        if (count := summary.segments.addresses(kind))
+    ]
+    yield from _field("Use", "; ".join([held, *moving]), width)
+    marks = [
+        f"{mark.tier.removeprefix('Capacity').lower()} from {mark.addresses:,} on ({mark.percent}%)"
+        + (": reached" if mark.reached else f": {mark.addresses - counted.allocated:,} to go")
+        for mark in summary.tiers
+    ]
+    for index, mark in enumerate(marks):
+        yield from _field("" if index else "Tiers", mark, width)
+    if free.holes:
+        largest = free.largest_holes(1)[0]
+        holes = "in one block" if free.holes == 1 else f"in {free.holes:,} blocks"
+        text = f"{free.free:,} {holes}, the largest {largest.size:,} ({_spelled(largest, layout.family)})"
+        yield from _field("Free", f"{text}; fragmentation {counted.fragmentation_percent}%", width)
+    else:
+        yield from _field("Free", "nothing", width)
+
+
+def _reserved(pool: NetworkPool, summary: Summary, width: int) -> Iterator[str]:
+    if not pool.spec.reserved:
+        yield from _field("Reserved", "nothing", width)
+    for index, block in enumerate(pool.spec.reserved[:MOST_BLOCKS]):
+        text = block.cidr + (f"  {block.description}" if block.description else "")
+        yield from _field("" if index else "Reserved", text, width)
+    if len(pool.spec.reserved) > MOST_BLOCKS:
+        yield from _field("", f"and {len(pool.spec.reserved) - MOST_BLOCKS} more blocks", width)
+    outside = summary.segments.addresses(Kind.OUTSIDE)
+    if outside:
+        yield from _field("Left out", f"{outside:,} addresses are in no window and not reserved", width)
+
+
+def _holes(summary: Summary, width: int, *, unicode: bool) -> Iterator[str]:
+    """How many free blocks there are of each size, and how much of the free space is in them."""
+    if not summary.holes:
+        return
+    most = max(each.addresses for each in summary.holes)
+    sizes = [f"{each.least:,}" if each.least == 1 else f"{each.least:,}-{each.most:,}" for each in summary.holes]
+    wide = max(len("SIZE"), *map(len, sizes))
+    counts = max(len("BLOCKS"), *(len(f"{each.holes:,}") for each in summary.holes))
+    totals = max(len("ADDRESSES"), *(len(f"{each.addresses:,}") for each in summary.holes))
+    room = max(4, min(40, width - 2 - wide - counts - totals - 9))
+    yield ""
+    yield "Free blocks by size:"
+    yield f"  {'SIZE':>{wide}}   {'BLOCKS':>{counts}}   {'ADDRESSES':>{totals}}"
+    for size, each in zip(sizes, summary.holes, strict=True):
+        bar = ("█" if unicode else "#") * (-(-each.addresses * room // most))
+        yield f"  {size:>{wide}}   {each.holes:>{counts},}   {each.addresses:>{totals},}   {bar}".rstrip()
+
+
+def _holders(summary: Summary, width: int) -> Iterator[str]:
+    yield ""
+    if not summary.shares:
+        yield "Nobody holds addresses of it."
+        return
+    total = sum(each.addresses for each in summary.shares)
+    shown = summary.shares[:MOST_SHARES]
+    names = [each.tenant or "unknown" for each in shown]
+    wide = min(max(len("TENANT"), *map(len, names)), max(12, width - 39))
+    yield "Who holds most:"
+    yield f"  {'TENANT':<{wide}}   ADDRESSES   SHARE   ALLOCATIONS"
+    for name, each in zip(names, shown, strict=True):
+        share = f"{each.addresses * 100 // total}%"
+        cut = name if len(name) <= wide else name[: wide - 3] + "..."
+        yield f"  {cut:<{wide}}   {each.addresses:>9,}   {share:>5}   {each.allocations:>11,}"
+    rest = summary.shares[MOST_SHARES:]
+    if rest:
+        yield f"  and {len(rest):,} more with {sum(each.addresses for each in rest):,} addresses"
+
+
+def _conditions(pool: NetworkPool, now: datetime, width: int) -> Iterator[str]:
+    yield ""
+    if not pool.status.conditions:
+        yield "No conditions: Butler's controllers have not looked at it yet."
+        return
+    yield "Conditions:"
+    wide = max(len(each.type) for each in pool.status.conditions)
+    for each in pool.status.conditions:
+        since = age(each.last_transition_time, now)
+        head = f"  {each.type:<{wide}}  {each.status:<7}  {since:>4}  "
+        yield from _hanging(head, f"{each.message or each.reason}", width)
+
+
+def _events(events: Sequence[Event] | None, now: datetime, width: int) -> Iterator[str]:
+    if events is None:
+        yield ""
+        yield "Events: you may not read them."
+    elif events:
+        yield ""
+        yield "Recent events:"
+        for each in events[-MOST_EVENTS:]:
+            times = f" (x{each.times})" if each.times > 1 else ""
+            head = f"  {age(each.last, now):>4}  {each.type:<7}  "
+            yield from _hanging(head, f"{each.reason}{times}: {each.message}", width)
+
+
+def _field(label: str, text: str, width: int) -> Iterator[str]:
+    return _hanging(f"{label + ':' if label else '':<{LABEL}}", text, width)
+
+
+def _hanging(head: str, text: str, width: int) -> Iterator[str]:
+    """A label, and a text beside it that goes on below itself."""
+    room = max(20, width - len(head))
+    lines = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+    for index, line in enumerate(lines):
+        yield f"{head if not index else ' ' * len(head)}{line}".rstrip()
+
+
+def _spelled(addresses: Range, family: Family) -> str:
+    return range_cidr(addresses, family) or range_text(addresses, family)
