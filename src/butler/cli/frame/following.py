@@ -119,11 +119,11 @@ async def wait_until(
         async with asyncio.timeout(timeout):
             async for raw in _changes(session, resource, name, namespace):
                 last = judge(raw)
+                if last.failed:
+                    raise Failure(last.says)
                 line.show(last.says)
                 if last.done:
                     return last
-                if last.failed:
-                    raise Failure(last.says)
     except TimeoutError:
         raise Failure(f"not done after {timeout:g} s: {last.says}", Exit.TIMED_OUT) from None
     finally:

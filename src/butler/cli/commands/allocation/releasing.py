@@ -1,0 +1,180 @@
+"""`butleradm allocation release`."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from butler.cli.frame import options
+from butler.cli.frame.names import names_of
+from butler.cli.frame.session import Access, Session, missing, run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.tenantcluster import TenantCluster
+    from butler.cli.frame.following import Progress
+    from butler.cli.frame.output import Output
+    from butler.kube.resource import Json
+    from butler.views.estate import Estate
+    from butler.views.release import Impact
+    from butler.views.uses import Use
+
+
+@click.command(short_help="Give addresses back to their pool.")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=names_of("ipallocations"))
+@options.yes
+@options.wait()
+@options.dry_run
+@options.access()
+@options.output("table", "json", "yaml", "jsonpath")
+def release(
+    access: Access, names: tuple[str, ...], yes: bool, wait: bool, timeout: float, dry_run: str, output: Output
+) -> None:
+    """Give addresses back to their pool, or take requests back that wait.
+
+    First it shows what hangs on each: whose it is, which addresses, and which Machines, Nodes and Services have them
+    now, as far as the management cluster and the tenant itself can tell. Then it asks. A block that a running
+    cluster needs is asked for anew by Butler at once, and may be another one then: releasing is for what is left over.
+
+    -o json prints what was shown, in place of the words.
+
+    \b
+    Examples:
+      butleradm allocation release old-nodes old-lb
+      butleradm allocation release old-nodes --yes --wait
+      butleradm allocation release old-nodes --dry-run=client
+    """
+
+    async def work(session: Session) -> None:
+        from butler.cli.drawing.allocation import impact_text
+        from butler.cli.frame.output import structured
+        from butler.cli.frame.reading import read_estate
+        from butler.cli.frame.terminal import confirm, say
+        from butler.views.release import impact_json
+
+        estate = await read_estate(session)
+        chosen = [_found(estate, name) for name in dict.fromkeys(names)]
+        impacts = await _impacts(session, estate, chosen)
+        if output.is_table:
+            for each in impacts:
+                say(impact_text(each))
+        else:
+            structured({"dryRun": dry_run != "none", "allocations": [impact_json(each) for each in impacts]}, output)
+        if dry_run == "none":
+            confirm(_question(impacts), yes=yes)
+        await _release(session, chosen, dry_run, quiet=not output.is_table)
+        if wait and dry_run == "none":
+            await _wait(session, chosen, timeout)
+
+    run(access, work)
+
+
+def _found(estate: Estate, name: str) -> IPAllocation:
+    found = estate.allocation(name)
+    if found is None:
+        raise missing("IPAllocation", name, estate.home, [each.metadata.name for each in estate.allocations])
+    return found
+
+
+async def _impacts(session: Session, estate: Estate, chosen: Sequence[IPAllocation]) -> list[Impact]:
+    """Ask the management cluster and the tenants what uses the addresses."""
+    from butler.cli.inventories import inventories
+    from butler.controllers.owners import tenant_key
+    from butler.kube.objects import key_of
+    from butler.views.estate import held_range
+    from butler.views.release import impact
+
+    holding = {tenant_key(each) for each in chosen if held_range(each) is not None}
+    clusters = [each for each in estate.clusters if key_of(each) in holding]
+    told, machines = await asyncio.gather(
+        inventories(session, clusters), asyncio.gather(*(_machines(session, each) for each in clusters))
+    )
+    known = {key_of(cluster): found for cluster, found in zip(clusters, machines, strict=True)}
+    found = []
+    for each in chosen:
+        tenant, held = tenant_key(each), held_range(each)
+        using = _within(known.get(tenant, ()), held) if held else []
+        found.append(impact(each, estate, using, told.get(tenant)))
+    return found
+
+
+async def _machines(session: Session, cluster: TenantCluster) -> list[Use]:
+    """The Machines of a cluster with the addresses that they report, as far as they may be read."""
+    from butler.capi.naming import MACHINE, tenant_namespace
+    from butler.kube.errors import Forbidden, NotFound
+    from butler.kube.objects import key_of, name_of
+    from butler.kube.resource import untyped
+    from butler.views.uses import Use
+
+    resource = untyped(MACHINE.group, MACHINE.version, MACHINE.plural, MACHINE.kind)
+    try:
+        listed = await session.client.list(resource, tenant_namespace(cluster))
+    except (NotFound, Forbidden):
+        return []
+    return [
+        Use(key_of(cluster), "Machine", name_of(machine), str(shown.get("address")))
+        for machine in listed.items
+        for shown in (machine.get("status") or {}).get("addresses") or ()
+        if shown.get("type") == "InternalIP"
+    ]
+
+
+def _within(machines: Sequence[Use], held: Any) -> list[Use]:
+    from butler.ipam.addresses import BadAddress, parse_address
+
+    found = []
+    for each in machines:
+        try:
+            family, value = parse_address(each.address)
+        except BadAddress:
+            continue
+        if family is held[0] and held[1].first <= value <= held[1].last:
+            found.append(each)
+    return found
+
+
+def _question(impacts: Sequence[Impact]) -> str:
+    addresses = sum(each.addresses.size for each in impacts if each.addresses)
+    used = len({use.address for each in impacts for use in each.uses})
+    what = impacts[0].name if len(impacts) == 1 else f"these {len(impacts)} allocations"
+    many = f"{addresses} address{'' if addresses == 1 else 'es'}"
+    danger = f", {used} of them IN USE and yet free for other tenants at once" if used else ""
+    return f"Release {what} ({many}{danger})?"
+
+
+async def _release(session: Session, chosen: Sequence[IPAllocation], dry_run: str, *, quiet: bool) -> None:
+    """Delete them, each only if it is still the one that was shown."""
+    from butler.controllers.kinds import ALLOCATIONS
+    from butler.kube.errors import NotFound
+
+    for each in chosen:
+        meta = each.metadata
+        if dry_run != "client":
+            with suppress(NotFound):  # somebody else was quicker: it is gone, as it should be
+                await session.client.delete(
+                    ALLOCATIONS, meta.name, meta.namespace, uid=meta.uid, dry_run=dry_run == "server"
+                )
+        if not quiet:
+            said = {"none": "released", "client": "would be released", "server": "released (dry run)"}[dry_run]
+            click.echo(f"ipallocation.butler.butlerlabs.dev/{meta.name} {said}")
+
+
+async def _wait(session: Session, chosen: Sequence[IPAllocation], timeout: float) -> None:
+    from butler.cli.frame.following import Progress, wait_until
+    from butler.controllers.kinds import ALLOCATIONS
+
+    for each in chosen:
+        name, uid = each.metadata.name, each.metadata.uid
+
+        def judge(raw: Json | None, name: str = name, uid: str = uid) -> Progress:
+            if raw is None or raw["metadata"]["uid"] != uid:
+                return Progress(f"{name} is gone, its addresses are back in the pool", done=True)
+            phase = (raw.get("status") or {}).get("phase")
+            return Progress(f"{name} is {phase}; waiting for its pool to take note")
+
+        await wait_until(session, ALLOCATIONS, name, session.home, judge, timeout)

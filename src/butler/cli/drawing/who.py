@@ -1,0 +1,148 @@
+"""Whose an address is, told to a person."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butler.cli.frame.output import age, table
+from butler.cli.screen import facts, listed, section, sentence
+from butler.ipam.addresses import range_text
+from butler.views.segments import Kind
+from butler.views.who import NOWHERE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from butler.kube.resource import Key
+    from butler.views.uses import Announced, Use
+    from butler.views.who import Answer, Owner, Place
+
+WORDS = {
+    Kind.ALLOCATED: "held",
+    Kind.DRAINING: "held, being taken back",
+    Kind.GRANTING: "being granted",
+    Kind.FREE: "free",
+    Kind.RESERVED: "reserved",
+    Kind.OUTSIDE: "outside the windows",
+}
+
+
+class Live:
+    """What tenants said, where they were asked."""
+
+    def __init__(self, uses: Sequence[Use], announced: Sequence[Announced], silent: Mapping[Key, str]) -> None:
+        self.uses, self.announced, self.silent = uses, announced, silent
+
+
+def drawn(answer: Answer, live: Live | None, now: datetime) -> str:
+    """One address as facts, a range as a table; below it the past, the future, and what runs."""
+    one = answer.asked.size == 1 and len(answer.places) == 1
+    parts = [_facts(answer, answer.places[0], now) if one else _table(answer, now)]
+    if len(answer.pools) > 1 and answer.asked.size == 1:
+        names = " and ".join(f"{name} ({cidr})" for name, cidr in answer.pools)
+        parts.append(sentence(f"Pools {names} overlap here: `butleradm pool overlaps` tells more."))
+    if answer.known_as:
+        parts.append(section("Known as", "\n".join(map(sentence, answer.known_as))))
+    if live is not None:
+        parts.append(section("Right now", _live(live)))
+    if answer.wanted:
+        rows = [
+            [each.allocation, str(each.tenant), each.type, _range(each, answer), each.why] for each in answer.wanted
+        ]
+        parts.append(section("Asked for by", listed(["Allocation", "Tenant", "Type", "Range", "Why not"], rows)))
+    if answer.earlier:
+        parts.append(section("Earlier", _earlier(answer, now)))
+    return "\n\n".join(parts)
+
+
+def _facts(answer: Answer, place: Place, now: datetime) -> str:
+    owner = place.owners[0] if place.owners else None
+    pool = next((f"{name} ({cidr})" for name, cidr in answer.pools if name == place.pool), "")
+    pairs: list[tuple[str, object]] = [("Address", answer.text), ("State", state(place))]
+    if owner is not None:
+        count = f"{owner.addresses.size} address{'' if owner.addresses.size == 1 else 'es'}"
+        pairs += [
+            ("Tenant", f"{owner.tenant} ({owner.tenant_is})"),
+            ("Used for", owner.type),
+            ("Allocation", f"{owner.allocation}, {_range(owner, answer)} ({count}{_role(owner)})"),
+            ("Since", moment(owner.since, now)),
+            ("Idle since", moment(owner.idle_since, now)),
+            ("Taken back since", moment(owner.draining_since, now)),
+        ]
+    pairs.append(("Pool", pool))
+    if owner is not None and place.pool != owner.pool:
+        pairs.append(("From pool", owner.pool))
+    if len(place.owners) > 1:
+        others = ", ".join(f"{each.allocation} ({each.tenant})" for each in place.owners[1:])
+        pairs.append(("Held as well by", f"{others}: `butleradm ipam fsck` tells more"))
+    return facts(pairs)
+
+
+def state(place: Place) -> str:
+    """In a few words."""
+    if place.kind == NOWHERE:
+        return NOWHERE
+    words = WORDS[Kind(place.kind)]
+    if place.kind == Kind.RESERVED and place.description:
+        return f"{words}: {place.description}"
+    if place.stranded:
+        return f"{words}, though {'its pool does not hand it out' if place.pool else 'no pool has it'}"
+    return words
+
+
+def _table(answer: Answer, now: datetime) -> str:
+    rows = []
+    for each in answer.places:
+        owner = each.owners[0] if each.owners else None
+        rows.append(
+            [
+                range_text(each.addresses, answer.family),
+                str(each.addresses.size),
+                each.pool or "-",
+                state(each),
+                str(owner.tenant) if owner else "-",
+                owner.allocation if owner else "-",
+                age(owner.since, now) if owner and owner.since else "-",
+            ]
+        )
+    titles = ["Addresses", "Count", "Pool", "State", "Tenant", "Allocation", "Since"]
+    return table(titles, rows, right=[title == "Count" for title in titles])
+
+
+def _live(live: Live) -> str:
+    lines = [f"{each} on {each.tenant}" for each in live.uses]
+    lines += [f"{each.tenant} may announce {each.entry} (IPAddressPool {each.pool})" for each in live.announced]
+    if not live.uses:
+        lines.insert(0, "no Node and no Service has it, as far as tenants were asked")
+    lines += [f"{tenant} was not asked: {why}" for tenant, why in sorted(live.silent.items())]
+    return "\n".join(map(sentence, lines))
+
+
+def _earlier(answer: Answer, now: datetime) -> str:
+    rows = [
+        [
+            each.allocation,
+            str(each.tenant),
+            each.type,
+            _range(each, answer),
+            moment(each.since, now) or "-",
+            moment(each.released_at, now) or each.phase,
+            each.why,
+        ]
+        for each in answer.earlier
+    ]
+    return listed(["Allocation", "Tenant", "Type", "Range", "From", "Until", "Why"], rows)
+
+
+def _range(owner: Owner, answer: Answer) -> str:
+    return range_text(owner.addresses, answer.family)
+
+
+def _role(owner: Owner) -> str:
+    return f", {owner.role}" if owner.role else ""
+
+
+def moment(when: datetime | None, now: datetime) -> str:
+    """A time for people: `2026-05-17 09:30:00 UTC, 4d ago`."""
+    return f"{when:%Y-%m-%d %H:%M:%S} UTC, {age(when, now)} ago" if when else ""

@@ -1,0 +1,69 @@
+"""IPAllocations as rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from butler.api.conditions import find_condition
+from butler.api.ipallocation import IPAllocationPhase
+from butler.api.labels import ConditionType
+from butler.cli.frame.output import Column, Showing, age
+from butler.cli.tables.table import showing_of
+from butler.ipam.addresses import range_text
+from butler.views.estate import granted_range, tenant_of
+from butler.views.who import role_of
+
+if TYPE_CHECKING:
+    from butler.api.ipallocation import IPAllocation
+    from butler.cli.frame.reading import Item
+
+KIND = "ipallocation"
+
+
+def allocations_table(*, namespaces: bool = False) -> Showing[Item[IPAllocation]]:
+    columns: list[Column[Item[IPAllocation]]] = [
+        Column("Pool", lambda each: each.obj.spec.pool_ref.name),
+        Column("Tenant", lambda each: tenant_of(each.obj)),
+        Column("Type", lambda each: each.obj.spec.type),
+        Column("Role", lambda each: role_of(each.obj), spare=True),
+        Column("Phase", lambda each: phase_text(each.obj)),
+        Column("Range", lambda each: granted_text(each.obj)),
+        Column("Count", lambda each: count_of(each.obj), right=True, spare=True),
+        Column("CIDR", lambda each: each.obj.status.cidr, wide=True),
+        Column("Since", lambda each: _ago(each.obj.status.allocated_at), wide=True),
+        Column("Idle since", lambda each: _ago(each.obj.status.idle_since), wide=True),
+        Column("Why not", lambda each: why_not(each.obj), wide=True),
+    ]
+    return showing_of(KIND, columns, namespaces=namespaces)
+
+
+def phase_text(allocation: IPAllocation) -> str:
+    """Where it stands, and whether it is on its way out."""
+    if allocation.metadata.deletion_timestamp is not None:
+        return "Releasing"
+    return "Draining" if allocation.status.draining_since is not None else str(allocation.status.phase)
+
+
+def granted_text(allocation: IPAllocation) -> str:
+    """What it holds, or held."""
+    found = granted_range(allocation)
+    return range_text(found[1], found[0]) if found else ""
+
+
+def count_of(allocation: IPAllocation) -> int | None:
+    """How many addresses it holds, or asks for; None where that is the pool's default."""
+    found = granted_range(allocation)
+    return found[1].size if found else allocation.spec.count
+
+
+def why_not(allocation: IPAllocation) -> str:
+    """Why it has no addresses; empty for one that has some."""
+    if allocation.status.phase is IPAllocationPhase.ALLOCATED:
+        return ""
+    ready = find_condition(allocation.status.conditions, ConditionType.READY)
+    return ready.message if ready else ""
+
+
+def _ago(when: datetime | None) -> str:
+    return age(when, datetime.now(UTC))
