@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 BETWEEN: Final = 3.0
 """Seconds between the two looks: a grant is carried out, and published, in less."""
-MENDING: Final = 15.0
+MENDING: Final = 8.0
 """Seconds that the controllers get to put something right."""
 
 

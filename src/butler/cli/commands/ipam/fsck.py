@@ -162,6 +162,8 @@ def _show(report: Report, output: Output, repaired: tuple[Repaired, ...] | list[
         if repaired:
             said["repairs"] = [{"what": str(each.repair), "problem": each.problem or None} for each in repaired]
         structured(said, output)
+    if not (report.pools or report.allocations or report.findings):
+        click.echo("There is nothing to check yet: `butleradm pool create` makes a pool.", err=True)
     if report.passed:
         passed = f"{report.passed} more showed for a moment only: something was under way there."
         click.echo(passed, err=True)
