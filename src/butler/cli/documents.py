@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import yaml
 
 from butler.api import GROUP
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from butler.kube.resource import Json
 
 CORE = "v1"
+PROVIDER_ORDER = ("NetworkPool", "Secret", "ProviderConfig")
+"""In which order the objects of a provider's file are made: what is named, before what names it."""
 
 
 def read_documents(path: str, kinds: Collection[str]) -> list[Json]:
@@ -36,6 +39,24 @@ def read_documents(path: str, kinds: Collection[str]) -> list[Json]:
     for each in found:
         _check(each, where, kinds)
     return found
+
+
+def provider_objects(file: str, name: str | None) -> list[Json]:
+    """What the file of a provider holds, in the order in which it is made; the ProviderConfig comes last."""
+    found = read_documents(file, PROVIDER_ORDER)
+    configs = [each for each in found if each["kind"] == "ProviderConfig"]
+    if len(configs) != 1:
+        raise click.UsageError(f"{file} must hold one ProviderConfig, and holds {len(configs)}")
+    for each in found:
+        each["metadata"] = dict(each.get("metadata") or {})
+    meta = configs[0]["metadata"]
+    if name and meta.get("name") not in (None, name):
+        raise click.UsageError(f"the file is about {meta['name']}, and the command about {name}: leave one of them out")
+    meta["name"] = name or meta.get("name")
+    for each in found:
+        if not each["metadata"].get("name"):
+            raise click.UsageError(f"{file}: the {each['kind']} needs a name in metadata.name")
+    return sorted(found, key=lambda each: PROVIDER_ORDER.index(each["kind"]))
 
 
 def _check(document: Any, where: str, kinds: Collection[str]) -> None:

@@ -14,14 +14,17 @@ if TYPE_CHECKING:
 PATIENCE = 2.0
 
 
-def names_of(plural: str, *, in_place: bool = False) -> Callable[[click.Context, click.Parameter, str], Any]:
-    """What completes the names of a kind: those of the home namespace, or with `in_place` of the kubeconfig's."""
+def names_of(
+    plural: str, *, in_place: bool = False, everywhere: bool = False
+) -> Callable[[click.Context, click.Parameter, str], Any]:
+    """What completes the names of a kind: those of the home namespace, or with `in_place` of the kubeconfig's,
+    with `everywhere` of all."""
 
     def complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
         try:
-            found = _names(ctx.params, plural, in_place=in_place)
+            found = _names(ctx.params, plural, in_place=in_place, everywhere=everywhere)
         except Exception:  # a shell has no place for an error
             return []
         return [CompletionItem(name) for name in found if name.startswith(incomplete)]
@@ -29,7 +32,7 @@ def names_of(plural: str, *, in_place: bool = False) -> Callable[[click.Context,
     return complete
 
 
-def _names(params: dict[str, Any], plural: str, *, in_place: bool) -> list[str]:
+def _names(params: dict[str, Any], plural: str, *, in_place: bool, everywhere: bool) -> list[str]:
     from butler.api import GROUP, VERSION
     from butler.cli.frame.session import HOME, Access
     from butler.kube.client import Client
@@ -37,11 +40,12 @@ def _names(params: dict[str, Any], plural: str, *, in_place: bool) -> list[str]:
 
     access = Access(params.get("kubeconfig"), params.get("context"), params.get("namespace"))
     connection = access.connection()
-    namespace = access.namespace or (connection.namespace if in_place else HOME)
+    here = "" if everywhere else connection.namespace if in_place else HOME
+    namespace = access.namespace or here
 
     async def read() -> list[str]:
         async with asyncio.timeout(PATIENCE), Client(connection, attempts=1) as client:
             listed = await client.list(untyped(GROUP, VERSION, plural, ""), namespace)
-            return sorted(each["metadata"]["name"] for each in listed.items)
+            return sorted({each["metadata"]["name"] for each in listed.items})
 
     return asyncio.run(read())

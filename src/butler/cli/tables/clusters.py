@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationType
 from butler.cli.frame.output import Column, Showing
 from butler.cli.tables.table import showing_of
+from butler.controllers.owners import tenant_key
+from butler.kube.objects import key_of
 from butler.views.tenants import blocks, phase_of, provider_name, trouble, versions
 
 if TYPE_CHECKING:
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.frame.reading import Item
+    from butler.kube.resource import Key
 
 KIND = "tenantcluster"
 
@@ -41,8 +45,12 @@ def tenants_table(
 ) -> Showing[Item[TenantCluster]]:
     """What an operator wants to know of all clusters; without allocations, not how many addresses nodes have."""
 
+    by_tenant: dict[Key, list[IPAllocation]] = defaultdict(list)
+    for allocation in allocations or ():
+        by_tenant[tenant_key(allocation)].append(allocation)
+
     def node_addresses(each: Item[TenantCluster]) -> object:
-        mine = blocks(each.obj, allocations or ())
+        mine = blocks(each.obj, by_tenant[key_of(each.obj)])
         return sum(block.size for block in mine if block.purpose is IPAllocationType.NODES)
 
     def provider(each: Item[TenantCluster]) -> str:

@@ -1,0 +1,109 @@
+"""`butleradm provider list` and `get`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from butler.cli.frame import options
+from butler.cli.frame.names import names_of
+from butler.cli.frame.session import HOME, Access, Session, run
+from butler.cli.frame.terminal import say
+
+if TYPE_CHECKING:
+    from butler.api.providerconfig import ProviderConfig
+    from butler.cli.frame.output import Output
+
+IN_HOME = f"Namespace of the provider.  [default: {HOME}]"
+
+
+@click.command("list", short_help="List providers, and how many tenants they have room for.")
+@options.access(IN_HOME, all_namespaces=True)
+@options.selector
+@options.watch
+@options.output()
+def list_(access: Access, selector: str | None, watch: bool, output: Output) -> None:
+    """List providers, and how many tenants they have room for.
+
+    MODE is ipam where Butler hands out addresses, cloud where the provider does. ROOM is about how many more tenants
+    the pools have addresses for, each of the usual size. POOLS are named in the order in which they are tried. `-o
+    wide` adds who may use it, whether it answers, and why it is not ready.
+
+    \b
+    Examples:
+      butleradm provider list
+      butleradm provider list -o wide --watch
+    """
+    from butler.cli.frame.following import follow_table
+    from butler.cli.frame.reading import read_all
+    from butler.cli.tables.providers import providers_table
+    from butler.controllers.kinds import PROVIDERS
+
+    showing = providers_table(namespaces=access.all_namespaces)
+
+    async def work(session: Session) -> None:
+        if watch:
+            await follow_table(session, PROVIDERS, session.homes, showing, output, selector=selector)
+        found = await read_all(session, PROVIDERS, session.homes, selector=selector)
+        where = "any namespace" if access.all_namespaces else f"namespace {session.home}"
+        hint = "butleradm provider create --example harvester prints one to start from"
+        showing.many(found, output, empty=f"There are no providers in {where}: {hint}.")
+
+    run(access, work)
+
+
+@click.command("get", short_help="Tell all about one provider, on one screen.")
+@click.argument("name", shell_complete=names_of("providerconfigs"))
+@options.access(IN_HOME)
+@options.output()
+def get(name: str, access: Access, output: Output) -> None:
+    """Tell all about one provider, on one screen.
+
+    Whether clusters can be put there and why not; its pools in the order in which they are tried, what they are for
+    and how full they are; what a tenant gets and may have; and the clusters that are on it. The room is counted now,
+    not taken from the status. Other formats give the object as the server has it.
+
+    \b
+    Examples:
+      butleradm provider get harvester-production
+      butleradm provider get harvester-production -o yaml
+    """
+    from butler.cli.frame.reading import read_one
+    from butler.cli.tables.providers import providers_table
+    from butler.controllers.kinds import PROVIDERS
+
+    async def work(session: Session) -> None:
+        found = await read_one(session, PROVIDERS, name, session.home)
+        if output.format == "table":
+            await _show(session, found.obj)
+        else:
+            providers_table().one(found, output)
+
+    run(access, work)
+
+
+async def _show(session: Session, config: ProviderConfig) -> None:
+    import asyncio
+    from datetime import UTC, datetime
+
+    from butler.cli.drawing.provider import screen
+    from butler.cli.frame.reading import read_all
+    from butler.cli.seeing import Sight
+    from butler.controllers.kinds import CLUSTERS
+    from butler.kube.objects import key_of
+    from butler.views.providers import provider_view
+
+    sight = Sight(session)
+    pools = await sight.pools()
+    allocations, providers, clusters = await asyncio.gather(
+        sight.allocations(),
+        sight.providers(),
+        sight.allowed(read_all(session, CLUSTERS, ""), "TenantClusters", "all namespaces"),
+    )
+    known = {key_of(config), *(providers or {})}
+    on_it = None if clusters is None else [each.obj for each in clusters]
+    view = provider_view(config, pools or (), allocations if pools is not None else None, on_it, known, HOME)
+    click.echo(screen(config, view, datetime.now(UTC)))
+    if sight.note:
+        say(sight.note)

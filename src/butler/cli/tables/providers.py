@@ -1,0 +1,61 @@
+"""ProviderConfigs as rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butler.api.conditions import find_condition
+from butler.api.labels import ConditionType
+from butler.cli.frame.output import Column, Showing
+from butler.cli.tables.table import showing_of
+from butler.views.providers import pool_names
+
+if TYPE_CHECKING:
+    from butler.api.providerconfig import ProviderConfig
+    from butler.cli.frame.reading import Item
+
+
+def providers_table(*, namespaces: bool = False) -> Showing[Item[ProviderConfig]]:
+    columns: list[Column[Item[ProviderConfig]]] = [
+        Column("Kind", lambda each: each.obj.spec.provider.value),
+        Column("Mode", lambda each: each.obj.spec.network.mode.value),
+        Column("Ready", lambda each: ready_cell(each.obj)),
+        Column("Room", lambda each: _room(each.obj), right=True),
+        Column("Free IPs", lambda each: _free(each.obj), right=True, spare=True),
+        Column("Pools", lambda each: pool_names(each.obj.spec.network.pool_refs), spare=True),
+        Column("Scope", lambda each: scope_cell(each.obj), wide=True),
+        Column("Reachable", lambda each: _holds(each.obj, ConditionType.REACHABLE), wide=True),
+        Column("Version", lambda each: each.obj.status.provider_version, wide=True),
+        Column("Why", lambda each: _why(each.obj), wide=True),
+    ]
+    return showing_of("providerconfig", columns, namespaces=namespaces)
+
+
+def ready_cell(config: ProviderConfig) -> str:
+    """`yes`, `no`, or that nobody has looked yet."""
+    if config.status.ready is None:
+        return "unknown"
+    return "yes" if config.status.ready else "no"
+
+
+def scope_cell(config: ProviderConfig) -> str:
+    scope = config.spec.scope
+    return f"team {scope.team_ref.name}" if scope.team_ref else scope.type.value
+
+
+def _room(config: ProviderConfig) -> object:
+    return config.status.capacity.estimated_tenants if config.status.capacity else None
+
+
+def _free(config: ProviderConfig) -> object:
+    return config.status.capacity.available_ips if config.status.capacity else None
+
+
+def _holds(config: ProviderConfig, kind: ConditionType) -> str:
+    found = find_condition(config.status.conditions, kind)
+    return {"True": "yes", "False": "no"}.get(found.status, "unknown") if found else "unknown"
+
+
+def _why(config: ProviderConfig) -> str:
+    ready = find_condition(config.status.conditions, ConditionType.READY)
+    return ready.message if ready is not None and not config.status.ready else ""
