@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 NARROWEST_TEXT = 24
 """Below this many columns a sentence stands in a line of its own, below what it is about."""
 INDENT = 2
+NOTHING = cell_text(None)
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> str:
@@ -33,11 +34,21 @@ def section(title: str, body: str) -> str:
 
 
 def listed(titles: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Columns whose last one is text that may be long, to stand below a title."""
+    """Columns whose last one is text that may be long, to stand below a title.
+
+    Where a terminal has no room for that text beside the others, it stands below them; where it has no room for the
+    others either, every cell gets a line of its own.
+    """
     cells = [[cell_text(cell) for cell in row] for row in rows]
     every = [[title.upper() for title in titles], *cells]
     sizes = [max(len(row[index]) for row in every) for index in range(len(titles) - 1)]
-    return "\n".join(_row(row, sizes) for row in every)
+    head, longest = sum(sizes) + GAP * len(sizes), max(len(row[-1]) for row in every)
+    room = width() - INDENT - head
+    if not is_terminal() or longest <= room or room >= NARROWEST_TEXT:
+        return "\n".join(_hanging(_head(row, sizes), row[-1]) for row in every)
+    if head - GAP <= width() - INDENT:
+        return "\n".join(_below(_head(row, sizes), row[-1]) for row in every)
+    return "\n".join(_card(titles, row) for row in cells)
 
 
 def sentence(text: str) -> str:
@@ -45,9 +56,8 @@ def sentence(text: str) -> str:
     return _hanging("", text)
 
 
-def _row(cells: Sequence[str], sizes: Sequence[int]) -> str:
-    head = "".join(cell.ljust(size + GAP) for cell, size in zip(cells, sizes, strict=False))
-    return _hanging(head, cells[-1])
+def _head(cells: Sequence[str], sizes: Sequence[int]) -> str:
+    return "".join(cell.ljust(size + GAP) for cell, size in zip(cells, sizes, strict=False))
 
 
 def _hanging(head: str, text: str) -> str:
@@ -56,11 +66,23 @@ def _hanging(head: str, text: str) -> str:
     if not is_terminal() or len(text) <= room:
         return (head + text).rstrip()
     if room < NARROWEST_TEXT:
-        inset = " " * (2 * INDENT)
-        lines = _wrapped(text, width() - INDENT - len(inset))
-        return "\n".join([head.rstrip(), *(inset + line for line in lines)])
+        return _below(head, text)
     lines = _wrapped(text, room)
     return "\n".join([head + lines[0], *(" " * len(head) + line for line in lines[1:])])
+
+
+def _below(head: str, text: str) -> str:
+    """A head, and a sentence in the lines below it."""
+    inset = " " * (2 * INDENT)
+    lines = _wrapped(text, width() - INDENT - len(inset)) if text != NOTHING else []
+    return "\n".join([head.rstrip(), *(inset + line for line in lines)])
+
+
+def _card(titles: Sequence[str], cells: Sequence[str]) -> str:
+    """A row as lines: the first cell that names it, the others below; what has nothing to say is left out."""
+    named = list(zip(titles, cells, strict=True))
+    rest = [(title, cell) for title, cell in named[1:] if cell != NOTHING]
+    return "\n".join([f"{titles[0]}: {cells[0]}", textwrap.indent(facts(rest), " " * INDENT)])
 
 
 def _wrapped(text: str, room: int) -> list[str]:

@@ -95,7 +95,7 @@ class Tenant:
     since: datetime | None
     """When it came into this phase."""
     waits_for: str
-    """What it waits for; empty when it waits for nothing."""
+    """Why it is not ready, or what it waits for; empty when it waits for nothing."""
     trouble: tuple[str, ...]
     """What somebody should look at, in sentences."""
     version: str
@@ -216,16 +216,16 @@ def waits_for(cluster: TenantCluster) -> str:
     if not found:
         return NOBODY_LOOKED
     if cluster.spec.paused:
-        return "spec.paused to be false: until then it is left as it is"
+        return "it is left as it is until spec.paused is false"
     if (cluster.status.observed_generation or 0) < cluster.metadata.generation:
-        return "Butler to look at its latest change"
+        return "Butler has not looked at its latest change yet"
     first = next((each for each in _in_life_order(found) if each.status is ConditionStatus.FALSE), None)
     if first is not None:
         return first.message
     going = next((each for each in _in_life_order(found) if each.reason == TenantClusterReason.UPDATING), None)
     if going is not None:
         return going.message
-    return "" if cluster.status.phase is TenantClusterPhase.READY else "its parts to come together"
+    return "" if cluster.status.phase is TenantClusterPhase.READY else "its parts are coming together"
 
 
 def _in_life_order(conditions: Sequence[Condition]) -> list[Condition]:

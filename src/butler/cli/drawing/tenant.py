@@ -42,7 +42,7 @@ def _head(cluster: TenantCluster, view: Tenant, now: datetime) -> list[tuple[str
     return [
         ("Cluster", f"{view.namespace}/{view.name}"),
         ("Phase", f"{view.phase.value}{since}"),
-        ("Waits for", view.waits_for),
+        ("Because", view.waits_for),
         *(("Trouble", each) for each in view.trouble if each != view.waits_for),
         ("Kubernetes", f"{view.version}, going to {view.goes_to}" if view.goes_to else view.version),
         ("Workers", f"{view.workers_ready} of {view.workers_wanted} ready; {shape}"),
@@ -76,7 +76,7 @@ def _addresses(cluster: TenantCluster, view: Tenant) -> str:
 def _told(block: Block) -> str:
     words = [block.state]
     if block.growth:
-        words.append("added later")
+        words.append("added later" if block.range else "for growth")
     if block.pinned:
         words.append("picked by hand")
     told = f"{', '.join(words)} ({block.allocation})"

@@ -30,9 +30,9 @@ def clusters_table(*, namespaces: bool = False) -> Showing[Item[TenantCluster]]:
         Column("Phase", lambda each: phase_of(each.obj).value),
         Column("Version", lambda each: version_cell(each.obj)),
         Column("Workers", lambda each: workers_cell(each.obj), right=True),
-        Column("LB in use", lambda each: balancers_cell(each.obj), right=True),
+        Column("LB IPs", lambda each: balancers_cell(each.obj), right=True),
         Column("Waiting", lambda each: waiting_cell(each.obj), right=True, spare=True),
-        Column("Endpoint", lambda each: each.obj.status.control_plane_endpoint, wide=True),
+        Column("Endpoint", lambda each: each.obj.status.control_plane_endpoint, wide=True, spare=True),
         Column("Trouble", lambda each: "; ".join(trouble(each.obj)), wide=True),
     ]
     return showing_of(KIND, columns, namespaces=namespaces)
@@ -57,15 +57,15 @@ def tenants_table(
         return provider_name(each.obj, place(each.obj), home)
 
     columns: list[Column[Item[TenantCluster]]] = [
-        Column("Provider", provider),
+        Column("Provider", provider, spare=True),
         Column("Phase", lambda each: phase_of(each.obj).value),
         Column("Version", lambda each: version_cell(each.obj), wide=True),
         Column("Workers", lambda each: workers_cell(each.obj), right=True, spare=True),
         *([] if allocations is None else [Column("Node IPs", node_addresses, right=True, spare=True)]),
-        Column("LB IPs", lambda each: _held(each.obj), right=True),
-        Column("In use", lambda each: _in_use(each.obj), right=True),
+        Column("LB IPs", lambda each: _held(each.obj), right=True, spare=True),
+        Column("In use", lambda each: _in_use(each.obj), right=True, spare=True),
         Column("Waiting", lambda each: waiting_cell(each.obj), right=True),
-        Column("Endpoint", lambda each: each.obj.status.control_plane_endpoint, wide=True),
+        Column("Endpoint", lambda each: each.obj.status.control_plane_endpoint, wide=True, spare=True),
         Column("Trouble", lambda each: "; ".join(trouble(each.obj))),
     ]
     return showing_of(KIND, columns, namespaces=True)

@@ -25,8 +25,8 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
     """List clusters, where they stand and what they hold.
 
     VERSION is what the control plane runs, with an arrow to where it goes. WORKERS counts those that are ready and
-    those that are wanted. LB IN USE counts the load-balancer addresses that Services have and those that the cluster
-    holds; WAITING the Services that have none yet. `-o wide` adds the endpoint, and what is wrong, in words.
+    those that are wanted. LB IPS counts the load-balancer addresses that Services have and those that are held;
+    WAITING the Services that have none yet. `-o wide` adds the endpoint, and what is wrong, in words.
 
     \b
     Examples:
@@ -62,7 +62,7 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
 def get(name: str, access: Access, output: Output) -> None:
     """Tell all about one cluster, on one screen.
 
-    First where it stands and what it waits for; then its conditions in the order in which they turned, its addresses,
+    First where it stands and why; then its conditions in the order in which they turned, its addresses,
     how many of them its Services use, its addons and what happened lately. Addresses are kept in Butler's own
     namespace; who may not read there sees their numbers only. Other formats give the object as the server has it.
 
