@@ -70,7 +70,7 @@ def legend(
     count = max((len(f"{each.count:,}") for each in rows), default=0)
     lines = []
     for each in rows:
-        head = f"{_cut(each.name, name):<{name}}  {each.count:>{count},}  "
+        head = f"{_cut_inside(each.name, name):<{name}}  {each.count:>{count},}  "
         lines.append(Line(each.sign, head + _ranges(each, shown.family, width - 5 - len(head))))
     if any(sign in PARTS for sign in drawn):
         lines.append(Line("0-9", "mixed, and partly held: 3 is 30 to 39%"))
@@ -156,3 +156,11 @@ def _as_many(texts: Sequence[str], count: int, room: int) -> str:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _cut_inside(text: str, most: int) -> str:
+    """A name without its middle: names of many tenants begin alike, and those of one team end differently."""
+    if len(text) <= most:
+        return text
+    end = (most - 3) // 2
+    return f"{text[: most - 3 - end]}...{text[-end:]}"

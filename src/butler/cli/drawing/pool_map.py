@@ -11,6 +11,7 @@ to mark its cell.
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
@@ -94,15 +95,21 @@ def draw(shown: PoolSegments, width: int, *, unicode: bool = True, colour: bool 
     return "\n".join(lines)
 
 
-def headline(part: PoolSegments, whole: PoolSegments) -> str:
+def headline(part: PoolSegments, whole: PoolSegments, width: int) -> str:
     """What is shown, and how much of it is held."""
     assert part.network is not None
     name = f"{whole.pool} ({whole.cidr})"
     if part.network != whole.network:
         name = f"{range_cidr(part.network, part.family) or range_text(part.network, part.family)} of {name}"
-    held, free = part.addresses(*HELD), part.addresses(Kind.FREE)
-    share = f" ({held * 100 // (held + free)}%)" if held + free else ""
-    return f"{name}: {held:,} of {held + free:,} addresses held{share}, {free:,} free"
+    stranded = sum(each.size for each in part.segments if each.stranded)
+    held, free = part.addresses(*HELD) - stranded, part.addresses(Kind.FREE)
+    said = f"{held:,} of {held + free:,} addresses held, {free:,} free"
+    if whole.problems:
+        said = f"hands out nothing, {held:,} addresses held"
+    elif held + free:
+        said = f"{held:,} of {held + free:,} addresses held ({held * 100 // (held + free)}%), {free:,} free"
+    more = f"; {stranded:,} held that are not handed out" if stranded else ""
+    return textwrap.fill(f"{name}: {said}{more}", width, break_on_hyphens=False)
 
 
 def lay_out(network: Range, family: Family, width: int) -> Grid:

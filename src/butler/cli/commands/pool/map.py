@@ -115,7 +115,7 @@ def _draw(part: PoolSegments, whole: PoolSegments) -> None:
     from butler.cli.drawing.pool_map import draw, headline
     from butler.cli.frame.terminal import has_colour, has_unicode, say, width
 
-    click.echo(headline(part, whole))
+    click.echo(headline(part, whole, width()))
     click.echo(draw(part, width(), unicode=has_unicode(), colour=has_colour()))
     for problem in whole.problems:
         say(f"{whole.pool} hands out nothing: {problem.field}: {problem.message}")
