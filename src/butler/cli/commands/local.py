@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
+from butler.cli.frame import options
 from butler.cli.frame.lazy import CONTEXT
+
+if TYPE_CHECKING:
+    from butler.cli.frame.output import Output
+
+
+data_dir_option = click.option(
+    "--data-dir",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    envvar="BUTLER_DATA_DIR",
+    help="Where everything is kept.  [default: $BUTLER_DATA_DIR, else ~/.butler/local]",
+)
 
 
 @click.group(context_settings=CONTEXT)
@@ -13,13 +28,7 @@ def local() -> None:
 
 
 @local.command(short_help="Start Butler on this machine, in the foreground.")
-@click.option(
-    "--data-dir",
-    type=click.Path(file_okay=False),
-    metavar="DIR",
-    envvar="BUTLER_DATA_DIR",
-    help="Where everything is kept.  [default: $BUTLER_DATA_DIR, else ~/.butler/local]",
-)
+@data_dir_option
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -62,6 +71,73 @@ def up(data_dir: str | None, port: int, no_controllers: bool, no_world: bool, sh
         shrink_after=shrink_after,
         quiet=quiet,
     )
+
+
+@local.command(short_help="Tell whether it is up, where, since when, and what is in it.")
+@data_dir_option
+@options.output("table", "json", "yaml", "jsonpath")
+@click.pass_context
+def status(ctx: click.Context, data_dir: str | None, output: Output) -> None:
+    """Tell whether Butler is up on this machine: its process, address, age, contents and how much it has stored.
+
+    Exit code 0 means that it is up, 3 that it is not (or is just starting), 5 that it runs and does not answer.
+
+    \b
+    Examples:
+      butleradm local status
+      butleradm local status --data-dir ./playground -o json
+      butleradm local status > /dev/null || butleradm local up
+    """
+    from butler.cli.local_status import look, show
+
+    found = look(data_dir)
+    show(found, output)
+    ctx.exit(found.exit_code)
+
+
+@local.command(short_help="Stop it, from another terminal; the data stays.")
+@data_dir_option
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=30.0,
+    metavar="S",
+    show_default=True,
+    help="How many seconds to wait for its end.",
+)
+def down(data_dir: str | None, timeout: float) -> None:
+    """Stop the embedded control plane that serves a data directory, as Ctrl-C does, and wait until it has stopped.
+
+    The data stays: `butleradm local up` goes on where it was. Where nothing runs there is nothing to do, and the exit
+    code is 0 all the same.
+
+    \b
+    Examples:
+      butleradm local down
+      butleradm local down --data-dir ./playground
+    """
+    from butler.cli.local_status import take_down
+
+    take_down(data_dir, timeout)
+
+
+@local.command(short_help="Delete all its data, to begin anew.")
+@data_dir_option
+@options.yes
+def reset(data_dir: str | None, yes: bool) -> None:
+    """Delete the data directory of an embedded control plane: every pool, cluster and key in it.
+
+    It has to be stopped first (`butleradm local down`). Only a directory that Butler made is deleted, and only if
+    nobody put anything else into it.
+
+    \b
+    Examples:
+      butleradm local reset
+      butleradm local down && butleradm local reset --yes && butleradm local up
+    """
+    from butler.cli.local_status import take_away
+
+    take_away(data_dir, yes=yes)
 
 
 @local.command(short_help="Stand in for Cluster API, Steward and machines, on any management cluster.")
