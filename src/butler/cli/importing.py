@@ -17,6 +17,7 @@ from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import ConditionType
 from butler.cli.frame.following import ProgressLine
+from butler.cli.frame.terminal import say
 from butler.controllers.kinds import ALLOCATIONS
 from butler.kube.errors import AlreadyExists, ApiError, Forbidden, KubeError, Unauthorized
 
@@ -65,6 +66,10 @@ async def make(
             for name in asked:
                 if name not in made or not (made[name].ok or made[name].why):
                     made[name] = Made(IPAllocationPhase.PENDING, "its pool has not answered", late=True)
+    except asyncio.CancelledError:
+        line.end()
+        say(f"Interrupted: {line.asked} of {len(requests)} were asked for. The same import goes on from there.")
+        raise
     finally:
         line.end()
     return made
@@ -155,12 +160,12 @@ class _Counter:
     def __init__(self, all_: int) -> None:
         self._line = ProgressLine()
         self._live = sys.stderr.isatty()
-        self._all, self._created = all_, 0
+        self._all, self.asked = all_, 0
 
     def created(self) -> None:
-        self._created += 1
-        if self._live or self._created == self._all:
-            self._line.show(f"{self._created} of {self._all} asked for")
+        self.asked += 1
+        if self._live or self.asked == self._all:
+            self._line.show(f"{self.asked} of {self._all} asked for")
 
     def granted(self, done: int, all_: int) -> None:
         if all_ and (self._live or done == all_):

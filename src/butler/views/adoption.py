@@ -14,6 +14,7 @@ from butler.ipam.addresses import BadAddress, Family, Range, parse_address, pars
 from butler.ipam.refusals import invalid_count
 from butler.tenant.metallb import POOL
 from butler.views.exchange import BadRow, Contents, Row, among_themselves
+from butler.views.ranges import without
 
 if TYPE_CHECKING:
     from butler.kube.resource import Key
@@ -29,12 +30,12 @@ class Adoption:
 
 
 def adopt(tenant: Key, used: Inventory) -> Adoption:
-    """What a tenant uses, as rows."""
+    """What a tenant uses, as rows. What it says twice is written down once: it has one owner in any case."""
     rows: list[Row] = []
     bad: list[BadRow] = []
-    strangers: dict[str, None] = {}
     sixes = 0
-    for pool, text in used.entries:
+    announced: list[Range] = []
+    for pool, text in sorted(used.entries, key=lambda entry: entry.pool != POOL):
         where = f"IPAddressPool {pool}"
         try:
             family, addresses = entry_range(text)
@@ -46,18 +47,19 @@ def adopt(tenant: Key, used: Inventory) -> Adoption:
         if family is Family.V6:
             sixes += 1
             continue
-        rows.append(Row(where, tenant, IPAllocationType.LOAD_BALANCER, addresses))
-        if pool != POOL:
-            strangers[pool] = None
-    for node, text in dict.fromkeys(used.nodes):
+        rows += [Row(where, tenant, IPAllocationType.LOAD_BALANCER, each) for each in without(addresses, announced)]
+        announced.append(addresses)
+    nodes: dict[str, str] = {}
+    for node, text in used.nodes:
+        nodes.setdefault(text, node)
+    for text, node in nodes.items():
         family, address = parse_address(text)
         if family is Family.V6:
             sixes += 1
             continue
         rows.append(Row(f"Node {node}", tenant, IPAllocationType.NODES, Range(address, address)))
-    return Adoption(
-        among_themselves(Contents(tuple(rows), tuple(bad))), tuple(_notes(used, list(strangers), sixes, tenant))
-    )
+    contents = among_themselves(Contents(tuple(rows), tuple(bad)))
+    return Adoption(contents, tuple(_notes(used, sixes, tenant)))
 
 
 def entry_range(text: str) -> tuple[Family, Range]:
@@ -74,10 +76,11 @@ def entry_range(text: str) -> tuple[Family, Range]:
     return family, Range(first, first + size - 1)
 
 
-def _notes(used: Inventory, strangers: list[str], sixes: int, tenant: Key) -> list[str]:
+def _notes(used: Inventory, sixes: int, tenant: Key) -> list[str]:
     found = []
     if not used.has_metallb:
         found.append(f"{tenant} has no MetalLB: only its nodes are looked at")
+    strangers = sorted({entry.pool for entry in used.entries} - {POOL})
     if strangers:
         found.append(
             f"the addresses of IPAddressPool {', '.join(strangers)} will be the tenant's, too; when Butler manages its"
@@ -85,5 +88,5 @@ def _notes(used: Inventory, strangers: list[str], sixes: int, tenant: Key) -> li
             " in one pool only"
         )
     if sixes:
-        found.append(f"{sixes} IPv6 entries are left alone: pools hand out IPv4 only")
+        found.append(f"{sixes} IPv6 {'entry is' if sixes == 1 else 'entries are'} left alone: pools hand out IPv4 only")
     return found

@@ -26,6 +26,7 @@ from butler.ipam.requests import Request, objection
 from butler.kube.objects import key_of
 from butler.views.estate import held_range
 from butler.views.placing import answers, hands_out, request_for
+from butler.views.ranges import without
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -113,7 +114,7 @@ class _Grounds:
             pool, layout = self._pool_of(row)
             holders = self._holders(row.addresses)
             own = [each for each in holders if self._is_own(each, row)]
-            missing = list(_less(row.addresses, [each.addresses for each in own]))
+            missing = list(without(row.addresses, [each.addresses for each in own]))
             self._check(row, pool, layout, missing, holders, own)
         except _Conflict as conflict:
             return [_item(row, row.pool or conflict.pool, Verdict.CONFLICT, why=str(conflict))]
@@ -256,17 +257,6 @@ def _in_the_way(row: Row, held: _Held, more: int) -> str:
 
 def _item(row: Row, pool: str, verdict: Verdict, *, names: tuple[str, ...] = (), why: str = "") -> Item:
     return Item((row.where,), row.tenant, row.type, row.addresses, pool, verdict, names, why)
-
-
-def _less(whole: Range, parts: Iterable[Range]) -> Iterator[Range]:
-    """What of a range is in none of the parts."""
-    at = whole.first
-    for part in sorted(parts):
-        if part.first > at:
-            yield Range(at, min(part.first - 1, whole.last))
-        at = max(at, part.last + 1)
-    if at <= whole.last:
-        yield Range(at, whole.last)
 
 
 # Joining and naming.

@@ -18,6 +18,7 @@ from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse
 from butler.kube.objects import key_of
 from butler.views.estate import granted_range, held_range
 from butler.views.importing import nearest
+from butler.views.ranges import without
 from butler.views.segments import HELD, Kind, segments_of
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _nowhere(asked: Range, family: Family, seen: Iterable[Range], estate: Estate
         for each in estate.allocations
         if (found := held_range(each)) is not None and found[0] is family and found[1].overlaps(asked)
     )
-    for gap in _gaps(asked, sorted(seen)):
+    for gap in without(asked, seen):
         at = gap.first
         for addresses, _, allocation in held:
             first, last = max(addresses.first, at), min(addresses.last, gap.last)
@@ -169,16 +170,6 @@ def _nowhere(asked: Range, family: Family, seen: Iterable[Range], estate: Estate
             at = last + 1
         if at <= gap.last:
             yield Place(Range(at, gap.last), None, NOWHERE)
-
-
-def _gaps(whole: Range, parts: Iterable[Range]) -> Iterator[Range]:
-    at = whole.first
-    for part in parts:
-        if part.first > at:
-            yield Range(at, part.first - 1)
-        at = max(at, part.last + 1)
-    if at <= whole.last:
-        yield Range(at, whole.last)
 
 
 def _granted(allocation: IPAllocation, family: Family, asked: Range) -> Iterator[Range]:

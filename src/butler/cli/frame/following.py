@@ -174,3 +174,4 @@ class ProgressLine:
     def end(self) -> None:
         if self._live and self._said:
             click.echo("", err=True)
+        self._said = ""

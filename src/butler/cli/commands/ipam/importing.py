@@ -29,9 +29,10 @@ class _Import(click.Command):
     """`--dry-run` may stand alone here, as in most programs; then it means client."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        values = ("none", "client", "server")
         spelled = [
-            "--dry-run=client" if each == "--dry-run" and following not in ("none", "client", "server") else each
-            for each, following in zip(args, [*args[1:], ""], strict=True)
+            "--dry-run=client" if each == "--dry-run" and not set(args[place + 1 : place + 2]) & set(values) else each
+            for place, each in enumerate(args)
         ]
         return super().parse_args(ctx, spelled)
 
