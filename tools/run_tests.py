@@ -1,8 +1,13 @@
-"""All everyday tests, in two pytest runs side by side: those on a real Kubernetes, and the rest.
+"""All everyday tests, in four pytest runs side by side.
 
-Tests wait more than they compute, for watches, leases and servers, so two runs take little more than half the time of
-one. Whatever has "kubernetes" in its name is one half and everything else the other: together they are every test,
-each once. The half with Kubernetes shows what it has to say when the other is done.
+Tests wait more than they compute, for watches, leases and servers, so four runs on two cores take little more than a
+quarter of the time of one. Whatever has "kubernetes" in its name runs on a real Kubernetes, everything else on the
+embedded server or on none; and either half is parted into whole lives of clusters and all the rest. Together they are
+every test, each once. The first run is shown as it goes, the others when they are done.
+
+On a busy machine a test may wait in vain for something that comes a moment later. So a few tests that failed are run
+once more, alone, when nothing else runs; whoever needed that is named at the end. A broken rule of safety ("broken
+rules" in what a test says) is never given a second chance.
 
     python tools/run_tests.py [pytest options]
 """
@@ -10,34 +15,130 @@ each once. The half with Kubernetes shows what it has to say when the other is d
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
-import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
+
+HERE = Path(__file__).parent
+LIVES = ("tests/tenants", "tests/elastic")
+REST = (
+    "tests/unit",
+    "tests/model",
+    "tests/local",
+    "tests/conformance",
+    "tests/kube",
+    "tests/ipam",
+    "tests/capi",
+    "tests/cli",
+)
+NEVER_AGAIN = "broken rules"
+MOST_AGAIN = 6
+"""More failures than this are no accident."""
+FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
+
+
+@dataclass
+class Part:
+    """One pytest run."""
+
+    name: str
+    folders: tuple[str, ...]
+    which: str
+    shown: bool = False
+    said: list[str] = field(default_factory=list)
+    process: subprocess.Popen[str] | None = None
+    reader: threading.Thread | None = None
+    seconds: float = 0.0
+
+    def start(self, options: list[str], *, tests: list[str] | None = None) -> None:
+        chosen = tests or [*self.folders, "-k", self.which]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, *chosen]
+        began = time.monotonic()
+        self.process = process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+        )
+
+        def read() -> None:
+            assert process.stdout is not None
+            while piece := process.stdout.read(1):  # dots come one by one
+                self.said.append(piece)
+                if self.shown:
+                    print(piece, end="", flush=True)
+            self.seconds = time.monotonic() - began
+
+        self.reader = threading.Thread(target=read)
+        self.reader.start()
+
+    def wait(self) -> int:
+        assert self.process is not None
+        assert self.reader is not None
+        self.reader.join()
+        return self.process.wait()
+
+    @property
+    def text(self) -> str:
+        return "".join(self.said)
 
 
 def main(options: list[str]) -> int:
+    build()
+    parts = [
+        Part("embedded", REST, "not kubernetes", shown=True),
+        Part("embedded, lives of clusters", LIVES, "not kubernetes"),
+        Part("Kubernetes", REST, "kubernetes"),
+        Part("Kubernetes, lives of clusters", LIVES, "kubernetes"),
+    ]
+    try:
+        for part in parts:
+            part.start(options)
+        codes = {}
+        for part in parts:
+            if not part.shown:
+                print(f"\nWaiting for the tests: {part.name} ...", flush=True)
+            codes[part.name] = part.wait()
+            if not part.shown:
+                print(part.text, flush=True)
+    finally:
+        for part in parts:
+            if part.process is not None and part.process.poll() is None:
+                part.process.send_signal(signal.SIGINT)  # pytest then stops the servers it started
+                part.wait()
+    print("\n".join(f"{part.name}: {part.seconds:.0f} s, exit code {codes[part.name]}" for part in parts))
+    return again(parts, codes, options)
+
+
+def again(parts: list[Part], codes: dict[str, int], options: list[str]) -> int:
+    """Give the few that failed another chance, one run after the other, with nothing beside them."""
+    bad = [part for part in parts if codes[part.name]]
+    failed = {part.name: sorted(set(FAILED.findall(part.text))) for part in bad}
+    count = sum(map(len, failed.values()))
+    hopeless = any(codes[part.name] != 1 or not failed[part.name] or NEVER_AGAIN in part.text for part in bad)
+    if not bad or hopeless or count > MOST_AGAIN:
+        return next((codes[part.name] for part in bad), 0)
+    named = [test for tests in failed.values() for test in tests]
+    print(f"\n{count} failed and are run once more, alone: {', '.join(named)}", flush=True)
+    for part in bad:
+        second = Part(part.name, part.folders, part.which, shown=True)
+        second.start(options, tests=failed[part.name])
+        if code := second.wait():
+            return code
+    print("\nPASSED ONLY WHEN RUN AGAIN, ALONE (a machine that is too busy, or a test that is too impatient):")
+    print("\n".join(f"  {test}" for test in named))
+    return 0
+
+
+def build() -> None:
+    """What is real, in sight, as it may take minutes. Where it cannot be had, the tests that want it say so."""
+    wanted = [["build_kubernetes.py", "metallb"], ["cluster_api_definitions.py"], ["metallb_definitions.py"]]
     if not any(os.environ.get(name) for name in ("BUTLER_TEST_KUBECONFIG", "KUBEBUILDER_ASSETS")):
-        # First, and in sight, as it may take minutes. Where it cannot be had, the tests that want it say so.
-        subprocess.run([sys.executable, Path(__file__).with_name("build_kubernetes.py")], check=False)
-    subprocess.run([sys.executable, Path(__file__).with_name("build_kubernetes.py"), "metallb"], check=False)
-    for definitions in ("cluster_api_definitions.py", "metallb_definitions.py"):
-        subprocess.run([sys.executable, Path(__file__).with_name(definitions)], check=False)
-    pytest = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
-    with tempfile.TemporaryFile("w+") as said:
-        beside = subprocess.Popen([*pytest, "-k", "kubernetes"], stdout=said, stderr=subprocess.STDOUT)
-        try:
-            here = subprocess.run([*pytest, "-k", "not kubernetes"], check=False).returncode
-            print("\nWaiting for the tests on a real Kubernetes ...", flush=True)
-            there = beside.wait()
-        finally:
-            if beside.poll() is None:
-                beside.send_signal(signal.SIGINT)  # pytest then stops the servers it started
-                beside.wait()
-            said.seek(0)
-            print(said.read(), flush=True)
-    return here or there
+        wanted.insert(0, ["build_kubernetes.py"])
+    for script, *arguments in wanted:
+        subprocess.run([sys.executable, HERE / script, *arguments], check=False)
 
 
 if __name__ == "__main__":
