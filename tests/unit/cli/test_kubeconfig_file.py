@@ -1,0 +1,149 @@
+"""Kubeconfig files, read and edited as kubectl does it."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+import yaml
+
+from butler.cli.frame.session import Failure
+from butler.cli.kubeconfig_file import Kubeconfig, files, write_private
+
+MINE = """\
+apiVersion: v1
+kind: Config
+preferences: {colors: true}
+clusters:
+- {name: one, cluster: {server: "https://one.example.com"}}
+users:
+- name: me
+  user: {token: 0123, since: 2024-01-01, flag: yes}
+contexts:
+- name: work
+  context: {cluster: one, user: me}
+- name: play
+  context: {cluster: gone, user: me, namespace: garden}
+current-context: work
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path) -> Path:
+    path = tmp_path / "config"
+    path.write_text(MINE)
+    path.chmod(0o640)
+    return path
+
+
+def plain(path: Path) -> object:
+    return yaml.load(path.read_text(), Loader=yaml.BaseLoader)
+
+
+def test_contexts_are_listed_with_what_they_lead_to(mine: Path) -> None:
+    found = Kubeconfig([mine]).contexts()
+    assert [(each.name, each.server, each.namespace, each.current) for each in found] == [
+        ("play", "", "garden", False),
+        ("work", "https://one.example.com", "default", True),
+    ]
+
+
+def test_an_edit_changes_what_was_asked_for_and_keeps_every_other_value_as_it_was_written(mine: Path) -> None:
+    before = plain(mine)
+    assert Kubeconfig([mine]).use("play") == mine
+    after = plain(mine)
+    assert after == {**before, "current-context": "play"}  # type: ignore[dict-item]
+    assert stat.S_IMODE(mine.stat().st_mode) == 0o640
+    assert [each.name for each in mine.parent.iterdir()] == ["config"], "no lock and no scratch file stays"
+
+
+def test_the_namespace_of_a_context_is_set_where_it_stands(mine: Path) -> None:
+    found = {each.name: each for each in Kubeconfig([mine]).contexts()}
+    Kubeconfig([mine]).set_namespace(found["work"], "team-a")
+    Kubeconfig([mine]).set_namespace(found["play"], "team-b")
+    assert [(each.name, each.namespace) for each in Kubeconfig([mine]).contexts()] == [
+        ("play", "team-b"),
+        ("work", "team-a"),
+    ]
+
+
+def test_of_several_files_the_first_wins_and_an_entry_is_edited_where_it_stands(mine: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("contexts:\n- name: theirs\n  context: {cluster: one}\ncurrent-context: theirs\n")
+    both = Kubeconfig([tmp_path / "missing", other, mine])
+    assert both.current == "theirs"
+    theirs = next(each for each in both.contexts() if each.name == "theirs")
+    assert theirs.server == "https://one.example.com", "the cluster stands in the other file"
+    work = next(each for each in both.contexts() if each.name == "work")
+    assert both.set_namespace(work, "x") == mine
+    assert both.use("work") == other
+
+
+def test_a_new_file_is_made_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "folder" / "config"
+    Kubeconfig([path]).merge("web", {"server": "https://w"}, {"token": "007"}, use=True)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert yaml.safe_load(path.read_text())["users"] == [{"name": "web", "user": {"token": "007"}}]
+    assert Kubeconfig([path]).current == "web"
+
+
+def test_merging_again_renews_and_keeps_the_namespace_that_was_chosen(mine: Path) -> None:
+    for token in ("old", "new"):
+        Kubeconfig([mine]).merge("web", {"server": "https://w"}, {"token": token}, use=False)
+        web = next(each for each in Kubeconfig([mine]).contexts() if each.name == "web")
+        Kubeconfig([mine]).set_namespace(web, "shop")
+    whole = yaml.safe_load(mine.read_text())
+    assert [each["user"] for each in whole["users"] if each["name"] == "web"] == [{"token": "new"}]
+    assert [each["context"] for each in whole["contexts"] if each["name"] == "web"] == [
+        {"cluster": "web", "user": "web", "namespace": "shop"}
+    ]
+    assert whole["current-context"] == "work"
+    assert Kubeconfig([mine]).servers_of("web") == {"https://w"}
+
+
+@pytest.mark.parametrize("empty", ["", "clusters: []\ncontexts: null\n", "{}"])
+def test_a_file_with_nothing_in_it_is_as_good_as_any(tmp_path: Path, empty: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(empty)
+    Kubeconfig([path]).merge("web", {"server": "https://w"}, {}, use=True)
+    assert [each.name for each in Kubeconfig([path]).contexts()] == ["web"]
+
+
+def test_a_link_stays_a_link(mine: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(mine)
+    Kubeconfig([link]).use("play")
+    assert link.is_symlink()
+    assert Kubeconfig([mine]).current == "play"
+
+
+@pytest.mark.parametrize(("text", "why"), [("[1, 2]", "is not a kubeconfig"), ("a: [", "is not YAML")])
+def test_a_file_that_makes_no_sense_is_named(tmp_path: Path, text: str, why: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(Failure, match=why):
+        Kubeconfig([path])
+
+
+def test_a_file_that_somebody_else_is_editing_is_left_alone(mine: Path) -> None:
+    lock = mine.with_name("config.lock")
+    lock.touch()
+    with pytest.raises(Failure, match="somebody else is editing"):
+        Kubeconfig([mine]).use("play")
+    assert mine.read_text() == MINE
+    assert lock.exists()
+
+
+def test_which_files_count(tmp_path: Path) -> None:
+    assert files("x") == [Path("x")]
+    assert files(None, {"KUBECONFIG": "a:b:"}) == [Path("a"), Path("b")]
+    assert files(None, {"HOME": str(tmp_path)}) == [tmp_path / ".kube" / "config"]
+
+
+def test_a_private_file_is_for_its_owner_alone_whatever_was_there(tmp_path: Path) -> None:
+    path = tmp_path / "secret"
+    path.write_text("old")
+    path.chmod(0o644)
+    write_private(path, "new")
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("new", 0o600)
