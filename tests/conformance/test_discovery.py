@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 import pytest
@@ -245,6 +247,11 @@ async def test_version_says_which_kubernetes_it_is(api: Api) -> None:
     assert body["major"] == "1"
     assert body["minor"] == body["gitVersion"].split(".")[1]
     assert {"gitCommit", "gitTreeState", "buildDate", "goVersion", "compiler", "platform"} <= set(body)
+
+
+async def test_an_answer_tells_the_servers_time(api: Api) -> None:
+    told = parsedate_to_datetime((await api.get("/version")).headers["Date"])
+    assert abs((datetime.now(UTC) - told).total_seconds()) < 60
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz", "/livez"])

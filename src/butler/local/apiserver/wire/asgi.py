@@ -115,7 +115,7 @@ def http_server(app: Any, tls: ssl.SSLContext) -> HttpServer:
         log_config=None,
         access_log=False,
         server_header=False,
-        date_header=False,
+        date_header=True,  # as Kubernetes does; `butleradm doctor` compares clocks by it
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=_STOP_SECONDS,
     )
