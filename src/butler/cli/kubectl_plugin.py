@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Final
+
 import click
 
 from butler import __version__
@@ -12,11 +15,32 @@ NOT_HERE = ("local", "controller")
 """They start something on this machine, and have nothing to do with the cluster that kubectl talks to."""
 PARTS = {**butlerctl.PARTS, **{name: part for name, part in butleradm.PARTS.items() if name not in NOT_HERE}}
 
+_NO_SPACE: Final = 2
+_NO_FILES: Final = 4
+
 
 @click.group(cls=Program, parts=PARTS, context_settings=CONTEXT)
 @click.version_option(__version__, "-V", "--version", prog_name="kubectl butler")
 def main() -> None:
     """Addresses and tenant clusters, beside what kubectl knows already."""
+
+
+def complete() -> None:
+    """The executable `kubectl_complete-butler`, which kubectl's own completion asks: choices, then how to go on.
+
+    What it answers is what cobra programs answer each other: a line for each choice, with a tab before its
+    description, and in the last line a number with the bits below.
+    """
+    from click.shell_completion import ShellComplete
+
+    *before, incomplete = sys.argv[1:] or [""]
+    found = ShellComplete(main, {}, "kubectl butler", "_KUBECTL_BUTLER_COMPLETE").get_completions(before, incomplete)
+    plain = [each for each in found if each.type == "plain"]
+    for each in plain:
+        click.echo(f"{each.value}\t{each.help}" if each.help else each.value)
+    files = len(plain) < len(found)
+    unfinished = bool(plain) and all(each.value.endswith("=") for each in plain)
+    click.echo(f":{(0 if files else _NO_FILES) + (_NO_SPACE if unfinished else 0)}")
 
 
 if __name__ == "__main__":

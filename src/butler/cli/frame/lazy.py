@@ -18,6 +18,8 @@ from butler.cli.frame.exits import Exit
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from click.shell_completion import CompletionItem
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -46,6 +48,20 @@ class LazyGroup(click.Group):
         found = getattr(import_module(part.module), part.attribute)
         assert isinstance(found, click.Command)
         return found
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """As click has it, without importing every command for its one line of help."""
+        from click.shell_completion import CompletionItem
+
+        lazy = [
+            CompletionItem(name, help=part.help) for name, part in self.parts.items() if name.startswith(incomplete)
+        ]
+        here = [
+            CompletionItem(name, help=command.get_short_help_str())
+            for name, command in self.commands.items()
+            if name.startswith(incomplete) and name not in self.parts and not command.hidden
+        ]
+        return [*lazy, *here, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = []

@@ -35,7 +35,13 @@ class _WithCodes(click.Command):
 
 @click.command(cls=_WithCodes, short_help="Hold pools, allocations, MetalLB, Services and nodes against each other.")
 @click.option("--pool", metavar="NAME", shell_complete=names_of("networkpools"), help="Only what concerns this pool.")
-@click.option("--tenant", metavar="NS/NAME", callback=_tenant, help="Only what concerns this cluster.")
+@click.option(
+    "--tenant",
+    metavar="NS/NAME",
+    callback=_tenant,
+    shell_complete=names_of("tenantclusters", whole=True),
+    help="Only what concerns this cluster.",
+)
 @click.option("--no-tenants", is_flag=True, help="Do not ask tenants: check the management cluster alone.")
 @click.option("--repair", is_flag=True, help="Repair what can be repaired without any risk, after asking.")
 @options.yes

@@ -1,0 +1,88 @@
+"""`butleradm doctor`: looking for what keeps Butler from working."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from butler.cli.frame import options
+from butler.cli.frame.exits import Exit
+from butler.cli.frame.session import Access, Failure, Session, run
+
+if TYPE_CHECKING:
+    from butler.cli.frame.output import Output
+    from butler.views.doctor import Check
+
+
+@click.command(short_help="Look for what keeps Butler from working.")
+@options.access()
+@options.output("table", "json", "yaml", "jsonpath")
+@click.pass_context
+def doctor(ctx: click.Context, access: Access, output: Output) -> None:
+    """Look for what keeps Butler from working, and tell the next step for each.
+
+    Kubeconfig and API server, their clocks, Butler's definitions, your permissions, the controllers and their
+    admission, pools, providers, tenants, and the definitions of Cluster API and Steward. Nothing is changed: admission
+    is tried by a dry run.
+
+    PASS is as it should be. WARN works, and somebody should look. FAIL does not work, or will not for long: then the
+    exit code is 8. Whether the books themselves are right is for `butleradm ipam fsck`.
+
+    \b
+    Examples:
+      butleradm doctor
+      butleradm doctor --context production -o json
+    """
+    from butler.views.doctor import Level
+
+    checks = _checks(access)
+    _show(checks, output)
+    ctx.exit(Exit.FINDINGS if any(each.level is Level.FAIL for each in checks) else Exit.OK)
+
+
+def _checks(access: Access) -> list[Check]:
+    from butler.views.doctor import Check, Level
+
+    try:
+        connection = access.connection()
+    except Failure as failure:
+        told = "butleradm local up" in failure.message
+        todo = "" if told else "name another with --kubeconfig, or start a server with `butleradm local up`"
+        return [Check("Kubeconfig", Level.FAIL, failure.message, todo)]
+    checks = [Check("Kubeconfig", Level.PASS, f"{connection.source} names {connection.server}")]
+
+    async def work(session: Session) -> None:
+        from butler.cli.diagnosis import examine
+
+        async for check in examine(session):
+            checks.append(check)  # noqa: PERF401  # what was seen before an error counts
+
+    try:
+        run(access, work)
+    except Failure as failure:
+        checks.append(Check("API server", Level.FAIL, failure.message))
+    return checks
+
+
+def _show(checks: list[Check], output: Output) -> None:
+    from collections import Counter
+
+    from butler.cli.frame.output import structured
+    from butler.cli.frame.terminal import painted
+    from butler.cli.screen import listed
+    from butler.views.doctor import Level
+
+    if output.format != "table":
+        said = [
+            {"check": each.name, "result": str(each.level), "what": each.says, "todo": each.todo or None}
+            for each in checks
+        ]
+        structured({"healthy": not any(each.level is Level.FAIL for each in checks), "checks": said}, output)
+        return
+    rows = [(each.level, each.name, f"{each.says}: {each.todo}" if each.todo else each.says) for each in checks]
+    click.echo(listed(("Result", "Check", "What"), rows))
+    found = Counter(each.level for each in checks)
+    colour = "red" if found[Level.FAIL] else "yellow" if found[Level.WARN] else "green"
+    counts = ", ".join(f"{found[level]} {level}" for level in Level if found[level])
+    click.echo(painted(f"\n{counts}", fg=colour))

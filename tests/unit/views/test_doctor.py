@@ -1,0 +1,189 @@
+"""What the doctor says of each fact."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from butler.api.codec import from_json
+from butler.api.crd import custom_resource_definition
+from butler.api.kinds import KINDS
+from butler.api.networkpool import NetworkPool
+from butler.api.providerconfig import ProviderConfig
+from butler.api.tenantcluster import TenantCluster
+from butler.views import doctor
+from butler.views.doctor import Admission, Level
+
+NOW = datetime(2026, 2, 15, 10, tzinfo=UTC)
+WANTED = [custom_resource_definition(kind) for kind in KINDS]
+API = "butler.butlerlabs.dev/v1alpha1"
+
+
+def condition(kind: str, status: str, reason: str = "Because", message: str = "so it is") -> dict[str, Any]:
+    moment = "2026-02-15T10:00:00Z"
+    return {"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": moment}
+
+
+@pytest.mark.parametrize(
+    ("version", "level"),
+    [
+        ({"major": "1", "minor": "31", "gitVersion": "v1.31.0"}, Level.PASS),
+        ({"major": "1", "minor": "30+", "gitVersion": "v1.30.4-gke"}, Level.FAIL),
+        ({"major": "2", "minor": "0", "gitVersion": "v2.0.0"}, Level.PASS),
+        ({}, Level.PASS),
+    ],
+)
+def test_a_kubernetes_that_is_too_old_fails(version: dict[str, str], level: Level) -> None:
+    assert doctor.kubernetes(version, 12).level is level
+
+
+@pytest.mark.parametrize(
+    ("skew", "level"),
+    [
+        (0, Level.PASS),
+        (-4.0, Level.PASS),
+        (5.0, Level.WARN),
+        (-60, Level.WARN),
+        (300.0, Level.FAIL),
+        (None, Level.WARN),
+    ],
+)
+def test_clocks_that_are_apart_are_told(skew: float | None, level: Level) -> None:
+    assert doctor.clock(skew).level is level
+
+
+def on_the_server() -> dict[str, Any]:
+    return {each["metadata"]["name"]: deepcopy(each) for each in WANTED}
+
+
+def spec_of(live: dict[str, Any], plural: str = "networkpools") -> dict[str, Any]:
+    schema = live[f"{plural}.butler.butlerlabs.dev"]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    found: dict[str, Any] = schema["properties"]["spec"]
+    return found
+
+
+def test_definitions_are_compared_field_by_field() -> None:
+    live = on_the_server()
+    assert doctor.definitions(WANTED, live).level is Level.PASS
+    spec_of(live)["properties"]["tomorrow"] = {"type": "string"}
+    newer = doctor.definitions(WANTED, live)
+    assert (newer.level, newer.says) == (
+        Level.WARN,
+        "newer than this program: networkpools.butler.butlerlabs.dev has .spec.tomorrow",
+    )
+    live = on_the_server()
+    del spec_of(live)["properties"]["reserved"]["items"]["properties"]["description"]
+    older = doctor.definitions(WANTED, live)
+    assert (older.level, older.says) == (
+        Level.FAIL,
+        "older than this program: networkpools.butler.butlerlabs.dev lacks .spec.reserved[].description",
+    )
+    live = on_the_server()
+    spec_of(live, "ipallocations")["x-kubernetes-validations"] = []
+    assert doctor.definitions(WANTED, live).says == "not as this program has them: ipallocations.butler.butlerlabs.dev"
+    del live["tenantaddons.butler.butlerlabs.dev"]
+    assert doctor.definitions(WANTED, live).says == "not on the server: tenantaddons.butler.butlerlabs.dev"
+
+
+def lease(ago: float, holder: str = "pod-1") -> dict[str, Any]:
+    renewed = (NOW - timedelta(seconds=ago)).isoformat().replace("+00:00", "Z")
+    return {"spec": {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15}}
+
+
+@pytest.mark.parametrize(
+    ("found", "admission", "level", "words"),
+    [
+        (lease(4), Admission.ABSENT, Level.PASS, "pod-1 leads, and renewed its lease 4 s ago"),
+        (lease(31), Admission.ANSWERS, Level.FAIL, "pod-1 renewed its lease 0:00:31 ago"),
+        (lease(1, ""), Admission.ANSWERS, Level.FAIL, "nobody holds their lease"),
+        ({"spec": {"holderIdentity": "x", "renewTime": "long ago"}}, Admission.ANSWERS, Level.FAIL, "nobody holds"),
+        (None, Admission.ANSWERS, Level.PASS, "without a lease"),
+        (None, Admission.SILENT, Level.FAIL, "none are running"),
+        (None, Admission.ABSENT, Level.FAIL, "none are running"),
+        (None, Admission.UNKNOWN, Level.WARN, "cannot be told"),
+    ],
+)
+def test_controllers_are_alive_by_their_lease_or_by_admission(
+    found: dict[str, Any] | None, admission: Admission, level: Level, words: str
+) -> None:
+    check = doctor.controllers(found, admission, NOW)
+    assert (check.level, words in check.says) == (level, True), check
+
+
+def test_admission_that_is_registered_and_silent_is_worse_than_none() -> None:
+    levels = {each: doctor.admission_check(each).level for each in Admission}
+    assert levels == {"answers": Level.PASS, "silent": Level.FAIL, "absent": Level.WARN, "unknown": Level.WARN}
+
+
+def test_permissions_that_are_missing_are_listed_and_looking_is_what_counts() -> None:
+    assert doctor.permissions([], asked=12, may_look=True).level is Level.PASS
+    assert doctor.permissions(["delete pools"], asked=12, may_look=True).level is Level.WARN
+    assert doctor.permissions(["list pools"], asked=12, may_look=False).says == "you may not list pools"
+
+
+def pool(name: str, *conditions: dict[str, Any]) -> NetworkPool:
+    meta = {"name": name, "namespace": "butler-system"}
+    body = {"apiVersion": API, "kind": "NetworkPool", "metadata": meta, "spec": {"cidr": "10.0.0.0/24"}}
+    return from_json(NetworkPool, {**body, "status": {"conditions": [*conditions]}})
+
+
+def test_pools_are_ready_or_say_why_and_the_highest_tier_counts() -> None:
+    ready = condition("Ready", "True")
+    assert [each.level for each in doctor.pools([])] == [Level.WARN]
+    assert [each.level for each in doctor.pools([pool("a", ready), pool("b", ready)])] == [Level.PASS]
+    full = [condition(tier, "True", message=tier) for tier in ("CapacityWarning", "CapacityCritical")]
+    found = doctor.pools([pool("a", ready), pool("b"), pool("c", condition("Ready", "False")), pool("d", ready, *full)])
+    assert [(each.level, each.says) for each in found] == [
+        (Level.FAIL, "no controller has looked at b"),
+        (Level.FAIL, "c hands out nothing: so it is"),
+        (Level.WARN, "d: CapacityCritical"),
+    ]
+
+
+def test_providers_are_ready_or_say_why() -> None:
+    def provider(name: str, *, ready: bool | None) -> ProviderConfig:
+        meta = {"name": name, "namespace": "butler-system"}
+        spec = {"provider": "gcp", "credentialsRef": {"name": "x"}, "network": {"mode": "cloud"}}
+        status = {"ready": ready, "conditions": [condition("Ready", "False")]}
+        return from_json(
+            ProviderConfig,
+            {"apiVersion": API, "kind": "ProviderConfig", "metadata": meta, "spec": spec, "status": status},
+        )
+
+    assert [each.level for each in doctor.providers([])] == [Level.WARN]
+    assert [each.level for each in doctor.providers([provider("a", ready=True)])] == [Level.PASS]
+    found = doctor.providers([provider("a", ready=True), provider("b", ready=None), provider("c", ready=False)])
+    assert [(each.level, each.says) for each in found] == [
+        (Level.WARN, "b has not been looked at"),
+        (Level.FAIL, "c is not ready: so it is"),
+    ]
+
+
+def tenant(name: str, phase: str, *conditions: dict[str, Any]) -> TenantCluster:
+    meta, spec = {"name": name, "namespace": "team"}, {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 1}}
+    body = {"apiVersion": API, "kind": "TenantCluster", "metadata": meta, "spec": spec}
+    return from_json(TenantCluster, {**body, "status": {"phase": phase, "conditions": [*conditions]}})
+
+
+def test_tenants_in_trouble_are_named_a_few_and_the_rest_counted() -> None:
+    away = condition("LoadBalancersReady", "False", "TenantUnreachable")
+    fine = tenant("fine", "Ready", condition("LoadBalancersReady", "True", "InStep"))
+    assert [each.level for each in doctor.tenants([fine])] == [Level.PASS]
+    found = doctor.tenants([fine, tenant("lost", "Ready", away), *(tenant(f"w{n}", "Pending") for n in range(5))])
+    assert [(each.level, each.says) for each in found] == [
+        (Level.FAIL, "1 cannot be reached: team/lost"),
+        (Level.WARN, "5 waiting for something: team/w0, team/w1, team/w2 and 2 more"),
+    ]
+    assert doctor.tenants([tenant("x", "Failed")])[0].todo == "`butleradm tenant get x -n team`"
+    bare = tenant("bare", "Ready", condition("LoadBalancersReady", "False", "NotInstalled"))
+    assert doctor.metallb([fine, bare]).says == "not installed on team/bare"
+    assert doctor.metallb([fine]).says == "installed on 1 tenant"
+
+
+def test_cluster_api_is_needed_by_clusters_only() -> None:
+    assert doctor.cluster_api([], needed=True).level is Level.PASS
+    assert doctor.cluster_api(["clusters.cluster.x-k8s.io/v1beta1"], needed=True).level is Level.FAIL
+    assert doctor.cluster_api(["clusters.cluster.x-k8s.io/v1beta1"], needed=False).level is Level.WARN
