@@ -8,9 +8,11 @@ import click
 
 from butler.cli.commands.pool import pool_name
 from butler.cli.frame import options
+from butler.cli.frame.exits import Exit
 from butler.cli.frame.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
+    from butler.api.networkpool import NetworkPool
     from butler.kube.resource import Json
 
 
@@ -35,27 +37,19 @@ def delete(access: Access, name: str, yes: bool, wait: bool, timeout: float, dry
     from butler.cli.commands.pool.writing import report
     from butler.cli.frame.following import Progress, wait_until
     from butler.cli.frame.output import PLAIN
-    from butler.cli.frame.reading import pool_of, read_addresses
     from butler.cli.frame.terminal import confirm
     from butler.controllers.kinds import POOLS
-    from butler.webhooks.networkpool import why_not_deleted
 
     async def work(session: Session) -> None:
-        estate = await read_addresses(session)
-        found = pool_of(estate, name)
-        why_not = why_not_deleted(found, estate.allocations)
-        if why_not:
-            raise Failure(why_not)
-        meta = {"metadata": {"name": name}}
+        found, waiting = await _deletable(session, name)
         if dry_run == "client":
             click.echo(f"networkpool.butler.butlerlabs.dev/{name} would be deleted")
             return
         if dry_run == "none":
-            waiting = [each for each in estate.of_pool(name) if each.status.phase in ("Pending", "Failed")]
-            more = f" {len(waiting)} allocations wait for addresses of it." if waiting else ""
+            more = f" {waiting} allocations wait for addresses of it." if waiting else ""
             confirm(f"Delete pool {name} ({found.spec.cidr})?{more}", yes=yes)
-        await session.client.delete(POOLS, name, session.home, uid=found.metadata.uid, dry_run=dry_run == "server")
-        report(meta, "deleted", PLAIN, dry_run)
+        await _delete(session, found, dry_run=dry_run == "server")
+        report({"metadata": {"name": name}}, "deleted", PLAIN, dry_run)
         if wait and dry_run == "none":
             await wait_until(session, POOLS, name, session.home, judge, timeout)
 
@@ -63,3 +57,34 @@ def delete(access: Access, name: str, yes: bool, wait: bool, timeout: float, dry
         return Progress(f"{name} is gone", done=True) if raw is None else Progress(f"{name} is being deleted")
 
     run(access, work)
+
+
+async def _deletable(session: Session, name: str) -> tuple[NetworkPool, int]:
+    """A pool that nobody holds addresses of, and how many wait for some; Failure where somebody does."""
+    from butler.cli.frame.reading import pool_of, read_addresses
+    from butler.webhooks.networkpool import why_not_deleted
+
+    estate = await read_addresses(session)
+    found = pool_of(estate, name)
+    why_not = why_not_deleted(found, estate.allocations)
+    if why_not:
+        raise Failure(why_not)
+    return found, sum(each.status.phase in ("Pending", "Failed") for each in estate.of_pool(name))
+
+
+async def _delete(session: Session, found: NetworkPool, *, dry_run: bool) -> None:
+    """Delete exactly this pool, in the version that nobody held addresses of: every grant makes a new one."""
+    from butler.cli.commands.pool.writing import ATTEMPTS
+    from butler.controllers.kinds import POOLS
+    from butler.kube.errors import Conflict
+
+    name, uid = found.metadata.name, found.metadata.uid
+    for _ in range(ATTEMPTS):
+        version = found.metadata.resource_version
+        try:
+            await session.client.delete(POOLS, name, session.home, uid=uid, resource_version=version, dry_run=dry_run)
+        except Conflict:
+            found, _waiting = await _deletable(session, name)
+        else:
+            return
+    raise Failure(f"{name} is another one by now, or changes all the time: look at it and repeat", Exit.CONFLICT)

@@ -45,9 +45,10 @@ class _Outcome:
 @click.command(short_help="Edit a pool as YAML, in your editor.")
 @pool_name
 @options.access()
+@options.wait()
 @options.dry_run
 @options.output("table", "json", "yaml", "name", "jsonpath")
-def edit(access: Access, name: str, dry_run: str, output: Output) -> None:
+def edit(access: Access, name: str, wait: bool, timeout: float, dry_run: str, output: Output) -> None:
     """Edit a pool as YAML, in your editor.
 
     The editor is $KUBE_EDITOR, else $EDITOR, else vi. When an edit is refused, the editor opens again on your text
@@ -61,7 +62,18 @@ def edit(access: Access, name: str, dry_run: str, output: Output) -> None:
       EDITOR=nano butleradm pool edit vlan40
       butleradm pool edit vlan40 --dry-run=server
     """
-    from butler.cli.commands.pool.writing import report
+    from butler.cli.commands.pool.writing import report, wait_ready
+
+    made = _edit(access, name, dry_run)
+    if made is None:
+        return
+    report(made, "edited", output, dry_run)
+    if wait and dry_run == "none":
+        run(access, lambda session: wait_ready(session, name, session.home, timeout))
+
+
+def _edit(access: Access, name: str, dry_run: str) -> Json | None:
+    """Ask until an edit is written, or given up; None where nothing is changed."""
     from butler.cli.frame.editor import Editing
     from butler.cli.frame.terminal import say
 
@@ -76,12 +88,11 @@ def edit(access: Access, name: str, dry_run: str, output: Output) -> None:
             wanted, refused = _understood(text, base)
             if wanted == _editable(base):
                 say("nothing was changed")
-                return
+                return None
             if wanted is not None:
                 outcome = run(access, _writing(base, wanted, dry_run))
                 if outcome.written is not None:
-                    report(outcome.written, "edited", output, dry_run)
-                    return
+                    return outcome.written
                 refused = outcome.refused
                 if outcome.overtaken is not None:
                     refused = f"somebody else changed {name} meanwhile"

@@ -120,4 +120,4 @@ def _draw(part: PoolSegments, whole: PoolSegments) -> None:
     for problem in whole.problems:
         say(f"{whole.pool} hands out nothing: {problem.field}: {problem.message}")
     for lost in whole.elsewhere:
-        say(f"not on the map: {lost.allocation} of {lost.tenant} holds {lost.start}-{lost.end}")
+        say(f"not on the map, or not all of it: {lost.allocation} of {lost.tenant} holds {lost.start}-{lost.end}")
