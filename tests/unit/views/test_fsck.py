@@ -194,6 +194,13 @@ CASES: dict[str, tuple[Callable[[Town], object], list[str]]] = {
         ),
         [],
     ),
+    "a grant of a moment ago": (
+        both(
+            status("web-lb", allocatedAt="2026-02-15T09:59:50Z"),
+            lambda found: found.metallb.update(web=[]),
+        ),
+        [],
+    ),
     "no advertisement": (lambda found: found.announcement.update(web=None), ["IPAM-METALLB-DRIFT"]),
     "no MetalLB": (lambda found: found.metallb.update(web=None), ["IPAM-METALLB-MISSING"]),
     "another pool, with nobody's addresses": (

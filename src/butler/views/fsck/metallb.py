@@ -6,6 +6,7 @@ nobody else anything. Pools that Butler did not make are judged by whose address
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from butler.api.ipallocation import IPAllocationType
@@ -28,13 +29,17 @@ from butler.views.fsck.holdings import cluster_thing, counted, less, ranges_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
+    from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster
     from butler.kube.resource import Json
     from butler.tenant.services import Balancer
     from butler.views.fsck.holdings import Books
 
 BY_ITSELF = "Butler compares it every five minutes and puts it right; --repair makes it do so now"
+TELLING = timedelta(seconds=20)
+"""How long a tenant that is slow may take to be told of new addresses."""
 PAUSED = "the cluster is paused, and Butler leaves it alone until spec.paused is unset"
 
 
@@ -44,6 +49,7 @@ def check_metallb(
     announced: Json | None,
     services: Sequence[Balancer],
     books: Books,
+    now: datetime,
 ) -> Iterator[Finding]:
     """`pools`: None where MetalLB is not installed; `announced`: the L2Advertisement of Butler's pool."""
     blocks = books.held_by(cluster, IPAllocationType.LOAD_BALANCER)
@@ -55,7 +61,7 @@ def check_metallb(
     ours = next((each for each in pools if name_of(each) == POOL), None)
     for pool in pools:
         yield from _announced(cluster, pool, held, services, books)
-    if any(allocation.status.draining_since is not None for allocation, _ in blocks):
+    if any(_is_under_way(allocation, now) for allocation, _ in blocks):
         return
     there = readable(ours)
     missing = [piece for each in held for piece in less(each, there)]
@@ -94,6 +100,14 @@ def check_metallb(
             tenants=frozenset([str(key_of(cluster))]),
             repair=_look_again(cluster),
         )
+
+
+def _is_under_way(allocation: IPAllocation, now: datetime) -> bool:
+    """Whether MetalLB is being told: to take addresses back, or of some that were granted a moment ago."""
+    status = allocation.status
+    return status.draining_since is not None or (
+        status.allocated_at is not None and timedelta() <= now - status.allocated_at < TELLING
+    )
 
 
 def entries(pool: Json | None) -> list[str]:

@@ -66,7 +66,7 @@ def look_once(
         *map(_unreadable, strange),
         *check_pools(books, now, recount=not any(each.kind == "IPAllocation" for each in strange)),
         *check_allocations(books),
-        *(_with_pools(each, books) for each in check_tenants(books, sides)),
+        *(_with_pools(each, books) for each in check_tenants(books, sides, now)),
     ]
 
 

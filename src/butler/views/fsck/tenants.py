@@ -1,7 +1,7 @@
 """What is on the tenants, against what they hold: MetalLB's pools, Services and nodes. Pure.
 
-A tenant in the middle of a drain is not judged by its MetalLB: there the pool is not as it will be in the end. One
-that is coming up, or going, is not asked at all.
+A tenant in the middle of a drain, or that got addresses a moment ago, is not judged by what its MetalLB lacks: there
+the pool is not as it will be in the end. One that is coming up, or going, is not asked at all.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from butler.views.fsck.metallb import check_metallb
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from butler.api.tenantcluster import TenantCluster
     from butler.kube.resource import Json, Key
@@ -76,7 +77,7 @@ def tenants_to_ask(estate: Estate) -> Asked:
     return Asked(tuple(ask), passing, clouds)
 
 
-def check_tenants(books: Books, sides: Mapping[Key, TenantSide]) -> Iterator[Finding]:
+def check_tenants(books: Books, sides: Mapping[Key, TenantSide], now: datetime) -> Iterator[Finding]:
     """All findings about what is on the tenants that were asked."""
     asked = [each for each in books.estate.clusters if key_of(each) in sides]
     answered = [(each, side) for each in asked if not (side := sides[key_of(each)]).trouble]
@@ -84,7 +85,7 @@ def check_tenants(books: Books, sides: Mapping[Key, TenantSide]) -> Iterator[Fin
         if trouble := sides[key_of(cluster)].trouble:
             yield _unreachable(cluster, trouble)
     for cluster, side in answered:
-        yield from check_metallb(cluster, side.pools, side.advertisement, side.services, books)
+        yield from check_metallb(cluster, side.pools, side.advertisement, side.services, books, now)
         yield from _services(cluster, side.services, books)
         yield from _nodes(cluster, side.nodes, books)
     yield from _shared(
