@@ -149,14 +149,15 @@ def _wrong(shown: PoolSegments) -> Iterable[str]:
     for problem in shown.problems:
         yield f"hands out nothing: {problem.field}: {problem.message}"
     for each in shown.segments:
-        addresses = range_text(each.range, shown.family)
         if each.held_by > 1:
-            yield f"{addresses} is held by {_names([one.allocation for one in each.holders], each.held_by)}"
+            names = _names([one.allocation for one in each.holders], each.held_by)
+            yield f"{range_text(each.range, shown.family)} is held by {names}"
         if each.stranded:
-            yield f"{addresses} is not handed out, but held by {each.holders[0].allocation}"
-        strangers = {one.pool for one in each.holders} - {shown.pool}
-        if strangers:
-            yield f"{addresses} is held by {each.holders[0].allocation} of pool {', '.join(sorted(strangers))}"
+            yield f"{range_text(each.range, shown.family)} is not handed out, but held by {each.holders[0].allocation}"
+        for holder in each.holders:
+            if holder.pool != shown.pool:
+                addresses = range_text(each.range, shown.family)
+                yield f"{addresses} is held by {holder.allocation} of pool {holder.pool}"
     for lost in shown.elsewhere:
         yield f"{lost.allocation} of this pool holds {lost.start}-{lost.end}, which does not lie in {shown.cidr}"
 

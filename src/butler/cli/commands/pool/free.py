@@ -102,7 +102,7 @@ def _show(found: FreeBlocks, name: str, family: Family, output: Output) -> None:
         click.echo(csv_text(titles, rows, output), nl=False)
         return
     if rows:
-        click.echo(table(titles, rows, right=[title == "size" for title in titles]))
+        click.echo(table(titles, rows, output, right=[title == "size" for title in titles]))
     if found.best_fit is not None and rows:
         say(f"A request for {found.size} would get {_text(found.best_fit, family)}.")
         aligned = found.align and found.best_fit.first % found.best_fit.size
