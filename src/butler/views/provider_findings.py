@@ -1,7 +1,8 @@
 """What is wrong with a provider: its settings, its pools, its credentials, and what Butler found when it asked. Pure.
 
-Judged by what judges in production: admission's rules, the controller's look at the pools, and the shapes of
-credentials. What somebody may not read is a note, and no finding. Nothing of a Secret's contents is ever repeated.
+Judged by what judges in production: admission's rules, the controller's look at the pools, the shapes of credentials,
+and, when all of that is well, the builder of clusters, on a small one. What somebody may not read is a note, and no
+finding. Nothing of a Secret's contents is ever repeated.
 """
 
 from __future__ import annotations
@@ -11,10 +12,18 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from butler.api.conditions import find_condition
+from butler.api.ipallocation import IPAllocationType
 from butler.api.labels import ConditionType, ProviderReason
-from butler.api.meta import ConditionStatus
+from butler.api.meta import ConditionStatus, ObjectMeta
 from butler.api.providerconfig import NetworkMode
+from butler.api.tenantcluster import TenantCluster, TenantClusterSpec, Workers
+from butler.capi.blueprint import Blueprint, Endpoint, NodeNetwork, Unbuildable, Versions
+from butler.capi.objects import objects
+from butler.controllers.tenantcluster.wishes import pools_for
+from butler.ipam.addresses import Range
+from butler.ipam.layout import read_layout
 from butler.providers import credentials
+from butler.providers.settings import gateway_of
 from butler.views.providers import WORDS, supply
 from butler.webhooks.providerconfig import Surroundings, judge
 
@@ -74,6 +83,8 @@ def findings(
         *_credentials(config, secret),
         *(_conditions(config) if stored else ()),
     ]
+    if pools is not None and not any(each.severity is Severity.PROBLEM for each in found):
+        found += _trial(config, pools, secret)
     order = list(Severity)
     return sorted(dict.fromkeys(found), key=lambda each: order.index(each.severity))
 
@@ -123,6 +134,46 @@ def _credentials(config: ProviderConfig, secret: SecretSeen) -> Iterator[Finding
     else:
         for problem in credentials.check(config, secret.data):
             yield Finding(Severity.PROBLEM, about, problem)
+
+
+def _trial(config: ProviderConfig, pools: Mapping[str, NetworkPool], secret: SecretSeen) -> Iterator[Finding]:
+    """What the builder of a small cluster would complain of, who sees settings that nobody looks at before."""
+    if secret.key is None or secret.data is None:
+        return
+    cluster = TenantCluster(
+        metadata=ObjectMeta(name="trial", namespace="trial", uid="00000000-0000-0000-0000-000000000000"),
+        spec=TenantClusterSpec(kubernetes_version="v1.33.2", workers=Workers(replicas=1)),
+    )
+    try:
+        objects(
+            Blueprint(
+                cluster=cluster,
+                provider=config,
+                namespace="trial",
+                versions=Versions("v1.33.2", "v1.33.2"),
+                credentials=credentials.read(config, secret.data),
+                credentials_secret=(secret.key.namespace, secret.key.name),
+                nodes=_node_network(config, pools),
+                endpoint=Endpoint("192.0.2.1", 6443),
+            )
+        )
+    except Unbuildable as error:
+        if error.field.startswith(("spec.workers", "spec.infrastructureOverride", "metadata")):
+            yield Finding(Severity.WARNING, "clusters", f"one of the usual shape would fail: {error}")
+        else:
+            yield Finding(Severity.PROBLEM, error.field, f"no cluster could be built: {error.problem}")
+
+
+def _node_network(config: ProviderConfig, pools: Mapping[str, NetworkPool]) -> NodeNetwork | None:
+    """One address for the machine of the trial, from the first pool that has any."""
+    network = config.spec.network
+    for name in pools_for(IPAllocationType.NODES, network):
+        gateway = gateway_of(network, name)
+        if name in pools and gateway is not None:
+            first = read_layout(pools[name].spec).usable[0].first
+            prefix = int(pools[name].spec.cidr.partition("/")[2])
+            return NodeNetwork((Range(first, first),), prefix, gateway, network.dns_servers)
+    return None
 
 
 def _conditions(config: ProviderConfig) -> Iterator[Finding]:

@@ -11,7 +11,9 @@ from butler.api.codec import from_json
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
 from butler.cli.provider_examples import KEYS, example
+from butler.kube.resource import Key
 from butler.providers.credentials import needed_keys
+from butler.views.provider_findings import SecretSeen, findings
 from butler.webhooks.providerconfig import Surroundings, judge
 
 FOLDER = Path(__file__).parents[3] / "examples" / "providers"
@@ -32,3 +34,19 @@ def test_it_says_what_the_folder_says_and_would_be_admitted(kind: str) -> None:
     assert not [each for each in verdict.warnings if "there is no NetworkPool" in each]
     for key in needed_keys(config):
         assert f"{key}=" in KEYS[kind], "the comment names every key of the Secret"
+
+
+@pytest.mark.parametrize(
+    ("kind", "secret"),
+    [
+        ("nutanix", {"username": b"butler", "password": b"pass"}),
+        ("proxmox", {"username": b"butler@pve!token", "password": b"11111111-2222-3333-4444-555555555555"}),
+        ("aws", {"accessKeyID": b"AKIAIOSFODNN7EXAMPLE", "secretAccessKey": b"w" * 40}),
+    ],
+)
+def test_with_credentials_of_the_right_shape_nothing_is_wrong_with_it(kind: str, secret: dict[str, bytes]) -> None:
+    objects = list(yaml.safe_load_all(example(kind)))
+    pools = {each["metadata"]["name"]: from_json(NetworkPool, each) for each in objects[:-1]}
+    config, seen = from_json(ProviderConfig, objects[-1]), SecretSeen(Key("butler-system", kind), secret)
+    found = findings(config, pools, (), seen, "butler-system", stored=False)
+    assert [str(each) for each in found if each.severity == "problem"] == []

@@ -17,7 +17,7 @@ from butler.views.providers import provider_view
 from unit.controllers.tenantcluster.values import HOME, NOW, allocation, cluster, pool, provider
 
 TOKEN = {"username": b"butler@pve!token", "password": b"11111111-2222-3333-4444-555555555555"}
-PROXMOX = {"endpoint": "https://pve.example.com:8006", "nodes": ["pve1"], "storage": "ceph"}
+PROXMOX = {"endpoint": "https://pve.example.com:8006", "nodes": ["pve1"], "storage": "ceph", "templateID": 9000}
 SECRET = SecretSeen(Key(HOME, "lab"), TOKEN)
 
 
@@ -28,8 +28,10 @@ def vlan40(**options: Any) -> Any:
     return msgspec.structs.replace(made, spec=spec)
 
 
-def lab(**options: Any) -> Any:
-    return provider(proxmox=PROXMOX, credentialsRef={"name": "lab"}, **options)
+def lab(*, dns: tuple[str, ...] = ("10.40.0.2",), **options: Any) -> Any:
+    made = provider(proxmox=PROXMOX, credentialsRef={"name": "lab"}, **options)
+    network = msgspec.structs.replace(made.spec.network, dns_servers=dns, subnet="vmbr0")
+    return msgspec.structs.replace(made, spec=msgspec.structs.replace(made.spec, network=network))
 
 
 def judged(
@@ -68,6 +70,7 @@ def test_a_provider_that_is_as_it_should_be_has_no_findings() -> None:
     ("config", "options", "wanted"),
     [
         (lab(gateway="10.9.0.1"), {}, ("problem", "spec.network.gateway", "10.9.0.1 lies in none of the pools")),
+        (lab(dns=()), {}, ("problem", "spec.network.dnsServers", "no cluster could be built: machines on Proxmox")),
         (lab(gateway=None), {}, ("warning", "spec.network", "spec.network.gateway is not set")),
         (lab(), {"pools": ()}, ("problem", "spec.network.poolRefs", "no pool for nodes exists")),
         (lab(), {"pools": ()}, ("warning", "spec.network.poolRefs[0]", "there is no NetworkPool vlan40")),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from typing import Any
 
@@ -62,10 +63,7 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise Failure(f"{question} Nobody can be asked here: say --yes", Exit.USAGE)
-    try:
-        answer = click.prompt(f"{question} [y/N]", default="n", show_default=False, prompt_suffix=" ", err=True)
-    except click.Abort:  # Ctrl-C or the end of the input
-        raise KeyboardInterrupt from None
+    answer = _asked(f"{question} [y/N]", default="n", prompt_suffix=" ")
     if answer.strip().lower() not in ("y", "yes"):
         raise Failure("nothing was changed")
 
@@ -76,9 +74,17 @@ def confirm_by_name(kind: str, name: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise Failure(f"Delete {kind} {name}? Nobody can be asked here: say --yes", Exit.USAGE)
-    try:
-        answer = click.prompt(f"Type {name} to delete it", default="", show_default=False, err=True)
-    except click.Abort:  # Ctrl-C or the end of the input
-        raise KeyboardInterrupt from None
+    answer = _asked(f"Type {name} to delete it", default="")
     if answer.strip() != name:
         raise Failure("that is not its name; nothing was changed")
+
+
+def _asked(question: str, **options: Any) -> str:
+    # An event loop takes Ctrl-C for a wish to be cancelled, which it cannot look at while somebody is asked.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return str(click.prompt(question, show_default=False, err=True, **options))
+    except click.Abort:  # Ctrl-C or the end of the input
+        raise KeyboardInterrupt from None
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -29,7 +29,7 @@ def clusters_table(*, namespaces: bool = False) -> Showing[Item[TenantCluster]]:
     columns: list[Column[Item[TenantCluster]]] = [
         Column("Phase", lambda each: phase_of(each.obj).value),
         Column("Version", lambda each: version_cell(each.obj)),
-        Column("Workers", lambda each: workers_cell(each.obj), right=True),
+        Column("Workers", lambda each: workers_cell(each.obj), right=True, spare=True),
         Column("LB IPs", lambda each: balancers_cell(each.obj), right=True),
         Column("Waiting", lambda each: waiting_cell(each.obj), right=True, spare=True),
         Column("Endpoint", lambda each: each.obj.status.control_plane_endpoint, wide=True, spare=True),
