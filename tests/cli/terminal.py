@@ -85,11 +85,14 @@ class Cli:
         self,
         *arguments: str,
         columns: int = 100,
-        answer: Mapping[str, str] | None = None,
+        answer: Mapping[str, str | Callable[[], str]] | None = None,
         until: Callable[[str], bool] | None = None,
         **environment: str,
     ) -> Said:
-        """In a terminal of a width. `answer`: what is typed when a text appears. `until`: Ctrl-C when it holds."""
+        """In a terminal of a width.
+
+        `answer`: what is typed when a text appears; a function does something first. `until`: Ctrl-C when it holds.
+        """
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
         process = subprocess.Popen(
@@ -111,7 +114,8 @@ class Cli:
                         break
                     seen += read.decode(errors="replace")
                 for text in [each for each in waiting if each in seen]:
-                    os.write(master, waiting.pop(text).encode())
+                    typed = waiting.pop(text)
+                    os.write(master, (typed if isinstance(typed, str) else typed()).encode())
                 if until is not None and not interrupted and until(seen):
                     interrupted = True
                     os.killpg(process.pid, signal.SIGINT)

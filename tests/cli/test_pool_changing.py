@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from cli.pools import apply, grant, pool_body
-from cli.terminal import Cli, eventually
+from cli.pools import grant, pool_body
+from cli.terminal import Cli
 from local_server import LocalServer
 
 if TYPE_CHECKING:
@@ -288,11 +288,30 @@ def test_an_edit_goes_on_top_of_what_somebody_else_changed_meanwhile(
     assert (found["spec"]["cidr"], found["metadata"]["labels"]) == (f"{network}.0.0/23", {"by": "another"})
 
 
-def test_a_pool_whose_status_changes_all_the_time_can_be_edited(adm: Cli, plane: ControlPlane, network: str) -> None:
-    apply(plane, pool_body("churning", f"{network}.0.0/24"))
-    eventually(lambda: "churning" in adm("pool", "list"), "it is there")
-    grant(plane, "churning", *((f"churn-{number}", "team-c/churn", 2) for number in range(3)))
-    assert adm("pool", "reserve", "churning", f"{network}.0.192/26") == f"{KEPT}/churning reserves {network}.0.192/26\n"
+def test_a_pool_that_changes_while_somebody_is_asked_is_judged_anew(
+    adm: Cli, plane: ControlPlane, network: str
+) -> None:
+    def touched() -> str:
+        plane.kubectl("annotate", "networkpool", "asking", "-n", "butler-system", "touched=yes")
+        return "y\n"
+
+    def edited() -> str:
+        adm("pool", "reserve", "asking", f"{network}.0.192/26")
+        return "y\n"
+
+    def taken() -> str:
+        grant(plane, "asking", ("just-now", "team-a/shop", 4))
+        return "y\n"
+
+    adm("pool", "create", "asking", "--cidr", f"{network}.0.0/24", "--wait")
+    grown = adm.in_terminal("pool", "grow", "asking", "--by", "8", "--wait", answer={"[y/N]": touched})
+    assert grown.code == 0, "nothing that matters came between: " + str(grown)
+    overtaken = adm.in_terminal("pool", "grow", "asking", "--by", "8", answer={"[y/N]": edited})
+    assert overtaken.code == 6, str(overtaken)
+    assert "somebody else changed asking meanwhile: look at it and repeat the command" in overtaken.out
+    kept = adm.in_terminal("pool", "delete", "asking", answer={"[y/N]": taken})
+    assert kept.code == 1, str(kept)
+    assert "has addresses in use: just-now" in kept.out
 
 
 def test_an_editor_that_fails_changes_nothing(adm: Cli, busy: str) -> None:

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     Edit = Callable[[NetworkPoolSpec], NetworkPoolSpec]
 
-ATTEMPTS = 10
+ATTEMPTS = 40
+"""How often an edit is made anew on a pool whose status changed meanwhile: busy pools grant many times a second."""
 GIVEN_UP = ("ValidationFailed", "Overlap", "Deleting")
 """Reasons of condition Ready that no waiting mends."""
 
