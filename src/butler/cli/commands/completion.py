@@ -17,21 +17,16 @@ def completion(ctx: click.Context, shell: str) -> None:
     """Print what makes bash (4.4 or newer), zsh or fish complete commands, options and names.
 
     Names of pools, allocations, providers and clusters come from the API server, within two seconds or not at all.
-    The lines below are for butleradm; butlerctl has the same command. kubectl completes `kubectl butler` by its own
-    completion (`kubectl completion --help`), which asks the executable kubectl_complete-butler, installed beside it.
+    For a shell that is open, source what is printed; for every new one, write that into its start-up file. In zsh,
+    compinit has to be called before. kubectl completes `kubectl butler` by its own completion (`kubectl completion
+    --help`), which asks the executable kubectl_complete-butler, installed beside it.
 
     \b
-    bash, now and in new shells:
+    Examples:
       source <(butleradm completion bash)
       echo 'source <(butleradm completion bash)' >> ~/.bashrc
-    \b
-    zsh, where compinit is called already:
-      source <(butleradm completion zsh)
-      echo 'source <(butleradm completion zsh)' >> ~/.zshrc
-    \b
-    fish:
-      butleradm completion fish | source
-      butleradm completion fish > ~/.config/fish/completions/butleradm.fish
+      echo 'source <(butlerctl completion zsh)' >> ~/.zshrc
+      butlerctl completion fish > ~/.config/fish/completions/butlerctl.fish
     """
     from click.shell_completion import get_completion_class
 
