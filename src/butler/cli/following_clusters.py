@@ -8,7 +8,7 @@ from butler.api.tenantcluster import TenantClusterPhase
 from butler.cli.frame.following import Progress, wait_until
 from butler.cli.frame.reading import item
 from butler.controllers.kinds import CLUSTERS
-from butler.views.tenants import phase_of, waits_for
+from butler.views.standing import phase_of, waits_for
 
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster

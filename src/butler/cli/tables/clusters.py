@@ -10,7 +10,7 @@ from butler.cli.frame.output import Column, Showing
 from butler.cli.tables.table import showing_of
 from butler.controllers.owners import tenant_key
 from butler.kube.objects import key_of
-from butler.views.tenants import blocks, phase_of, provider_name, trouble, versions
+from butler.views.standing import phase_of, provider_name, trouble, versions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,6 +44,8 @@ def tenants_table(
     home: str,
 ) -> Showing[Item[TenantCluster]]:
     """What an operator wants to know of all clusters; without allocations, not how many addresses nodes have."""
+
+    from butler.views.tenants import blocks
 
     by_tenant: dict[Key, list[IPAllocation]] = defaultdict(list)
     for allocation in allocations or ():
