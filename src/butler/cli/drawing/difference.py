@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from butler.cli.frame.output import table
+from butler.cli.frame.output import PLAIN, Column, Showing
 from butler.cli.screen import sentence
 from butler.ipam.addresses import Family, address_text, range_text
 from butler.views.importing import Verdict
@@ -25,21 +25,17 @@ def drawn(found: Difference) -> str:
     making, contents = found.of(Verdict.MAKE), found.contents
     parts = []
     if making:
-        titles = ["", "Row", "Tenant", "Type", "Addresses", "Count", "Pool", "Allocation"]
-        rows = [
-            [
-                "+",
-                places(each),
-                str(each.tenant),
-                str(each.type),
-                range_text(each.addresses, Family.V4),
-                str(each.addresses.size),
-                each.pool,
-                each.names[0],
-            ]
-            for each in making
+        columns: list[Column[Item]] = [
+            Column("", lambda _: "+"),
+            Column("Row", places),
+            Column("Tenant", lambda each: each.tenant),
+            Column("Type", lambda each: each.type, spare=True),
+            Column("Addresses", lambda each: range_text(each.addresses, Family.V4)),
+            Column("Count", lambda each: each.addresses.size, right=True, spare=True),
+            Column("Pool", lambda each: each.pool, spare=True),
+            Column("Allocation", lambda each: each.names[0], spare=True),
         ]
-        parts.append(table(titles, rows, right=[title == "Count" for title in titles]))
+        parts.append(Showing(columns, raw=lambda _: None, name=lambda _: "").table(making, PLAIN))
     if there := found.of(Verdict.THERE):
         parts.append(f"= {counted(len(there), 'range')} {'is' if len(there) == 1 else 'are'} there already")
     parts += _sentences("-", [(each.where, each.message) for each in contents.passed_over])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from butler.cli.frame.output import age, table
+from butler.cli.frame.output import PLAIN, Column, Showing, age
 from butler.cli.screen import facts, listed, section, sentence
 from butler.ipam.addresses import range_text
 from butler.views.segments import Kind
 from butler.views.who import NOWHERE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from butler.kube.resource import Key
@@ -92,22 +92,19 @@ def state(place: Place) -> str:
 
 
 def _table(answer: Answer, now: datetime) -> str:
-    rows = []
-    for each in answer.places:
-        owner = each.owners[0] if each.owners else None
-        rows.append(
-            [
-                range_text(each.addresses, answer.family),
-                str(each.addresses.size),
-                each.pool or "-",
-                state(each),
-                str(owner.tenant) if owner else "-",
-                owner.allocation if owner else "-",
-                age(owner.since, now) if owner and owner.since else "-",
-            ]
-        )
-    titles = ["Addresses", "Count", "Pool", "State", "Tenant", "Allocation", "Since"]
-    return table(titles, rows, right=[title == "Count" for title in titles])
+    def of(cell: Callable[[Owner], object]) -> Callable[[Place], object]:
+        return lambda each: cell(each.owners[0]) if each.owners else ""
+
+    columns: list[Column[Place]] = [
+        Column("Addresses", lambda each: range_text(each.addresses, answer.family)),
+        Column("Count", lambda each: each.addresses.size, right=True, spare=True),
+        Column("Pool", lambda each: each.pool, spare=True),
+        Column("State", state),
+        Column("Tenant", of(lambda owner: owner.tenant)),
+        Column("Allocation", of(lambda owner: owner.allocation), spare=True),
+        Column("Since", of(lambda owner: age(owner.since, now)), spare=True),
+    ]
+    return Showing(columns, raw=lambda _: None, name=lambda _: "").table(answer.places, PLAIN)
 
 
 def _live(live: Live) -> str:

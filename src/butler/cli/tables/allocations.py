@@ -23,9 +23,9 @@ KIND = "ipallocation"
 
 def allocations_table(*, namespaces: bool = False) -> Showing[Item[IPAllocation]]:
     columns: list[Column[Item[IPAllocation]]] = [
-        Column("Pool", lambda each: each.obj.spec.pool_ref.name),
+        Column("Pool", lambda each: each.obj.spec.pool_ref.name, spare=True),
         Column("Tenant", lambda each: tenant_of(each.obj)),
-        Column("Type", lambda each: each.obj.spec.type),
+        Column("Type", lambda each: each.obj.spec.type, spare=True),
         Column("Role", lambda each: role_of(each.obj), spare=True),
         Column("Phase", lambda each: phase_text(each.obj)),
         Column("Range", lambda each: granted_text(each.obj)),
