@@ -68,7 +68,8 @@ def read_record(pool: NetworkPool, allocations: Iterable[IPAllocation], now: dat
     """The record of a pool."""
     mine = [each for each in allocations if each.spec.pool_ref.name == pool.metadata.name and each.status.allocated_at]
     release = min(_release_window(mine, now), LONGEST)
-    born = pool.metadata.creation_timestamp or min((_when(each, now) for each in mine), default=now)
+    # A pool that was restored is younger than what it granted.
+    born = min([pool.metadata.creation_timestamp or now, *(_when(each, now) for each in mine)])
     reach = min(LONGEST, max(now - born, timedelta()))
     groups = [_arrival(group, now) for group in _grouped(mine, now) if _counts(group, now, release)]
     unpinned = [each for each, pinned in groups if not pinned and each.age <= reach / _DAY]

@@ -141,10 +141,10 @@ def _question(
     from butler.views.planned import Edit, Single, Tenants
 
     edits = bool(cidr or windows or reserve)
-    if tenants is None and not counts and not edits:
-        raise click.UsageError("say what to try: --tenants N, --count N, or --pool with --cidr, --window or --reserve")
     if tenants is None and (nodes or lb or provider):
         raise click.UsageError("--nodes, --lb and --provider describe tenants: say how many with --tenants")
+    if tenants is None and not counts and not edits:
+        raise click.UsageError("say what to try: --tenants N, --count N, or --pool with --cidr, --window or --reserve")
     if (edits or counts) and len(pools) != 1:
         what = "--cidr, --window and --reserve change" if edits else "--count asks"
         raise click.UsageError(f"{what} one pool: name it with --pool")
