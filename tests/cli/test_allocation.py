@@ -331,6 +331,9 @@ def test_an_import_that_is_not_answered_says_so(silent: Cli, tmp_path: Path) -> 
     late = silent.run("ipam", "import", str(file), "--yes", "--timeout", "0.3")
     assert late.code == 7, str(late)
     assert "! web-nodes: its pool has not answered" in late.out
+    again = silent.run("ipam", "import", str(file), "--timeout", "0.3")
+    assert again.code == 7, "what was asked for is not asked for twice, and still waited for"
+    assert again.out.endswith("! web-nodes-2: its pool has not answered\nNothing to do, 2 there already.\n"), str(again)
     file.write_text("tenant_namespace,tenant,type,start\nt,shop,nodes,10.40.0.50\n")
     stopped = silent.in_terminal("ipam", "import", str(file), "--yes", until=lambda text: "answered by their" in text)
     assert stopped.code == 130, str(stopped)

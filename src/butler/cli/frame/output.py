@@ -70,10 +70,11 @@ class Showing(Generic[T]):
         columns = [column for column in self.columns if output.format == "wide" or not column.wide]
         while True:
             cells = [[cell_text(column.cell(row)) for column in columns] for row in rows]
-            made = table([column.title for column in columns], cells, output, [column.right for column in columns])
+            titles = [column.title for column in columns]
             spare = [column for column in columns if column.spare]
-            if not spare or not is_terminal() or _fits(made):
-                return made
+            # Whole cells of fewer columns say more than the beginnings of many.
+            if not spare or not is_terminal() or _natural([titles, *cells]) <= width():
+                return table(titles, cells, output, [column.right for column in columns])
             columns.remove(spare[-1])
 
     def many(self, rows: Sequence[T], output: Output, *, empty: str = "") -> None:
@@ -165,8 +166,9 @@ def table(
     return "\n".join(lines)
 
 
-def _fits(made: str) -> bool:
-    return all(len(click.unstyle(line)) <= width() for line in made.splitlines())
+def _natural(rows: Sequence[Sequence[str]]) -> int:
+    """How wide a table is whose cells are not shortened."""
+    return sum(max(map(len, column)) for column in zip(*rows, strict=True)) + GAP * (len(rows[0]) - 1)
 
 
 def fitted(widths: Sequence[int], most: int) -> list[int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,12 +15,9 @@ if TYPE_CHECKING:
     from butler.cli.importing import Made
     from butler.kube.resource import Key
     from butler.views.adoption import Adoption
+    from butler.views.estate import Estate
     from butler.views.exchange import Contents
     from butler.views.importing import Difference
-
-LARGEST = 4 * 1024 * 1024
-"""Bytes of a file: ten thousand rows, and room for more than they need."""
-SUFFIXES = {".csv": "csv", ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 
 
 class _Import(click.Command):
@@ -111,12 +106,14 @@ def import_(
       butleradm ipam import --from-tenant team-web/shop
       butleradm ipam import --from-kubeconfig old.conf --tenant team-web/legacy --dry-run
     """
+    from butler.cli.row_files import read_rows
+
     given = [each for each in (file, from_tenant, from_kubeconfig) if each is not None]
     if len(given) != 1:
         raise click.UsageError("say one of FILE (- is stdin), --from-tenant and --from-kubeconfig")
     if (from_kubeconfig is None) != (tenant is None):
         raise click.UsageError("--from-kubeconfig and --tenant belong together: say both")
-    contents = None if file is None else _contents(file, format_)
+    contents = None if file is None else read_rows(file, format_)
     whose = None if file is not None else _tenant(from_tenant or tenant or "")
 
     async def work(session: Session) -> None:
@@ -138,7 +135,7 @@ def import_(
 
 async def _import(
     session: Session,
-    estate: Any,
+    estate: Estate,
     contents: Contents,
     skip_conflicts: bool,
     timeout: float,
@@ -161,17 +158,31 @@ async def _import(
         click.echo(shown)
     try:
         _refuse(difference, skip_conflicts)
-        if making and dry_run != "client":
-            if dry_run == "none":
+        waiting = _waiting(difference, estate) if dry_run == "none" else []
+        if waiting or (making and dry_run != "client"):
+            if making and dry_run == "none":
                 tenants = len({each.spec.tenant_cluster_ref for each in making})
                 confirm(f"Make {_counted(len(making), 'allocation')} for {_counted(tenants, 'tenant')}?", yes=yes)
-            made = await make(session, making, timeout=timeout, dry_run=dry_run == "server")
+            made = await make(session, making, waiting=waiting, timeout=timeout, dry_run=dry_run == "server")
     finally:
         if not output.is_table:
             structured(as_json(difference, made, dry_run=dry_run), output)
     if output.is_table:
         click.echo(_summary(difference, made, dry_run))
     _judge(made)
+
+
+def _waiting(difference: Difference, estate: Estate) -> list[str]:
+    """Allocations of an earlier import that have not been granted yet."""
+    from butler.controllers.networkpool.plan import WAITING
+    from butler.views.importing import Verdict
+
+    named = {name for each in difference.of(Verdict.THERE) for name in each.names}
+    return [
+        each.metadata.name
+        for each in estate.allocations
+        if each.metadata.name in named and each.status.phase in WAITING
+    ]
 
 
 def _refuse(difference: Difference, skip_conflicts: bool) -> None:
@@ -193,7 +204,8 @@ def _refuse(difference: Difference, skip_conflicts: bool) -> None:
 def _summary(difference: Difference, made: dict[str, Made], dry_run: str) -> str:
     from butler.views.importing import Verdict
 
-    granted = sum(each.ok for each in made.values())
+    new = {each.names[0] for each in difference.of(Verdict.MAKE)}
+    granted = sum(each.ok for name, each in made.items() if name in new)
     making, there = len(difference.of(Verdict.MAKE)), len(difference.of(Verdict.THERE))
     left_out = len(difference.of(Verdict.CONFLICT))
     done = f"{making} would be made" if dry_run != "none" else f"{granted} made"
@@ -220,66 +232,6 @@ def _counted(count: int, what: str) -> str:
 
 
 # What is read.
-
-
-def _contents(file: str, format_: str | None) -> Contents:
-    """The rows of a file; Failure where it is none."""
-    from butler.views.exchange import Unreadable
-
-    shown = "stdin" if file == "-" else file
-    kind = format_ or SUFFIXES.get(Path(file).suffix.lower())
-    if kind is None:
-        raise Failure(f"the name of {shown} does not tell its format: say --format csv, json or yaml", Exit.USAGE)
-    try:
-        return _read(_text(file), kind)
-    except OSError as error:
-        code = Exit.NOT_FOUND if isinstance(error, FileNotFoundError) else Exit.FAILED
-        raise Failure(f"{shown} cannot be read ({error.strerror}): check the name", code) from None
-    except Unreadable as error:
-        raise Failure(f"{shown}: {error}") from None
-
-
-def _text(file: str) -> str:
-    from butler.views.exchange import Unreadable
-
-    if file == "-":
-        data = sys.stdin.buffer.read(LARGEST + 1)
-    else:
-        with open(file, "rb") as opened:
-            data = opened.read(LARGEST + 1)
-    if len(data) > LARGEST:
-        raise Unreadable(
-            f"it is larger than {LARGEST // 1024 // 1024} MB: split it, and import one part after the other"
-        )
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"byte {error.start} is no UTF-8 text: save it as UTF-8") from None
-    if "\0" in text:
-        raise Unreadable("it has zero bytes and is no text: save it as UTF-8")
-    return text
-
-
-def _read(text: str, kind: str) -> Contents:
-    from butler.views.exchange import Unreadable, read_csv, read_document
-
-    if not text.strip():
-        raise Unreadable("it is empty: `butleradm ipam export` shows the form")
-    if kind == "csv":
-        return read_csv(text)
-    if kind == "json":
-        import json
-
-        try:
-            return read_document(json.loads(text))
-        except (ValueError, RecursionError) as error:
-            raise error if isinstance(error, Unreadable) else Unreadable(f"it is no JSON ({error}): mend it") from None
-    from butler.cli.plain_yaml import BadYaml, load
-
-    try:
-        return read_document(load(text))
-    except BadYaml as error:
-        raise Unreadable(f"{error}: mend it") from None
 
 
 def _tenant(text: str) -> Key:
