@@ -146,6 +146,7 @@ def test_a_narrow_terminal_gets_lines_that_fit(adm: Cli) -> None:
         said = adm.in_terminal("ipam", *command, columns=60)
         long = [line for line in said.out.splitlines() if len(click.unstyle(line)) > 60]
         assert not long, str(said)
+        assert "…" not in said.out.replace("… 7 more", ""), "nothing is cut"
 
 
 def test_without_utf8_everything_is_ascii(adm: Cli) -> None:
@@ -191,7 +192,7 @@ def test_what_nobody_uses_comes_first_and_how_to_release_it_is_said(
     eventually(lambda: plane.request("GET", f"{HOME}/ipallocations/{name}-1")[0] == 404, "it is gone")
     said = adm("ipam", "advise", name)
     assert "its tenant has never been seen" in said
-    assert "It moves no live address. If nobody needs it: butleradm allocation release" in said
+    assert "It moves no live address that Butler knows of. If nobody needs it: butleradm allocation release" in said
 
 
 def test_all_pools_are_advised_on_and_none_is_an_answer_too(adm: Cli) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from butler.cli.drawing.fitting import fits
 from butler.cli.frame.output import age, table
 from butler.cli.frame.terminal import wrapped
 from butler.ipam.addresses import range_text
@@ -62,6 +63,8 @@ def _fits(advice: Advice) -> list[str]:
 
 
 def _openings(advice: Advice, now: datetime) -> str:
+    """A table; where a terminal is too narrow for it, sentences."""
+    titles = ["Without", "Live moved", "Longest run then", "Gain", "Which is"]
     rows = [
         [
             _names(opening.blocks),
@@ -72,7 +75,12 @@ def _openings(advice: Advice, now: datetime) -> str:
         ]
         for opening in advice.openings
     ]
-    return table(["Without", "Live moved", "Longest run then", "Gain", "Which is"], rows)
+    if fits([titles, *rows]):
+        return table(titles, rows)
+    return "\n".join(
+        wrapped(f"- Without {name}, a run of {run}, {gain}; live addresses moved: {live}. That is {which}.", "  ")
+        for name, live, run, gain, which in rows
+    )
 
 
 def _names(blocks: Sequence[Obstacle]) -> str:
@@ -97,7 +105,8 @@ def _verdict(advice: Advice) -> list[str]:
     best = advice.openings[0]
     run = f"a run of {best.hole.size}{f', and let in {_listed(best.meets)}' if best.meets else ''}"
     if best.is_free:
-        return [f"Without {_names(best.blocks)} there would be {run}. It moves no live address. {_how(best)}"]
+        said = f"Without {_names(best.blocks)} there would be {run}. It moves no live address that Butler knows of."
+        return [f"{said} {_how(best)}"]
     unused = "Nothing that is unused stands in the way."
     if best.asks_for_reserved:
         said = f"{unused} Only to hand out what is reserved would open {run}: ask whoever reserved it."
@@ -115,8 +124,7 @@ def _how(opening: Opening) -> str:
         said.append("Butler takes back what is idle by itself, after its grace time and as far as the tenant's own"
                     " size allows.")  # fmt: skip
     if ownerless:
-        named = " ".join(ownerless[:SHOWN])
-        said.append(f"If nobody needs it: butleradm allocation release {named}.")
+        said.append(f"If nobody needs it: butleradm allocation release {' '.join(ownerless)}")
     return " ".join(said)
 
 

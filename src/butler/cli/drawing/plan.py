@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationType
+from butler.cli.drawing.fitting import fits
 from butler.cli.frame.output import table
 from butler.cli.frame.terminal import has_unicode, wrapped
 from butler.ipam.addresses import range_text
@@ -95,12 +96,16 @@ def _gets(block: Block) -> str:
 
 
 def _tenants(tenants: Sequence[TenantOutcome]) -> str:
+    """A line for each tenant; where that is too wide for the terminal, one for each of its blocks."""
     if not tenants:
         return ""
+    shown = _folded(tenants)
     titles = ["Tenant", "Nodes", "From", "Load balancers", "From"]
-    return table(
-        titles, [_row(each) if not isinstance(each, str) else [each, "", "", "", ""] for each in _folded(tenants)]
-    )
+    rows = [[each, "", "", "", ""] if isinstance(each, str) else _row(each) for each in shown]
+    if fits([titles, *rows]):
+        return table(titles, rows)
+    tall = [line for each in shown for line in ([[each, "", ""]] if isinstance(each, str) else _lines(each))]
+    return table(["Tenant", "Pool", "Gets"], tall)
 
 
 def _row(tenant: TenantOutcome) -> list[str]:
@@ -109,6 +114,10 @@ def _row(tenant: TenantOutcome) -> list[str]:
         block = next((each for each in tenant.blocks if each.type is type_), None)
         cells += [_gets(block), block.pool] if block is not None else ["-", "-"]
     return cells
+
+
+def _lines(tenant: TenantOutcome) -> list[list[str]]:
+    return [[each.name, each.pool, _gets(each)] for each in tenant.blocks] or [[tenant.name, "-", "-"]]
 
 
 def _folded(tenants: Sequence[TenantOutcome]) -> list[TenantOutcome | str]:
@@ -133,19 +142,21 @@ def _folded(tenants: Sequence[TenantOutcome]) -> list[TenantOutcome | str]:
 
 
 def _pools(pools: Sequence[PoolOutcome]) -> str:
-    rows = [
-        [
-            each.name,
-            _moves(each, lambda fill: fill.capacity.total),
-            _moves(each, lambda fill: fill.capacity.allocated),
-            _moves(each, lambda fill: f"{fill.capacity.percent}%"),
-            _moves(each, lambda fill: fill.capacity.largest_free_block),
-            _moves(each, _tier),
-        ]
-        for each in pools
-        if each.after is not None
-    ]
-    return table(["Pool", "Total", "Allocated", "Use", "Largest", "Tier"], rows) if rows else ""
+    """As much of it as a terminal has room for."""
+    columns: dict[str, Callable[[Fill], object]] = {
+        "Total": lambda fill: fill.capacity.total,
+        "Allocated": lambda fill: fill.capacity.allocated,
+        "Use": lambda fill: f"{fill.capacity.percent}%",
+        "Largest": lambda fill: fill.capacity.largest_free_block,
+        "Tier": _tier,
+    }
+    known = [each for each in pools if each.after is not None]
+    for spare in ("", "Total", "Largest"):
+        columns.pop(spare, None)
+        rows = [[each.name, *(_moves(each, of) for of in columns.values())] for each in known]
+        if fits([["Pool", *columns], *rows]):
+            break
+    return table(["Pool", *columns], rows) if rows else ""
 
 
 def _moves(pool: PoolOutcome, of: Callable[[Fill], object]) -> str:

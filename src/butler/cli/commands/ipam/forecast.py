@@ -35,7 +35,8 @@ def forecast(pool: str | None, size: int | None, access: Access, output: Output)
     are kept for 24 hours only (unless the controller is told otherwise), and those that people delete not at all; so
     how many tenants leave is estimated, and the band shows how badly that is known. Many futures are played through
     on the allocator's own free space: days of the record come again in random order, so a rollout long ago counts
-    as much as yesterday. The same record always gives the same answer. With fewer than 5 arrivals or 7 days on record the answer is that nobody can tell.
+    as much as yesterday. The same record always gives the same answer. With fewer than 5 arrivals or 7 days on record
+    the answer is that nobody can tell.
 
     On the axis [ and ] are the ends of the band and | is its middle; > goes on beyond the axis.
 

@@ -21,7 +21,6 @@ _addresses = click.IntRange(1, MOST_ADDRESSES)
 
 
 @click.command(short_help="Tell what would happen, without doing it.")
-@options.access()
 @click.option("--tenants", type=click.IntRange(1, MOST_TENANTS), metavar="N", help="So many more tenant clusters.")
 @click.option("--nodes", type=click.IntRange(1, 5000), metavar="N", help="Workers of each.  [default: 1]")
 @click.option(
@@ -63,6 +62,7 @@ _addresses = click.IntRange(1, MOST_ADDRESSES)
 @click.option(
     "--reserve", metavar="NETWORK", multiple=True, help="Edit the pool: keep this back, too; may be repeated."
 )
+@options.access()
 @options.output("table", "json", "yaml", "jsonpath")
 def plan(access: Access, output: Output, **asked: Any) -> None:
     """Tell what would happen, without doing it.
