@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-crash test-faults test-tenants test-model test-metallb test-elastic test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants bench-elastic setup setup-test lint types format generate lock clean
+.PHONY: help run test test-crash test-faults test-tenants test-model test-metallb test-elastic test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants bench-elastic bench-cli setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,9 +87,13 @@ bench-tenants: setup-test ## Measure 200 tenant clusters at once, from created t
 bench-elastic: setup-test ## Measure load-balancer addresses on demand, and 1,000 tenants at rest (ONLY=latency, rest or feeds; TENANTS=200)
 	$(BIN)/python tests/bench/bench_elastic.py $(if $(ONLY),--only $(ONLY)) $(if $(TENANTS),--tenants $(TENANTS)) $(if $(REST_SECONDS),--rest $(REST_SECONDS))
 
-generate: setup ## Write the CRDs and their reference pages anew from the types
+bench-cli: setup-test ## Measure how long commands take from Enter to prompt, beside kubectl
+	$(BIN)/python tests/bench/bench_cli.py
+
+generate: setup ## Write the CRDs and the reference pages anew, from the types and the commands
 	$(BIN)/python -m butler.api.crd charts/butler/crds
 	$(BIN)/python -m butler.api.reference docs/reference
+	$(BIN)/python -m butler.cli.reference docs/commands
 
 lock: setup-test ## Resolve the dependencies anew into the lock files
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml --group build -o requirements.lock

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from butler.cli.frame.output import Column, Showing
@@ -25,9 +26,23 @@ COLUMNS: list[Column[Finding]] = [
 FINDINGS: Showing[Finding] = Showing(COLUMNS, raw=finding_json, name=lambda each: each.code)
 
 
+MOST_ALIKE = 3
+"""How many findings of one kind are told in full; errors always are."""
+
+
 def paragraphs(report: Report) -> str:
-    """All findings, the worst first, and what they add up to."""
-    return "\n\n".join([*map(_paragraph, report.findings), _summary(report)])
+    """The findings, the worst first, and what they add up to; of many alike only the first are told."""
+    told: list[str] = []
+    seen: Counter[tuple[Severity, str]] = Counter()
+    alike = Counter((each.severity, str(each.code)) for each in report.findings)
+    for finding in report.findings:
+        kind = (finding.severity, str(finding.code))
+        seen[kind] += 1
+        if finding.severity is Severity.ERROR or seen[kind] <= MOST_ALIKE:
+            told.append(_paragraph(finding))
+        elif seen[kind] == alike[kind]:
+            told.append(sentence(f"{kind[1]}: {alike[kind] - MOST_ALIKE} more of this kind; -o wide lists all"))
+    return "\n\n".join([*told, _summary(report)])
 
 
 def _paragraph(finding: Finding) -> str:
