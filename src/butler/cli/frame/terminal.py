@@ -63,8 +63,8 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise Failure(f"{question} Nobody can be asked here: say --yes", Exit.USAGE)
-    answer = _asked(f"{question} [y/N]", default="n", prompt_suffix=" ")
-    if answer.strip().lower() not in ("y", "yes"):
+    answer = _asked(f"{question} [y/N]")
+    if answer.lower() not in ("y", "yes"):
         raise Failure("nothing was changed")
 
 
@@ -74,17 +74,23 @@ def confirm_by_name(kind: str, name: str, *, yes: bool) -> None:
         return
     if not sys.stdin.isatty():
         raise Failure(f"Delete {kind} {name}? Nobody can be asked here: say --yes", Exit.USAGE)
-    answer = _asked(f"Type {name} to delete it", default="")
-    if answer.strip() != name:
+    answer = _asked(f"Type {name} to delete it:")
+    if answer != name:
         raise Failure("that is not its name; nothing was changed")
 
 
-def _asked(question: str, **options: Any) -> str:
+def _asked(question: str) -> str:
+    """What somebody types; nothing when only Enter is pressed. The end of the input counts as Ctrl-C.
+
+    Not with click's own prompt: readline, which it uses, can miss a Ctrl-C that comes while it starts.
+    """
     # An event loop takes Ctrl-C for a wish to be cancelled, which it cannot look at while somebody is asked.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        return str(click.prompt(question, show_default=False, err=True, **options))
-    except click.Abort:  # Ctrl-C or the end of the input
-        raise KeyboardInterrupt from None
+        click.echo(f"{question} ", nl=False, err=True)
+        line = sys.stdin.readline()
     finally:
         signal.signal(signal.SIGINT, before)
+    if not line:
+        raise KeyboardInterrupt
+    return line.strip()
