@@ -59,9 +59,9 @@ def lab(plane: ControlPlane, adm: Cli) -> None:
     eventually(lambda: "yes" in adm("provider", "list", "--no-headers"), "the provider is ready")
 
 
-@pytest.fixture(scope="module")
-def web(ctl: Cli) -> str:
-    """One cluster that several tests look at, made by the command itself."""
+@pytest.fixture(scope="module", autouse=True)
+def web(ctl: Cli, lab: None) -> str:
+    """One cluster that several tests look at, made by the command itself, and before any other."""
     said = ctl.run("cluster", "create", "web", *VERSION, "--workers", "2", "-n", TEAM, "--wait", "--timeout", "50")
     assert said.code == 0, str(said)
     assert said.out == f"cluster {TEAM}/web created\n"
