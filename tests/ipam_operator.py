@@ -141,10 +141,10 @@ class Desk:
         try:
             line.request(method, path, data, headers)
             answer = line.getresponse()
-        except (http.client.RemoteDisconnected, ConnectionError):
+        except (http.client.HTTPException, OSError):
+            line.close()  # the server hung up meanwhile; the next request has to call again
             if method != "GET":
                 raise
-            line.close()  # the server hung up meanwhile
             line.request(method, path, data, headers)
             answer = line.getresponse()
         return answer.status, json.loads(answer.read() or b"{}")

@@ -80,7 +80,7 @@ def test_a_dry_run_tells_where_it_would_be_and_makes_nothing(adm: Cli, rack: str
     body = yaml.safe_load(client.out)
     assert (body["kind"], "status" in body) == ("IPAllocation", False)
     server = adm.run(*base, "--dry-run=server", "--wait")
-    assert server.out == f"{GROUP}/{rack}-d created (dry run)\n"
+    assert server.out == f"{GROUP}/{rack}-d created (server dry run)\n"
     assert (
         "as things stand the pool refuses it (PoolExhausted)" in adm.run(*base, "--dry-run=client", "--count=5000").err
     )
@@ -210,8 +210,10 @@ def test_a_release_where_nobody_sits_needs_yes(adm: Cli, plane: ControlPlane, ra
     new(plane, f"{rack}-a", rack, "t/a")
     assert "Nobody can be asked here: say --yes" in adm.refused(2, "allocation", "release", f"{rack}-a")
     dry = adm.run("allocation", "release", f"{rack}-a", "--dry-run=client")
-    assert dry.out == f"{GROUP}/{rack}-a would be released\n"
-    assert adm("allocation", "release", f"{rack}-a", "--dry-run=server") == f"{GROUP}/{rack}-a released (dry run)\n"
+    assert dry.out == f"{GROUP}/{rack}-a released (client dry run)\n"
+    assert (
+        adm("allocation", "release", f"{rack}-a", "--dry-run=server") == f"{GROUP}/{rack}-a released (server dry run)\n"
+    )
     assert adm.json("allocation", "get", f"{rack}-a")["status"]["phase"] == "Allocated"
     assert adm("allocation", "release", f"{rack}-a", "--yes", "--wait") == f"{GROUP}/{rack}-a released\n"
 

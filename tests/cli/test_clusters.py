@@ -64,7 +64,7 @@ def web(ctl: Cli, lab: None) -> str:
     """One cluster that several tests look at, made by the command itself, and before any other."""
     said = ctl.run("cluster", "create", "web", *VERSION, "--workers", "2", "-n", TEAM, "--wait", "--timeout", "50")
     assert said.code == 0, str(said)
-    assert said.out == f"cluster {TEAM}/web created\n"
+    assert said.out == "tenantcluster.butler.butlerlabs.dev/web created\n"
     assert "nodes:           10.60.0.16-10.60.0.20 (5 from pool nodes)" in said.err
     assert "load balancers:  10.61.0.10-10.61.0.11 (2 from pool services)" in said.err
     assert "Provisioning:" in said.err
@@ -274,7 +274,7 @@ def test_a_dry_run_shows_and_changes_nothing(ctl: Cli, web: str, tmp_path: Path)
     assert yaml.safe_load(over)["spec"]["workers"]["replicas"] == 1, "options go before the file"
     assert "is about dry" in ctl.refused(2, "cluster", "create", "wet", "-f", str(path))
     assert ctl("cluster", "scale", web, "--workers", "4", "-n", TEAM, "--dry-run=client").endswith("(client dry run)\n")
-    assert "would be deleted" in ctl("cluster", "delete", web, "-n", TEAM, "--dry-run=server")
+    assert "deleted (server dry run)" in ctl("cluster", "delete", web, "-n", TEAM, "--dry-run=server")
     assert ctl("cluster", "list", "-n", TEAM, "--no-headers").split()[3] == "2/2"
 
 
@@ -294,7 +294,7 @@ def test_a_cluster_is_scaled_upgraded_and_deleted_with_its_progress_shown(ctl: C
     assert "already" in ctl("cluster", "scale", "brief", "--workers", "1", *here)
     said = ctl.run("cluster", "scale", "brief", "--workers", "7", *here, "--wait", "--timeout", "50")
     assert said.code == 0, str(said)
-    assert said.out == "cluster brief: 1 -> 7 workers\n"
+    assert said.out == "tenantcluster.butler.butlerlabs.dev/brief scaled from 1 to 7 workers\n"
     assert "(2 from pool nodes)" in said.err, "beyond the five that it began with"
     assert "Ready: 7 of 7 workers" in said.err
     ctl("cluster", "scale", "brief", "--workers", "1", *here, "--wait", "--timeout", "50")

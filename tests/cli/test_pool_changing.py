@@ -81,7 +81,7 @@ def test_a_pool_is_made_from_a_file_or_from_stdin(adm: Cli, network: str, tmp_pa
 def test_a_dry_run_shows_what_would_be_sent_and_makes_nothing(adm: Cli, network: str) -> None:
     command = ("pool", "create", "never", "--cidr", f"{network}.0.0/24")
     assert yaml.safe_load(adm(*command, "--dry-run=client")) == pool_body("never", f"{network}.0.0/24")
-    assert adm(*command, "--dry-run=server") == f"{KEPT}/never created (dry run)\n"
+    assert adm(*command, "--dry-run=server") == f"{KEPT}/never created (server dry run)\n"
     assert "there is no NetworkPool never" in adm.refused(3, "pool", "get", "never")
 
 
@@ -145,7 +145,7 @@ def test_growing_by_a_number_asks_and_takes_no_for_an_answer(adm: Cli, network: 
     adm("pool", "grow", "asked", "--window", f"{network}.0.40-{network}.0.47", "-o", "json")
     shown = yaml.safe_load(adm("pool", "grow", "asked", "--by", "8", "--dry-run=client"))
     assert shown["spec"]["tenantAllocation"]["ranges"][0]["end"] == f"{network}.0.55"
-    assert adm("pool", "grow", "asked", "--by", "8", "--dry-run=server") == f"{KEPT}/asked grown (dry run)\n"
+    assert adm("pool", "grow", "asked", "--by", "8", "--dry-run=server") == f"{KEPT}/asked grown (server dry run)\n"
     assert spec(adm, "asked")["tenantAllocation"]["ranges"][0]["end"] == f"{network}.0.47"  # type: ignore[index]
 
 
@@ -210,8 +210,8 @@ def test_a_pool_is_deleted_once_somebody_says_so(adm: Cli, network: str) -> None
     assert f"Delete pool doomed ({network}.0.0/24)? Nobody can be asked here" in adm.refused(
         2, "pool", "delete", "doomed"
     )
-    assert adm("pool", "delete", "doomed", "--dry-run=client") == f"{KEPT}/doomed would be deleted\n"
-    assert adm("pool", "delete", "doomed", "--dry-run=server") == f"{KEPT}/doomed deleted (dry run)\n"
+    assert adm("pool", "delete", "doomed", "--dry-run=client") == f"{KEPT}/doomed deleted (client dry run)\n"
+    assert adm("pool", "delete", "doomed", "--dry-run=server") == f"{KEPT}/doomed deleted (server dry run)\n"
     declined = adm.in_terminal("pool", "delete", "doomed", answer={"[y/N]": "\n"})
     assert declined.code == 1, str(declined)
     said = adm.in_terminal("pool", "delete", "doomed", "--wait", answer={"[y/N]": "y\n"})

@@ -69,18 +69,18 @@ def test_a_provider_is_made_from_a_file_with_its_pools_and_its_secret(
     dry = adm.run("provider", "create", "-f", str(example), "--dry-run=client")
     assert "kind: ProviderConfig" in dry.out
     assert "11111111-2222" not in dry.out + dry.err, "the contents of a Secret are not shown"
-    assert "would be created" in adm("provider", "create", "-f", str(example), "--dry-run=server")
+    assert "created (server dry run)" in adm("provider", "create", "-f", str(example), "--dry-run=server")
     said = adm.run("provider", "create", "proxmox", "-f", str(example), "--wait", "--timeout", "50")
     assert said.code == 0, str(said)
     assert said.out.splitlines() == [
-        "NetworkPool butler-system/proxmox-pool created",
-        "Secret butler-system/proxmox created",
-        "ProviderConfig butler-system/proxmox created",
+        "networkpool.butler.butlerlabs.dev/proxmox-pool created",
+        "secret/proxmox created",
+        "providerconfig.butler.butlerlabs.dev/proxmox created",
     ]
     assert "Ready, with room for about" in said.err
     again = adm.run("provider", "create", "-f", str(example))
     assert again.code == 6, str(again)
-    assert "NetworkPool butler-system/proxmox-pool exists already, and is left as it is" in again.out
+    assert "networkpool.butler.butlerlabs.dev/proxmox-pool exists already, and is left as it is" in again.out
     assert "exists already: change it with kubectl edit" in again.error
     assert plane.kubectl("get", "secret", "proxmox", "-n", "butler-system", "-o", "name").stdout
 

@@ -111,7 +111,7 @@ def _told(status: Status) -> list[tuple[str, object]]:
         told += [("API server", status.url), ("Kubeconfig", status.directory / "kubeconfig")]
     if status.contents is not None:
         told += [
-            ("Controllers", "running" if status.controllers else "none (--no-controllers)"),
+            ("Controllers", "running" if status.controllers else "none, or not ready yet"),
             ("Inside", ", ".join(f"{count} {plural}" for plural, count in status.contents.items())),
         ]
     return told

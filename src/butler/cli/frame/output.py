@@ -21,6 +21,8 @@ from butler.cli.frame.terminal import has_colour, is_terminal, painted, width
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from butler.kube.resource import Resource
+
 T = TypeVar("T")
 FORMATS = ("table", "wide", "json", "yaml", "name", "csv")
 TEMPLATES = ("jsonpath", "custom-columns")
@@ -114,6 +116,15 @@ class Showing(Generic[T]):
             raws = [self.raw(row) for row in rows]
             cells = [[cell(raw) for _, cell in columns] for raw in raws]
             click.echo(table([title for title, _ in columns], cells, output))
+
+
+DRY = {"none": "", "client": " (client dry run)", "server": " (server dry run)"}
+
+
+def done(resource: Resource[Any], name: str, verb: str, dry_run: str = "none") -> None:
+    """Print what was done to an object, as kubectl says it: `networkpool.butler.butlerlabs.dev/edge created`."""
+    kind = f"{resource.kind.lower()}.{resource.group}" if resource.group else resource.kind.lower()
+    click.echo(f"{kind}/{name} {verb}{DRY[dry_run]}")
 
 
 def structured(value: Any, output: Output) -> None:

@@ -209,13 +209,14 @@ async def _foretold(session: Session, request: IPAllocation) -> str:
 def _report(raw: Json, output: Output, dry_run: str) -> None:
     """A line as kubectl says it, or the object. A dry run of the client shows what would be sent."""
     from butler.cli.frame.output import Output as Shape
-    from butler.cli.frame.output import structured
+    from butler.cli.frame.output import done, structured
+    from butler.controllers.kinds import ALLOCATIONS
 
     name = f"ipallocation.butler.butlerlabs.dev/{raw['metadata']['name']}"
     if output.format == "table" and dry_run == "client":
         structured(raw, Shape("yaml"))
     elif output.format == "table":
-        click.echo(f"{name} created{' (dry run)' if dry_run == 'server' else ''}")
+        done(ALLOCATIONS, raw["metadata"]["name"], "created", dry_run)
     elif output.format == "name":
         click.echo(name)
     else:

@@ -149,6 +149,7 @@ def _question(impacts: Sequence[Impact]) -> str:
 
 async def _release(session: Session, chosen: Sequence[IPAllocation], dry_run: str, *, quiet: bool) -> None:
     """Delete them, each only if it is still the one that was shown."""
+    from butler.cli.frame.output import done
     from butler.controllers.kinds import ALLOCATIONS
     from butler.kube.errors import NotFound
 
@@ -160,8 +161,7 @@ async def _release(session: Session, chosen: Sequence[IPAllocation], dry_run: st
                     ALLOCATIONS, meta.name, meta.namespace, uid=meta.uid, dry_run=dry_run == "server"
                 )
         if not quiet:
-            said = {"none": "released", "client": "would be released", "server": "released (dry run)"}[dry_run]
-            click.echo(f"ipallocation.butler.butlerlabs.dev/{meta.name} {said}")
+            done(ALLOCATIONS, meta.name, "released", dry_run)
 
 
 async def _wait(session: Session, chosen: Sequence[IPAllocation], timeout: float) -> None:

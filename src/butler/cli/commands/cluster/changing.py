@@ -53,7 +53,7 @@ def scale(name: str, workers: int, access: Access, dry_run: str, wait: bool, tim
             fleet = msgspec.structs.replace(cluster.spec.workers, replicas=workers)
             spec = msgspec.structs.replace(cluster.spec, workers=fleet)
             await tell_preview(session, msgspec.structs.replace(cluster, spec=spec), new=False)
-        said = f"cluster {name}: {before} -> {workers} workers"
+        said = f"scaled from {before} to {workers} workers"
         await _change(session, cluster, {"workers": {"replicas": workers}}, said, dry_run, timeout if wait else None)
 
     run(access, work)
@@ -97,7 +97,7 @@ def upgrade(name: str, version: str, access: Access, dry_run: str, wait: bool, t
         outcome = next_versions(version, runs, None)
         if isinstance(outcome, Blocked):
             raise Failure(f"{outcome.message.removeprefix('spec.kubernetesVersion: ')}; nothing was changed")
-        said = f"cluster {name}: {wanted} -> {version}"
+        said = f"upgraded from {wanted} to {version}"
         await _change(session, cluster, {"kubernetesVersion": version}, said, dry_run, timeout if wait else None)
 
     run(access, work)
@@ -112,18 +112,19 @@ async def _change(
     session: Session, cluster: TenantCluster, spec: Json, said: str, dry_run: str, timeout: float | None
 ) -> None:
     """Write a change, for this very cluster and no other of its name, and follow it where that was asked for."""
+    from butler.cli.frame.output import done
     from butler.cli.frame.reading import as_json, item
     from butler.controllers.kinds import CLUSTERS
 
     if dry_run == "client":
-        click.echo(f"{said} (client dry run)")
+        done(CLUSTERS, cluster.metadata.name, said, dry_run)
         return
     meta = cluster.metadata
     patch = {"metadata": {"uid": meta.uid}, "spec": spec}
     raw = await session.client.patch(
         as_json(CLUSTERS), meta.name, patch, meta.namespace, dry_run=dry_run == "server", field_validation="Strict"
     )
-    click.echo(f"{said}{' (server dry run)' if dry_run == 'server' else ''}")
+    done(CLUSTERS, meta.name, said, dry_run)
     if timeout is not None and dry_run == "none":
         from butler.cli.following_clusters import wait_until_ready
 

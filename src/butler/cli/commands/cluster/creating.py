@@ -68,7 +68,7 @@ def create(
       butlerctl cluster create web --kubernetes-version v1.33.2 --dry-run=client > web.yaml
       butlerctl cluster create old --kubernetes-version v1.32.1 --lb-range 10.92.90.60-10.92.90.61
     """
-    from butler.cli.frame.output import structured
+    from butler.cli.frame.output import done, structured
     from butler.cli.frame.reading import as_json, item
     from butler.controllers.kinds import CLUSTERS
 
@@ -93,8 +93,7 @@ def create(
         elif output.format == "name":
             click.echo(f"tenantcluster.{CLUSTERS.group}/{made.name}")
         else:
-            done = "would be created (server dry run)" if dry_run == "server" else "created"
-            click.echo(f"cluster {meta['namespace']}/{made.name} {done}")
+            done(CLUSTERS, made.name, "created", dry_run)
         if wait and dry_run == "none":
             from butler.cli.following_clusters import wait_until_ready
 

@@ -36,6 +36,7 @@ def delete(name: str, access: Access, dry_run: str, yes: bool, wait: bool, timeo
     """
 
     async def work(session: Session) -> None:
+        from butler.cli.frame.output import done
         from butler.cli.frame.reading import read_one
         from butler.cli.frame.terminal import confirm_by_name
         from butler.controllers.kinds import CLUSTERS
@@ -45,17 +46,14 @@ def delete(name: str, access: Access, dry_run: str, yes: bool, wait: bool, timeo
         if meta.deletion_timestamp is None:
             await _tell_what_goes(session, cluster)
             if dry_run == "client":
-                click.echo(f"cluster {meta.namespace}/{name} would be deleted (client dry run)")
+                done(CLUSTERS, name, "deleted", dry_run)
                 return
             if dry_run == "none":
                 confirm_by_name("cluster", name, yes=yes)
             await session.client.delete(CLUSTERS, name, meta.namespace, uid=meta.uid, dry_run=dry_run == "server")
-            if dry_run == "server":
-                click.echo(f"cluster {meta.namespace}/{name} would be deleted (server dry run)")
-                return
-            click.echo(f"the deletion of cluster {meta.namespace}/{name} has begun")
+            done(CLUSTERS, name, "is being deleted" if dry_run == "none" else "deleted", dry_run)
         else:
-            click.echo(f"cluster {meta.namespace}/{name} is being deleted already")
+            done(CLUSTERS, name, "is being deleted already")
         if wait and dry_run == "none":
             from butler.cli.following_clusters import wait_until_gone
 

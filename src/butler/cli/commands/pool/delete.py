@@ -34,22 +34,21 @@ def delete(access: Access, name: str, yes: bool, wait: bool, timeout: float, dry
       butleradm pool delete vlan40 --yes --wait
       butleradm pool delete vlan40 --dry-run=server
     """
-    from butler.cli.commands.pool.writing import report
     from butler.cli.frame.following import Progress, wait_until
-    from butler.cli.frame.output import PLAIN
+    from butler.cli.frame.output import done
     from butler.cli.frame.terminal import confirm
     from butler.controllers.kinds import POOLS
 
     async def work(session: Session) -> None:
         found, waiting = await _deletable(session, name)
         if dry_run == "client":
-            click.echo(f"networkpool.butler.butlerlabs.dev/{name} would be deleted")
+            done(POOLS, name, "deleted", dry_run)
             return
         if dry_run == "none":
             more = f" {waiting} allocations wait for addresses of it." if waiting else ""
             confirm(f"Delete pool {name} ({found.spec.cidr})?{more}", yes=yes)
         await _delete(session, found, dry_run=dry_run == "server")
-        report({"metadata": {"name": name}}, "deleted", PLAIN, dry_run)
+        done(POOLS, name, "deleted", dry_run)
         if wait and dry_run == "none":
             await wait_until(session, POOLS, name, session.home, judge, timeout)
 

@@ -15,7 +15,7 @@ import msgspec
 from butler.api.codec import merge_patch, to_json
 from butler.cli.frame.exits import Exit
 from butler.cli.frame.following import Progress, wait_until
-from butler.cli.frame.output import structured, table
+from butler.cli.frame.output import done, structured, table
 from butler.cli.frame.reading import Item, as_json, item, pool_of, read_addresses
 from butler.cli.frame.session import Failure
 from butler.cli.frame.terminal import confirm, say
@@ -131,7 +131,7 @@ def report(raw: Json, verb: str, output: Output, dry_run: str) -> None:
 
         click.echo(yaml.safe_dump(raw, sort_keys=False, allow_unicode=True), nl=False)
     elif output.format == "table":
-        click.echo(f"{name} {verb}{' (dry run)' if dry_run == 'server' else ''}")
+        done(POOLS, raw["metadata"]["name"], verb, dry_run)
     elif output.format == "name":
         click.echo(name)
     else:

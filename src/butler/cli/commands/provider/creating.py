@@ -99,6 +99,7 @@ def _resource(body: Json) -> Resource[Json]:
 
 async def _make(session: Session, body: Json, *, dry_run: bool) -> Json | None:
     """Create one object; None where it was there already."""
+    from butler.cli.frame.output import done
     from butler.kube.errors import AlreadyExists
 
     meta, kind = body["metadata"], body["kind"]
@@ -112,9 +113,9 @@ async def _make(session: Session, body: Json, *, dry_run: bool) -> Json | None:
             raise Failure(
                 f"{named} exists already: change it with kubectl edit, or choose another name", Exit.CONFLICT
             ) from None
-        click.echo(f"{named} exists already, and is left as it is")
+        done(_resource(body), meta["name"], "exists already, and is left as it is")
         return None
-    click.echo(f"{named} {'would be created (server dry run)' if dry_run else 'created'}")
+    done(_resource(body), meta["name"], "created", "server" if dry_run else "none")
     return made
 
 
