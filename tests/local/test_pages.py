@@ -117,7 +117,7 @@ def test_what_make_run_prints_is_what_the_readme_shows(server: LocalServer, tmp_
 
 def test_every_example_is_accepted_without_a_warning(server: LocalServer, tmp_path: Path) -> None:
     for example in sorted((ROOT / "examples").iterdir()):
-        if example.suffix != ".md":
+        if example.suffix != ".md" and example.name != "tour":  # docs/tour.md makes its pools by hand, first
             result = type_in(server, tmp_path, f"kubectl apply -f examples/{example.name}")
             assert (result.returncode, result.stderr) == (0, ""), example.name
             # Two of them describe the same network, so each goes before the next one comes.
