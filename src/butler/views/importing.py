@@ -25,8 +25,9 @@ from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse
 from butler.ipam.requests import Request, objection
 from butler.kube.objects import key_of
 from butler.views.estate import held_range
-from butler.views.placing import answers, hands_out, request_for
+from butler.views.placing import answers, request_for
 from butler.views.ranges import without
+from butler.views.rehearsal import Rehearsal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -91,7 +92,7 @@ class _Held:
 
 def compare(estate: Estate, contents: Contents, now: datetime) -> Difference:
     """Hold rows against the estate."""
-    grounds = _Grounds(estate)
+    grounds = _Grounds(estate, now)
     items = [item for row in contents.rows for item in grounds.judge(row)]
     items = _named(_joined(items, grounds), contents.rows, estate)
     return Difference(tuple(_asked(items, estate, now)), contents)
@@ -100,9 +101,10 @@ def compare(estate: Estate, contents: Contents, now: datetime) -> Difference:
 class _Grounds:
     """The estate, made ready for many questions."""
 
-    def __init__(self, estate: Estate) -> None:
+    def __init__(self, estate: Estate, now: datetime) -> None:
+        stage = Rehearsal(estate, now)
         self.clusters: dict[Key, TenantCluster] = {key_of(each): each for each in estate.clusters}
-        self.layouts = {each.metadata.name: hands_out(each) for each in estate.pools}
+        self.layouts = {name: stage.hands_out(name) for name in stage.pools}
         self._networks = [(network, each) for each in estate.pools for network in _network(each)]
         self._home = estate.home
         self._held = sorted(_holdings(estate), key=lambda each: (each.addresses, each.name))

@@ -119,6 +119,12 @@ class Rehearsal:
         layout, _ = layout_of(self.pools[name])
         return dict(self._holdings.book(self._pool_key(name), layout).stranded) if layout else {}
 
+    def hands_out(self, name: str) -> tuple[PoolLayout | None, NotHandingOut | None]:
+        """What a pool may hand out, and why it hands out nothing, as far as anybody knows."""
+        pool = self.pools[name]
+        layout, invalid = layout_of(pool)
+        return layout, invalid or self._obstacle(pool)
+
     # What happens to it.
 
     def later(self, seconds: float = 1.0) -> None:
@@ -227,7 +233,7 @@ class Rehearsal:
 
     def _decide(self, name: str, *, waiting: bool = True) -> tuple[Plan, PoolLayout | None]:
         pool, key = self.pools[name], self._pool_key(name)
-        layout, obstacle = layout_of(pool)
+        layout, obstacle = self.hands_out(name)
         view = View(
             waiting=self._waiting_at(name) if waiting else (),
             leaving=(),
@@ -239,7 +245,7 @@ class Rehearsal:
             layout,
             self._holdings.book(key, layout) if layout is not None else None,
             view,
-            obstacle=obstacle or self._obstacle(pool),
+            obstacle=obstacle,
             claimed_cidr=pool.spec.cidr,
             now=self._now,
         )
