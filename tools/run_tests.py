@@ -2,8 +2,8 @@
 
 Tests wait more than they compute, for watches, leases and servers, so four runs on two cores take little more than a
 quarter of the time of one. Whatever has "kubernetes" in its name runs on a real Kubernetes, everything else on the
-embedded server or on none; and either half is parted into whole lives of clusters and all the rest. Together they are
-every test, each once. The first run is shown as it goes, the others when they are done.
+embedded server or on none; and either half is parted into stories, which mostly wait, and all the rest. Together they
+are every test, each once. The first run is shown as it goes, the others when they are done.
 
 On a busy machine a test may wait in vain for something that comes a moment later. So a few tests that failed are run
 once more, alone, when nothing else runs; whoever needed that is named at the end. A broken rule of safety ("broken
@@ -21,21 +21,14 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
-LIVES = ("tests/tenants", "tests/elastic")
-REST = (
-    "tests/unit",
-    "tests/model",
-    "tests/local",
-    "tests/conformance",
-    "tests/kube",
-    "tests/ipam",
-    "tests/capi",
-    "tests/cli",
-)
+STORIES = ("tests/tenants", "tests/elastic", "tests/ipam", "tests/cli")
+"""Whole lives of clusters, faults, people at prompts: tests that mostly wait."""
+FACTS = ("tests/unit", "tests/model", "tests/local", "tests/conformance", "tests/kube", "tests/capi")
 NEVER_AGAIN = "broken rules"
 MOST_AGAIN = 6
 """More failures than this are no accident."""
@@ -86,12 +79,15 @@ class Part:
 
 
 def main(options: list[str]) -> int:
+    settings = tomllib.loads((HERE.parent / "pyproject.toml").read_text())
+    if set(settings["tool"]["pytest"]["ini_options"]["testpaths"]) != {*STORIES, *FACTS}:
+        sys.exit("tools/run_tests.py and testpaths in pyproject.toml name different folders: no test may be left out")
     build()
     parts = [
-        Part("embedded", REST, "not kubernetes", shown=True),
-        Part("embedded, lives of clusters", LIVES, "not kubernetes"),
-        Part("Kubernetes", REST, "kubernetes"),
-        Part("Kubernetes, lives of clusters", LIVES, "kubernetes"),
+        Part("embedded, facts", FACTS, "not kubernetes", shown=True),
+        Part("embedded, stories", STORIES, "not kubernetes"),
+        Part("Kubernetes, facts", FACTS, "kubernetes"),
+        Part("Kubernetes, stories", STORIES, "kubernetes"),
     ]
     try:
         for part in parts:
