@@ -1,9 +1,9 @@
-"""All everyday tests, in four pytest runs side by side.
+"""All everyday tests, in five pytest runs side by side.
 
-Tests wait more than they compute, for watches, leases and servers, so four runs on two cores take little more than a
-quarter of the time of one. Whatever has "kubernetes" in its name runs on a real Kubernetes, everything else on the
-embedded server or on none; and either half is parted into stories, which mostly wait, and all the rest. Together they
-are every test, each once. The first run is shown as it goes, the others when they are done.
+Tests wait more than they compute, for watches, leases and servers, so five runs on two cores take a third of the
+time of one. Whatever has "kubernetes" in its name runs on a real Kubernetes, everything else on the
+embedded server or on none; and either half is parted into stories, which mostly wait, and all the rest; the command
+lines have a run of their own. Together they are every test, each once. The first run is shown as it goes, the others when they are done.
 
 On a busy machine a test may wait in vain for something that comes a moment later. So a few tests that failed are run
 once more, alone, when nothing else runs; whoever needed that is named at the end. A broken rule of safety ("broken
@@ -28,7 +28,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 STORIES = ("tests/tenants", "tests/elastic", "tests/ipam")
 """Whole lives of clusters, and faults: tests that mostly wait."""
-FACTS = ("tests/unit", "tests/model", "tests/local", "tests/conformance", "tests/kube", "tests/capi", "tests/cli")
+FACTS = ("tests/unit", "tests/model", "tests/local", "tests/conformance", "tests/kube", "tests/capi")
+PROMPTS = ("tests/cli",)
+"""Every command, started again and again."""
 NEVER_AGAIN = "broken rules"
 MOST_AGAIN = 6
 """More failures than this are no accident."""
@@ -80,12 +82,13 @@ class Part:
 
 def main(options: list[str]) -> int:
     settings = tomllib.loads((HERE.parent / "pyproject.toml").read_text())
-    if set(settings["tool"]["pytest"]["ini_options"]["testpaths"]) != {*STORIES, *FACTS}:
+    if set(settings["tool"]["pytest"]["ini_options"]["testpaths"]) != {*STORIES, *FACTS, *PROMPTS}:
         sys.exit("tools/run_tests.py and testpaths in pyproject.toml name different folders: no test may be left out")
     build()
     parts = [
         Part("embedded, facts", FACTS, "not kubernetes", shown=True),
         Part("embedded, stories", STORIES, "not kubernetes"),
+        Part("embedded, prompts", PROMPTS, "not kubernetes"),
         Part("Kubernetes, facts", FACTS, "kubernetes"),
         Part("Kubernetes, stories", STORIES, "kubernetes"),
     ]
