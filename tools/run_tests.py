@@ -1,9 +1,9 @@
 """All everyday tests, in five pytest runs side by side.
 
-Tests wait more than they compute, for watches, leases and servers, so five runs on two cores take a third of the
-time of one. Whatever has "kubernetes" in its name runs on a real Kubernetes, everything else on the
-embedded server or on none; and either half is parted into stories, which mostly wait, and all the rest; the command
-lines have a run of their own. Together they are every test, each once. The first run is shown as it goes, the others when they are done.
+Tests wait more than they compute, for watches, leases and servers, so five runs on two cores take a third of the time
+of one. Whatever has "kubernetes" in its name runs on a real Kubernetes, everything else on the embedded server or on
+none; either half is parted into stories, which mostly wait, and facts; the command lines have a run of their own.
+Together they are every test, each once. The first run is shown as it goes, the others when they are done.
 
 On a busy machine a test may wait in vain for something that comes a moment later. So a few tests that failed are run
 once more, alone, when nothing else runs; whoever needed that is named at the end. A broken rule of safety ("broken
