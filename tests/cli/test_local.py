@@ -87,6 +87,16 @@ def test_the_environment_names_the_directory_too(tmp_path: Path) -> None:
     assert "nothing there" in said.out
 
 
+def test_a_directory_under_a_file_is_nothing_and_one_that_cannot_be_named_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    under = adm.run(*local("status", tmp_path / "file" / "play"))
+    assert (under.code, "nothing there" in under.out) == (3, True), str(under)
+    assert "Nothing runs on" in adm.run(*local("down", tmp_path / "file" / "play")).err
+    assert "there is no directory" in adm.refused(3, *local("reset", tmp_path / "file" / "play", "--yes"))
+    for command in ("status", "down"):
+        assert "cannot be looked into (File name too long)" in adm.refused(1, *local(command, tmp_path / ("x" * 300)))
+
+
 @pytest.mark.parametrize("story", ["empty", "somebody's", "another database", "somebody's beside ours", "not there"])
 def test_a_folder_that_is_not_a_data_directory_is_never_deleted(tmp_path: Path, story: str) -> None:
     folder = tmp_path / "folder"

@@ -21,6 +21,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from butler.cli.frame.exits import Exit
+from butler.cli.frame.session import Failure
 from butler.local.apiserver.storage.journal import APPLICATION, FILE, LOCK
 
 if TYPE_CHECKING:
@@ -78,8 +80,12 @@ def serving(directory: Path) -> Server | None:
 def _holder(directory: Path) -> Server | None:
     try:
         lock = os.open(directory / LOCK, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        code = Exit.FORBIDDEN if isinstance(error, PermissionError) else Exit.FAILED
+        why = f"{directory} cannot be looked into ({error.strerror})"
+        raise Failure(f"{why}: name another directory, or do it as the user who owns this one", code) from None
     try:
         if _take(lock, fcntl.LOCK_SH):
             return None
