@@ -211,6 +211,24 @@ CASES: dict[str, tuple[Callable[[Town], object], list[str]]] = {
         lambda found: found.metallb["web"].append(announced("10.1.0.200-10.1.0.201", name="own")),
         ["IPAM-S5-ANNOUNCED"],
     ),
+    "another pool, with a whole network that Butler hands out from": (
+        both(
+            lambda found: found.pools.update(west=pool("west", "10.40.0.0/24")),
+            lambda found: found.metallb["web"].append(announced("10.40.0.0/24", name="own")),
+        ),
+        ["IPAM-S5-ANNOUNCED"],
+    ),
+    "another pool, with far more than a network that Butler hands out from": (
+        both(
+            lambda found: found.pools.update(west=pool("west", "172.16.5.0/24")),
+            lambda found: found.metallb["web"].append(announced("172.16.0.0/12", name="own")),
+        ),
+        ["IPAM-S5-ANNOUNCED"],
+    ),
+    "another pool, with what a pool of Butler's keeps back": (
+        lambda found: found.metallb["web"].append(announced("10.1.0.4/30", name="own")),
+        ["IPAM-METALLB-FOREIGN"],
+    ),
     "a Service with another's address": (
         lambda found: found.services["web"].append(Balancer("default", "x", "9", addresses=("10.1.0.20",))),
         ["IPAM-SERVICE-OUTSIDE", "IPAM-SERVICE-DUPLICATE"],
@@ -315,6 +333,19 @@ def test_a_pool_that_a_service_uses_too_much_of_is_left_to_people() -> None:
     found = {each.code: each for each in town().spoiled(use).findings()}
     assert found[Code.ANNOUNCED].repair is None
     assert "Service default/x gets another address" in found[Code.ANNOUNCED].todo
+
+
+@pytest.mark.parametrize(
+    ("spec", "names"),
+    [
+        ({"ipAddressPools": [1, "mine"]}, "1, mine"), ({"ipAddressPools": "mine"}, "every pool"),
+        ({"ipAddressPools": ["x" * 5000]}, "x" * 128), (None, "every pool"), ("rubbish", "every pool"),
+    ],
+)  # fmt: skip
+def test_an_advertisement_that_makes_no_sense_is_told_as_one_that_is_wrong(spec: Any, names: str) -> None:
+    found = the(town().spoiled(lambda it: it.announcement.update(web={**it.announcement["web"], "spec": spec})))
+    assert found.code is Code.METALLB_DRIFT
+    assert found.what == f"it announces {names}, and should announce default-pool"
 
 
 def test_a_paused_cluster_is_not_repaired() -> None:

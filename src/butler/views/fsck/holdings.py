@@ -68,6 +68,16 @@ class Books:
                 return name
         return None
 
+    def hand_out_of(self, addresses: Range) -> list[str]:
+        """The pools that hand out any of these IPv4 addresses."""
+        return [
+            name
+            for name, layout in self.layouts.items()
+            if not isinstance(layout, InvalidPool)
+            and layout.family is Family.V4
+            and any(each.overlaps(addresses) for each in layout.usable)
+        ]
+
 
 def read_books(estate: Estate) -> Books:
     live: dict[str, Holding] = {}

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 BY_ITSELF = "Butler compares it every five minutes and puts it right; --repair makes it do so now"
 TELLING = timedelta(seconds=20)
 """How long a tenant that is slow may take to be told of new addresses."""
+LONGEST = 128
+"""Characters that are told of one text of a tenant's."""
 PAUSED = "the cluster is paused, and Butler leaves it alone until spec.paused is unset"
 
 
@@ -88,7 +90,7 @@ def check_metallb(
             BY_ITSELF,
         )
     if held and differs(advertisement(), announced):
-        names = ", ".join((announced or {}).get("spec", {}).get("ipAddressPools") or ()) or "every pool"
+        names = ", ".join(_listed(announced, "ipAddressPools")) or "every pool"
         yield Finding(
             Severity.WARNING,
             Code.METALLB_DRIFT,
@@ -111,10 +113,15 @@ def _is_under_way(allocation: IPAllocation, now: datetime) -> bool:
 
 
 def entries(pool: Json | None) -> list[str]:
-    """The addresses of an IPAddressPool as they are written; tenants are not trusted to have any."""
-    found: Any = (pool or {}).get("spec")
-    found = found.get("addresses") if isinstance(found, dict) else None
-    return [str(each)[:128] for each in found] if isinstance(found, list) else []
+    """The addresses of an IPAddressPool as they are written."""
+    return _listed(pool, "addresses")
+
+
+def _listed(obj: Json | None, field: str) -> list[str]:
+    """The texts of a list in the spec of an object; tenants are not trusted to have one."""
+    found: Any = (obj or {}).get("spec")
+    found = found.get(field) if isinstance(found, dict) else None
+    return [str(each)[:LONGEST] for each in found] if isinstance(found, list) else []
 
 
 def read_entry(text: str) -> Range | None:
@@ -197,7 +204,7 @@ def _others(pieces: Sequence[Range], books: Books) -> str:
     )
     if holders:
         return ", ".join(holders[:3]) + (f" and {len(holders) - 3} more" if len(holders) > 3 else "")
-    pools = sorted({name for piece in pieces for end in piece if (name := books.hands_out(end)) is not None})
+    pools = sorted({name for piece in pieces for name in books.hand_out_of(piece)})
     return f"pool {', '.join(pools)} may give them to another tenant" if pools else ""
 
 
@@ -240,4 +247,4 @@ def _look_again(cluster: TenantCluster) -> LookAgain | None:
 
 
 def _shown(value: object) -> str:
-    return str(value).lower()
+    return str(value)[:LONGEST].lower()
