@@ -171,6 +171,10 @@ def test_the_kubeconfig_can_be_merged_and_never_takes_the_place_of_another(
     before = person("context", "list", "-o", "name").split()
     taken = person.refused(6, "cluster", "kubeconfig", web, "-n", TEAM, "--merge", "--context-name", before[0])
     assert "choose another name" in taken
+    user = yaml.safe_load(mine.read_text())["users"][0]["name"]
+    text = mine.read_text()
+    taken = person.refused(6, "cluster", "kubeconfig", web, "-n", TEAM, "--merge", "--context-name", user)
+    assert (mine.read_text() == text, "choose another name" in taken) == (True, True), "no credentials are lost"
     person("cluster", "kubeconfig", web, "-n", TEAM, "--merge")
     person("cluster", "kubeconfig", web, "-n", TEAM, "--merge", "--set-context")
     assert sorted(person("context", "list", "-o", "name").split()) == sorted([*before, web])

@@ -104,6 +104,20 @@ class Kubeconfig:
         found.add(_text(_child(self._find("clusters", name), "cluster"), "server"))
         return found - {""}
 
+    def in_the_way(self, name: str, server: str) -> str:
+        """What merging under this name would take from somebody: an entry that is not this server's; "" if nothing."""
+        known = self.servers_of(name)
+        if known - {server}:
+            return f"a context or cluster {name} already, for {', '.join(sorted(known))}"
+        others = [each for each in self.contexts() if each.name != name]
+        for kind in ("cluster", "user"):
+            uses = [each.name for each in others if getattr(each, kind) == name and self._find(f"{kind}s", name)]
+            if uses:
+                return f"a {kind} {name} already, which is used by context {' and '.join(uses)}"
+        if server not in known and self._find("users", name):
+            return f"a user {name} already, and nothing says that its credentials are for {server}"
+        return ""
+
     def _find(self, section: str, name: str) -> yaml.MappingNode | None:
         for root in self._documents.values():
             for known, entry in _entries(root, section):

@@ -102,6 +102,27 @@ def test_merging_again_renews_and_keeps_the_namespace_that_was_chosen(mine: Path
     assert Kubeconfig([mine]).servers_of("web") == {"https://w"}
 
 
+@pytest.mark.parametrize(
+    ("name", "server", "why"),
+    [
+        ("web", "https://w", ""),
+        ("work", "https://one.example.com", ""),
+        ("work", "https://w", "a context or cluster work already, for https://one.example.com"),
+        ("one", "https://w", "a context or cluster one already, for https://one.example.com"),
+        ("one", "https://one.example.com", "a cluster one already, which is used by context work"),
+        ("me", "https://w", "a user me already, which is used by context play and work"),
+        ("idle", "https://w", "a user idle already, and nothing says that its credentials are for https://w"),
+        ("left", "https://w", ""),
+    ],
+)
+def test_an_entry_that_is_somebody_elses_is_in_the_way_of_a_merge(mine: Path, name: str, server: str, why: str) -> None:
+    whole = yaml.safe_load(MINE)
+    whole["users"] += [{"name": "idle", "user": {"token": "a"}}, {"name": "left", "user": {"token": "b"}}]
+    whole["clusters"].append({"name": "left", "cluster": {"server": "https://w"}})  # of a context that was deleted
+    mine.write_text(yaml.safe_dump(whole))
+    assert Kubeconfig([mine]).in_the_way(name, server) == why
+
+
 @pytest.mark.parametrize("empty", ["", "clusters: []\ncontexts: null\n", "{}"])
 def test_a_file_with_nothing_in_it_is_as_good_as_any(tmp_path: Path, empty: str) -> None:
     path = tmp_path / "config"

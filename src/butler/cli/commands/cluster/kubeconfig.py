@@ -22,7 +22,14 @@ OF_USER = ("client-certificate-data", "client-key-data", "token", "username", "p
 
 @click.command("kubeconfig", short_help="Get the administrator's kubeconfig of a cluster.")
 @click.argument("name", shell_complete=names_of("tenantclusters", in_place=True))
-@click.option("-f", "--file", metavar="FILE", type=click.Path(dir_okay=False), help="Write it there, for you alone.")
+@click.option(
+    "-f",
+    "--filename",
+    "file",
+    metavar="FILE",
+    type=click.Path(dir_okay=False),
+    help="Write it there, for you alone.",
+)
 @click.option("--merge", is_flag=True, help="Add it to your kubeconfig, as a context of its own.")
 @click.option("--context-name", metavar="NAME", help="With --merge: what the context is called.  [default: NAME]")
 @click.option("--set-context", is_flag=True, help="With --merge: make it the current context.")
@@ -42,7 +49,8 @@ def kubeconfig(
     Printed, written to a file that only you may read, or merged into your own kubeconfig. Whoever has it is
     administrator of the cluster: give people kubeconfigs of their own.
 
-    --merge edits the file that kubectl config would edit. Everything else in it stays; comments do not.
+    --merge edits the file that kubectl config would edit. Everything else in it stays; comments do not. A name under
+    which the file has something else, or a user that another context uses, is refused.
 
     \b
     Examples:
@@ -51,7 +59,7 @@ def kubeconfig(
       kubectl --kubeconfig <(butlerctl cluster kubeconfig web) get nodes
     """
     if file and merge:
-        raise click.UsageError("--file writes a file of its own, and --merge edits yours: give one of the two")
+        raise click.UsageError("-f writes a file of its own, and --merge edits yours: give one of the two")
     if (context_name or set_context) and not merge:
         raise click.UsageError("--context-name and --set-context need --merge")
 
@@ -104,13 +112,8 @@ def _merge(text: str, name: str, access: Access, *, use: bool) -> None:
 
     cluster, user = _entries(text)
     mine = Kubeconfig(files(access.kubeconfig))
-    known = mine.servers_of(name)
-    if known - {cluster["server"]}:
-        raise Failure(
-            f"{mine.where} has a context or cluster {name} already, for {', '.join(sorted(known))}: choose another name"
-            " with --context-name",
-            Exit.CONFLICT,
-        )
+    if taken := mine.in_the_way(name, cluster["server"]):
+        raise Failure(f"{mine.where} has {taken}: choose another name with --context-name", Exit.CONFLICT)
     path = mine.merge(name, cluster, user, use=use)
     now = "is the current context now" if use else f"is a context now; butlerctl context use {name} makes it yours"
     click.echo(f"{name} {now} (in {path})")
