@@ -335,6 +335,23 @@ def test_a_pool_that_a_service_uses_too_much_of_is_left_to_people() -> None:
     assert "Service default/x gets another address" in found[Code.ANNOUNCED].todo
 
 
+@pytest.mark.parametrize("used", [False, True])
+def test_nothing_of_a_cluster_is_repaired_while_a_repair_would_take_an_address_from_a_service(used: bool) -> None:
+    def spoil(found: Town) -> None:
+        found.metallb.update(web=[announced("10.1.0.16-10.1.0.17", "192.0.2.0/31")], shop=[])
+        found.announcement.update(web=None)
+        if used:
+            found.services["web"].append(Balancer("default", "x", "9", addresses=("192.0.2.1",)))
+
+    found = town().spoiled(spoil).findings()
+    web = {each.code: each for each in found if each.tenants == {"team/web"}}
+    assert {Code.ANNOUNCED, Code.METALLB_MISSING, Code.METALLB_DRIFT} <= set(web)
+    assert {each.repair for each in web.values()} == {None if used else LookAgain("TenantCluster", Key("team", "web"))}
+    assert all(("--repair" in each.todo) is not used for each in web.values())
+    shop = LookAgain("TenantCluster", Key("team", "shop"))
+    assert [each.repair for each in found if each.tenants == {"team/shop"}] == [shop]
+
+
 @pytest.mark.parametrize(
     ("spec", "names"),
     [

@@ -6,6 +6,7 @@ nobody else anything. Pools that Butler did not make are judged by whose address
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,10 @@ TELLING = timedelta(seconds=20)
 """How long a tenant that is slow may take to be told of new addresses."""
 LONGEST = 128
 """Characters that are told of one text of a tenant's."""
+AT_A_PRICE = (
+    "Butler puts it right within five minutes, and takes addresses out then that a Service uses (IPAM-S5-ANNOUNCED):"
+    " warn its owner first"
+)
 PAUSED = "the cluster is paused, and Butler leaves it alone until spec.paused is unset"
 
 
@@ -65,6 +70,17 @@ def check_metallb(
         yield from _announced(cluster, pool, held, services, books)
     if any(_is_under_way(allocation, now) for allocation, _ in blocks):
         return
+    found = _amiss(cluster, ours, announced, held)
+    if _using(services, _extra(ours, held)):
+        # One look of the controllers puts everything right at once, also what a Service would lose its address by.
+        found = (replace(each, repair=None, todo=AT_A_PRICE if each.repair else each.todo) for each in found)
+    yield from found
+
+
+def _amiss(
+    cluster: TenantCluster, ours: Json | None, announced: Json | None, held: Sequence[Range]
+) -> Iterator[Finding]:
+    """How Butler's own pool and its advertisement are not as they should be, apart from addresses too many."""
     there = readable(ours)
     missing = [piece for each in held for piece in less(each, there)]
     if missing:
@@ -76,8 +92,7 @@ def check_metallb(
             f"it lacks {counted(sum(each.size for each in missing))} that the tenant holds: {ranges_text(missing)}",
             BY_ITSELF,
         )
-    extra = [piece for each in there for piece in less(each, held)]
-    if held and not missing and not extra and ours is not None and differs(address_pool(held), ours):
+    if held and not missing and not _extra(ours, held) and ours is not None and differs(address_pool(held), ours):
         settings = ours.get("spec") or {}
         yield _finding(
             Severity.WARNING,
@@ -148,7 +163,7 @@ def readable(pool: Json | None) -> list[Range]:
 def _announced(
     cluster: TenantCluster, pool: Json, held: Sequence[Range], services: Sequence[Balancer], books: Books
 ) -> Iterator[Finding]:
-    extra = [piece for each in readable(pool) for piece in less(each, held)]
+    extra = _extra(pool, held)
     if not extra:
         return
     is_ours = name_of(pool) == POOL
@@ -164,11 +179,7 @@ def _announced(
             repairable=False,
         )
         return
-    using = sorted(
-        str(each)
-        for each in services
-        if any(piece.first <= value <= piece.last for value in ipv4_addresses(each.addresses) for piece in extra)
-    )
+    using = _using(services, extra)
     if not is_ours:
         todo = (
             f"it is not Butler's pool: have the tenant's owners take the addresses out of IPAddressPool {name_of(pool)}"
@@ -189,6 +200,20 @@ def _announced(
         f" {ranges_text(extra)}{f' ({others})' if others else ''}",
         todo,
         repairable=is_ours and not using,
+    )
+
+
+def _extra(pool: Json | None, held: Sequence[Range]) -> list[Range]:
+    """What MetalLB may announce of a pool, and the tenant does not hold."""
+    return [piece for each in readable(pool) for piece in less(each, held)]
+
+
+def _using(services: Sequence[Balancer], pieces: Sequence[Range]) -> list[str]:
+    """The Services with any of these addresses."""
+    return sorted(
+        str(each)
+        for each in services
+        if any(piece.first <= value <= piece.last for value in ipv4_addresses(each.addresses) for piece in pieces)
     )
 
 
