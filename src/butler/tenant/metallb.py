@@ -30,7 +30,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from butler.api.labels import MANAGED_BY, Annotation, FieldManager
-from butler.ipam.addresses import Family, Range, address_text
+from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address, parse_range
 from butler.kube.errors import AlreadyExists, ApiError, BadAnswer, Conflict, NotFound
 from butler.kube.objects import uid_of, version_of
 from butler.kube.resource import Json, Resource, untyped
@@ -102,6 +102,32 @@ class Published:
 def addresses(ranges: Sequence[Range], *, family: Family = Family.V4) -> list[str]:
     """The ranges as MetalLB reads them, in order: `start-end` for each, adjacent ones apart, also for one address."""
     return [f"{address_text(each.first, family)}-{address_text(each.last, family)}" for each in sorted(ranges)]
+
+
+def entry_range(text: str) -> tuple[Family, Range]:
+    """An entry of an IPAddressPool as MetalLB reads it: a network, whatever bits follow its prefix, or start-end.
+
+    Raises BadAddress.
+    """
+    start, dash, end = text.partition("-")
+    if dash:
+        return parse_range(start.strip(), end.strip())
+    address, _, prefix = text.strip().partition("/")
+    family, value = parse_address(address)
+    if not prefix.isdecimal() or len(prefix) > 3 or int(prefix) > family.bits:
+        raise BadAddress("it is neither a network nor start-end")
+    size = 1 << (family.bits - int(prefix))
+    first = value - value % size
+    return family, Range(first, first + size - 1)
+
+
+def ipv4_range(text: str) -> Range | None:
+    """The IPv4 addresses of an entry; None where it has none, or makes no sense."""
+    try:
+        family, found = entry_range(text)
+    except BadAddress:
+        return None
+    return found if family is Family.V4 else None
 
 
 def address_pool(

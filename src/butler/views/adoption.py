@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationType
 from butler.api.text import LARGEST_RANGE
-from butler.ipam.addresses import BadAddress, Family, Range, parse_address, parse_range
+from butler.ipam.addresses import BadAddress, Family, Range, parse_address
 from butler.ipam.refusals import invalid_count
-from butler.tenant.metallb import POOL
+from butler.tenant.metallb import POOL, entry_range
 from butler.views.exchange import BadRow, Contents, Row, among_themselves
 from butler.views.ranges import without
 
@@ -60,20 +60,6 @@ def adopt(tenant: Key, used: Inventory) -> Adoption:
         rows.append(Row(f"Node {node}", tenant, IPAllocationType.NODES, Range(address, address)))
     contents = among_themselves(Contents(tuple(rows), tuple(bad)))
     return Adoption(contents, tuple(_notes(used, sixes, tenant)))
-
-
-def entry_range(text: str) -> tuple[Family, Range]:
-    """An entry of an IPAddressPool as MetalLB reads it: a network, whatever bits follow its prefix, or start-end."""
-    start, dash, end = text.partition("-")
-    if dash:
-        return parse_range(start.strip(), end.strip())
-    address, _, prefix = text.strip().partition("/")
-    family, value = parse_address(address)
-    if not prefix.isdecimal() or len(prefix) > 3 or int(prefix) > family.bits:
-        raise BadAddress("it is neither a network nor start-end")
-    size = 1 << (family.bits - int(prefix))
-    first = value - value % size
-    return family, Range(first, first + size - 1)
 
 
 def _notes(used: Inventory, sixes: int, tenant: Key) -> list[str]:

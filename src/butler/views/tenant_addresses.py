@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from butler.api.ipallocation import IPAllocationType
 from butler.controllers.loadbalancers.demand import waits
-from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address, parse_network, parse_range
+from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address
 from butler.tenant import metallb
+from butler.views.ranges import without
 from butler.views.tenants import range_json
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class Announced:
     in_step: bool | None
     """None: nobody can tell."""
     missing: tuple[str, ...] = ()
-    """The cluster's, and not in MetalLB's pool."""
+    """The cluster's, and not in the pool that Butler writes."""
     strange: tuple[str, ...] = ()
     """In one of MetalLB's pools, and not the cluster's."""
     says: str = ""
@@ -176,16 +177,7 @@ def _pieces(block: Range, pool: str, allocation: str, users: Mapping[int, list[s
 
 
 def _entries(inventory: Inventory) -> list[Range]:
-    return sorted({found for each in inventory.entries if (found := _entry(each.text)) is not None})
-
-
-def _entry(text: str) -> Range | None:
-    start, dash, end = text.partition("-")
-    try:
-        family, found = parse_range(start.strip(), end.strip()) if dash else parse_network(text)
-    except BadAddress:
-        return None
-    return found if family is Family.V4 else None
+    return sorted({found for each in inventory.entries if (found := metallb.ipv4_range(each.text)) is not None})
 
 
 def _announced(blocks: Sequence[Block] | None, inventory: Inventory) -> Announced:
@@ -193,24 +185,34 @@ def _announced(blocks: Sequence[Block] | None, inventory: Inventory) -> Announce
         return Announced(None, says="MetalLB is not installed")
     if blocks is None:
         return Announced(None, says="which addresses it should have is not known")
-    balancers = [block for block in blocks if block.purpose is IPAllocationType.LOAD_BALANCER and block.range]
-    wanted = {text for block in balancers if block.range for text in metallb.addresses([block.range])}
+    balancers = [block for block in blocks if block.purpose is IPAllocationType.LOAD_BALANCER]
+    held = [block.range for block in balancers if block.range]
     # What is on its way back may still be there.
-    leaving = {
-        text for block in balancers if block.range and block.leaving for text in metallb.addresses([block.range])
-    }
-    there = {each.text for each in inventory.entries if each.pool == metallb.POOL}
-    others = {f"{each.text} (pool {each.pool})" for each in inventory.entries if each.pool != metallb.POOL}
-    missing = tuple(sorted(wanted - leaving - there))
-    strange = (*sorted(there - wanted), *sorted(others))
+    wanted = [block.range for block in balancers if block.range and not block.leaving]
+    ours = [each for each in inventory.entries if each.pool == metallb.POOL]
+    there = [found for each in ours if (found := metallb.ipv4_range(each.text)) is not None]
+    missing = tuple(text for each in wanted for text in metallb.addresses(list(without(each, there))))
+    # IPv6 in pools of other names is none of Butler's business, and neither is what makes no sense.
+    others = [each for each in inventory.entries if each.pool != metallb.POOL and metallb.ipv4_range(each.text)]
+    strange = (
+        *sorted(text for each in ours for text in _not_held(each.text, held)),
+        *sorted(f"{text} (pool {each.pool})" for each in others for text in _not_held(each.text, held)),
+    )
     if not missing and not strange:
         return Announced(True, says="MetalLB has exactly the cluster's addresses")
     words = []
     if missing:
-        words.append(f"MetalLB lacks {', '.join(missing)}")
+        words.append(f"MetalLB's {metallb.POOL} lacks {', '.join(missing)}")
     if strange:
         words.append(f"MetalLB has {', '.join(strange)}, which the cluster does not hold")
     return Announced(False, missing, strange, "; ".join(words))
+
+
+def _not_held(entry: str, held: Sequence[Range]) -> list[str]:
+    """What of an entry the cluster does not hold; the entry as it is written where that is all of it."""
+    found = metallb.ipv4_range(entry)
+    left = [] if found is None else list(without(found, held))
+    return [entry] if found is None or left == [found] else metallb.addresses(left)
 
 
 # As a computed answer.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address
-from butler.views.adoption import entry_range
+from butler.tenant.metallb import entry_range
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

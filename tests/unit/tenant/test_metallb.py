@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from butler.ipam.addresses import Family, Range
+from butler.ipam.addresses import BadAddress, Family, Range
 from butler.tenant.metallb import (
     LONGEST_MESSAGE,
     Standing,
@@ -13,6 +13,8 @@ from butler.tenant.metallb import (
     advertisement,
     differs,
     drift_of,
+    entry_range,
+    ipv4_range,
 )
 from unit.tenant.pools import DRAINED_BY, IPAM, A, B, Json, live, ranges, spec_of
 
@@ -148,3 +150,28 @@ def test_a_spec_of_any_shape_is_survived(spec: Any) -> None:
 def test_a_story_of_drift_stays_short() -> None:
     (told,) = drift_of(address_pool(ranges(A)), live({"addresses": ["10.0.0.0/8"] * 10000}))
     assert len(told) == LONGEST_MESSAGE
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("10.40.0.1-10.40.0.4", "10.40.0.1-10.40.0.4"), (" 10.40.0.1 - 10.40.0.1 ", "10.40.0.1-10.40.0.1"),
+        ("10.40.0.7/30", "10.40.0.4-10.40.0.7"), ("10.40.0.5/32", "10.40.0.5-10.40.0.5"), ("fd00::5/127", None),
+    ],
+)  # fmt: skip
+def test_entries_are_read_as_metallb_reads_them(text: str, read: str | None) -> None:
+    family, found = entry_range(text)
+    assert family is (Family.V4 if read else Family.V6)
+    assert ipv4_range(text) == (found if read else None)
+    assert addresses([found], family=family) == [read or "fd00::4-fd00::5"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "nonsense", "10.40.0.1", "10.40.0.0/33", "10.40.0.0/x", "10.40.0.0/" + "9" * 5000, "10.40.0.4-10.40.0.1",
+     "10.40.0.1-fd00::1", "a-b-c"],
+)  # fmt: skip
+def test_an_entry_that_makes_no_sense_is_refused(text: str) -> None:
+    with pytest.raises(BadAddress):
+        entry_range(text)
+    assert ipv4_range(text) is None

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from butler.ipam.addresses import BadAddress, Family
+from butler.ipam.addresses import Family
 from butler.kube.resource import Key
 from butler.tenant.inventory import Inventory, NodeAddress, PoolEntry
 from butler.tenant.services import Balancer
-from butler.views.adoption import adopt, entry_range
+from butler.views.adoption import adopt
 from butler.views.uses import announced_in, uses_in
 from unit.views.exchange_estate import addresses, shown
 
@@ -71,13 +71,6 @@ def test_other_pools_and_a_missing_metallb_are_said() -> None:
 def test_an_entry_that_makes_no_sense_is_told(text: str) -> None:
     (bad,) = adopt(WEB, Inventory((PoolEntry("p", text),))).contents.bad
     assert bad.message.startswith(f"{text}: ")
-
-
-def test_entries_are_read_as_metallb_reads_them() -> None:
-    assert entry_range("10.40.0.7/30") == (Family.V4, addresses("10.40.0.4-10.40.0.7"))
-    assert entry_range(" 10.40.0.1 - 10.40.0.2 ") == (Family.V4, addresses("10.40.0.1-10.40.0.2"))
-    with pytest.raises(BadAddress):
-        entry_range("10.40.0.0/x")
 
 
 def test_uses_are_found_by_address_whoever_has_them() -> None:

@@ -24,8 +24,6 @@ from butler.views.fsck import (
     tenants_to_ask,
 )
 from butler.views.fsck.finding import DropRequest, LookAgain, Relabel
-from butler.views.fsck.holdings import less
-from butler.views.fsck.metallb import read_entry
 from unit.views.fsck_estate import HOME, LABEL, NOW, Town, announced, cluster, held, pool, town
 
 if TYPE_CHECKING:
@@ -433,28 +431,6 @@ def test_every_code_has_a_meaning_and_a_case() -> None:
     assert set(MEANINGS) == set(Code)
     shown = {code for _, codes in CASES.values() for code in codes}
     assert set(map(str, Code)) - shown == {"IPAM-S6-COUNTERS", "IPAM-POOL-UNSEEN", "IPAM-UNREADABLE"}
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("10.0.0.1-10.0.0.4", 4), ("10.0.0.1 - 10.0.0.1", 1), ("10.0.0.5/30", 4), ("10.0.0.5/32", 1),
-        ("10.0.0.4-10.0.0.1", None), ("fd00::/64", None), ("10.0.0.0/33", None), ("nonsense", None), ("", None),
-    ],
-)  # fmt: skip
-def test_entries_are_read_as_metallb_reads_them(text: str, size: int | None) -> None:
-    found = read_entry(text)
-    assert (found.size if found else None) == size
-
-
-ranges = st.builds(lambda first, size: Range(first, first + size), st.integers(0, 60), st.integers(0, 20))
-
-
-@given(ranges, st.lists(ranges, max_size=6))
-def test_what_is_left_of_a_range_is_what_no_other_has(wanted: Range, taken: list[Range]) -> None:
-    left = [value for piece in less(wanted, taken) for value in range(piece.first, piece.last + 1)]
-    others = {value for each in taken for value in range(each.first, each.last + 1)}
-    assert left == [value for value in range(wanted.first, wanted.last + 1) if value not in others]
 
 
 @given(st.lists(st.tuples(st.integers(0, 200), st.integers(1, 8)), max_size=12), st.data())

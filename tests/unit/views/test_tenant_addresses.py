@@ -83,11 +83,28 @@ def test_metallb_is_out_of_step_when_it_lacks_a_range_or_has_one_too_many() -> N
         return told(MINE, Inventory(entries, has_metallb=installed)).metallb
 
     assert metallb(*IN_STEP).in_step is True
-    assert metallb().says == "MetalLB lacks 10.40.0.20-10.40.0.21"
+    assert metallb().says == "MetalLB's default-pool lacks 10.40.0.20-10.40.0.21"
     extra = metallb(*IN_STEP, PoolEntry("default-pool", "10.9.0.0/30"), PoolEntry("mine", "10.8.0.1-10.8.0.2"))
     assert extra.in_step is False
     assert extra.strange == ("10.9.0.0/30", "10.8.0.1-10.8.0.2 (pool mine)")
     assert metallb(installed=False).in_step is None
+
+
+def test_entries_of_metallb_are_compared_by_address_and_not_by_how_they_are_written() -> None:
+    def metallb(*entries: tuple[str, str]) -> Any:
+        return told(MINE, Inventory(tuple(PoolEntry(*each) for each in entries))).metallb
+
+    ours = "default-pool"
+    assert metallb((ours, "10.40.0.20/32"), (ours, "10.40.0.21/32")).in_step is True
+    assert metallb((ours, "10.40.0.21/31"), ("mine", "10.40.0.20/31"), ("mine", "fd00::/64")).in_step is True
+    assert metallb((ours, "10.40.0.21/32")).missing == ("10.40.0.20-10.40.0.20",)
+    assert metallb((ours, "10.40.0.20/30")).strange == ("10.40.0.22-10.40.0.23",)
+    assert metallb((ours, "10.40.0.20/31"), ("mine", "10.40.0.21-10.40.0.22")).strange == (
+        "10.40.0.22-10.40.0.22 (pool mine)",
+    )
+    assert metallb((ours, "10.40.0.20/31"), (ours, "rubbish")).strange == ("rubbish",)
+    adopted = metallb(("mine", "10.40.0.20/31"))
+    assert (adopted.missing, adopted.strange) == (("10.40.0.20-10.40.0.21",), ()), "as fsck says it"
 
 
 def test_a_range_on_its_way_back_may_be_in_metallb_or_not() -> None:

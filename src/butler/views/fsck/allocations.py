@@ -13,7 +13,8 @@ from butler.ipam.addresses import BadAddress, Family, Range, parse_range, range_
 from butler.ipam.layout import InvalidPool
 from butler.kube.objects import key_of
 from butler.views.fsck.finding import Code, DropRequest, Finding, Relabel, Severity
-from butler.views.fsck.holdings import allocation_thing, counted, less, pools_of, tenants_of
+from butler.views.fsck.holdings import allocation_thing, counted, pools_of, tenants_of
+from butler.views.ranges import without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -139,7 +140,7 @@ def _place(allocation: IPAllocation, holding: Holding, books: Books) -> Iterator
     layout = books.layouts[pool.metadata.name]
     if isinstance(layout, InvalidPool):
         return
-    outside = [holding.range] if holding.family is not layout.family else less(holding.range, layout.usable)
+    outside = [holding.range] if holding.family is not layout.family else list(without(holding.range, layout.usable))
     if outside:
         size = sum(piece.size for piece in outside)
         parts = ", ".join(f"{range_text(piece, holding.family)} ({_where(piece, layout)})" for piece in outside)

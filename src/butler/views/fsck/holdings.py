@@ -136,17 +136,3 @@ def ranges_text(ranges: Iterable[Range]) -> str:
 def counted(count: int, noun: str = "address", plural: str = "") -> str:
     """`1 address`, `3 addresses`."""
     return f"{count} {noun if count == 1 else plural or noun + ('es' if noun.endswith('s') else 's')}"
-
-
-def less(wanted: Range, taken: Iterable[Range]) -> list[Range]:
-    """What is left of a range without others, which may overlap and come in any order."""
-    pieces, first = [], wanted.first
-    for each in sorted(taken):
-        if each.last < first or each.first > wanted.last:
-            continue
-        if each.first > first:
-            pieces.append(Range(first, each.first - 1))
-        first = max(first, each.last + 1)
-    if first <= wanted.last:
-        pieces.append(Range(first, wanted.last))
-    return pieces

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from butler.api.ipallocation import IPAllocationType
 from butler.controllers.loadbalancers.demand import ipv4_addresses
 from butler.controllers.owners import tenant_key
-from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address
+from butler.ipam.addresses import Family, address_text
 from butler.kube.objects import key_of, name_of
 from butler.tenant.metallb import (
     ADDRESS_POOLS,
@@ -24,9 +24,11 @@ from butler.tenant.metallb import (
     address_pool,
     advertisement,
     differs,
+    ipv4_range,
 )
 from butler.views.fsck.finding import Code, Finding, LookAgain, Severity, Thing
-from butler.views.fsck.holdings import cluster_thing, counted, less, ranges_text
+from butler.views.fsck.holdings import cluster_thing, counted, ranges_text
+from butler.views.ranges import without
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster
+    from butler.ipam.addresses import Range
     from butler.kube.resource import Json
     from butler.tenant.services import Balancer
     from butler.views.fsck.holdings import Books
@@ -82,7 +85,7 @@ def _amiss(
 ) -> Iterator[Finding]:
     """How Butler's own pool and its advertisement are not as they should be, apart from addresses too many."""
     there = readable(ours)
-    missing = [piece for each in held for piece in less(each, there)]
+    missing = [piece for each in held for piece in without(each, there)]
     if missing:
         yield _finding(
             Severity.WARNING,
@@ -139,25 +142,8 @@ def _listed(obj: Json | None, field: str) -> list[str]:
     return [str(each)[:LONGEST] for each in found] if isinstance(found, list) else []
 
 
-def read_entry(text: str) -> Range | None:
-    """The IPv4 addresses of `10.0.0.1-10.0.0.9` or `10.0.0.0/28`, read as loosely as MetalLB does."""
-    try:
-        if "-" in text:
-            start, _, end = text.partition("-")
-            (family, first), (other, last) = parse_address(start.strip()), parse_address(end.strip())
-            return Range(first, last) if family is other is Family.V4 and first <= last else None
-        start, _, prefix = text.partition("/")
-        family, first = parse_address(start.strip())
-        if family is not Family.V4 or not prefix.isdecimal() or int(prefix) > family.bits:
-            return None
-    except BadAddress:
-        return None
-    size = 1 << (family.bits - int(prefix))
-    return Range(first - first % size, first - first % size + size - 1)
-
-
 def readable(pool: Json | None) -> list[Range]:
-    return sorted(found for each in entries(pool) if (found := read_entry(each)) is not None)
+    return sorted(found for each in entries(pool) if (found := ipv4_range(each)) is not None)
 
 
 def _announced(
@@ -205,7 +191,7 @@ def _announced(
 
 def _extra(pool: Json | None, held: Sequence[Range]) -> list[Range]:
     """What MetalLB may announce of a pool, and the tenant does not hold."""
-    return [piece for each in readable(pool) for piece in less(each, held)]
+    return [piece for each in readable(pool) for piece in without(each, held)]
 
 
 def _using(services: Sequence[Balancer], pieces: Sequence[Range]) -> list[str]:
