@@ -292,6 +292,35 @@ def test_a_version_goes_up_one_minor_at_a_time_and_never_back(ctl: Cli, web: str
     assert "already; nothing was changed" in ctl("cluster", "upgrade", web, "--version", "v1.33.2", "-n", TEAM)
 
 
+def test_machines_go_only_when_somebody_said_so_and_of_the_cluster_that_was_shown(
+    ctl: Cli, plane: ControlPlane, web: str
+) -> None:
+    here = ("-n", TEAM)
+    down = ("cluster", "scale", web, "--workers", "1", *here)
+    asked = ctl.run(*down)
+    assert (asked.code, asked.out) == (2, ""), str(asked)
+    assert asked.err.splitlines() == [
+        "1 machine goes, with all that is stored there.",
+        "Error: Scale cluster web from 2 to 1 workers? Nobody can be asked here: say --yes",
+    ]
+    assert ctl(*down, "--dry-run=server").endswith("scaled from 2 to 1 workers (server dry run)\n")
+    no = ctl.in_terminal(*down, answer={"[y/N]": "n\n"})
+    assert (no.code, "nothing was changed" in no.out) == (1, True), str(no)
+
+    def meanwhile(*change: str) -> str:
+        plane.kubectl(change[0], "tenantcluster", web, *here, *change[1:])
+        return "y\n"
+
+    crossed = ctl.in_terminal(*down, answer={"[y/N]": lambda: meanwhile("scale", "--replicas", "3")})
+    assert (crossed.code, "look at it again and repeat the command" in crossed.out) == (6, True), str(crossed)
+    assert ctl("cluster", "get", web, *here, "-o", "jsonpath={.spec.workers.replicas}") == "3"
+    label = ("label", "seen=yes")  # as with the status, the generation stays
+    harmless = ctl.in_terminal(
+        "cluster", "scale", web, "--workers", "2", *here, "--wait", answer={"[y/N]": lambda: meanwhile(*label)}
+    )
+    assert (harmless.code, "scaled from 3 to 2 workers" in harmless.out) == (0, True), str(harmless)
+
+
 def test_a_cluster_is_scaled_upgraded_and_deleted_with_its_progress_shown(ctl: Cli) -> None:
     here = ("-n", TEAM)
     ctl("cluster", "create", "brief", *VERSION, "--workers", "1", *here, "--wait", "--timeout", "50")
@@ -301,7 +330,8 @@ def test_a_cluster_is_scaled_upgraded_and_deleted_with_its_progress_shown(ctl: C
     assert said.out == "tenantcluster.butler.butlerlabs.dev/brief scaled from 1 to 7 workers\n"
     assert "(2 from pool nodes)" in said.err, "beyond the five that it began with"
     assert "Ready: 7 of 7 workers" in said.err
-    ctl("cluster", "scale", "brief", "--workers", "1", *here, "--wait", "--timeout", "50")
+    less = ctl.run("cluster", "scale", "brief", "--workers", "1", *here, "--yes", "--wait", "--timeout", "50")
+    assert (less.code, less.err.splitlines()[0]) == (0, "6 machines go, with all that is stored there."), str(less)
     up = ctl.run("cluster", "upgrade", "brief", "--version", "v1.34.1", *here, "--wait", "--timeout", "50")
     assert up.code == 0, str(up)
     assert "Ready: 1 of 1 workers, v1.34.1" in up.err

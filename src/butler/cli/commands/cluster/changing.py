@@ -9,11 +9,14 @@ import click
 from butler.cli.frame import options
 from butler.cli.frame.names import names_of
 from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.frame.terminal import confirm, say
 
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
     from butler.kube.resource import Json
 
+ATTEMPTS = 4
+"""How often a change is sent that only crossed with a write of the status."""
 cluster_name = click.argument("name", shell_complete=names_of("tenantclusters", in_place=True))
 
 
@@ -22,17 +25,21 @@ cluster_name = click.argument("name", shell_complete=names_of("tenantclusters", 
 @click.option("--workers", type=click.IntRange(1, 5000), metavar="N", required=True, help="How many machines.")
 @options.access(options.IN_PLACE)
 @options.dry_run
+@options.yes
 @options.wait(900.0)
-def scale(name: str, workers: int, access: Access, dry_run: str, wait: bool, timeout: float) -> None:
+def scale(name: str, workers: int, access: Access, dry_run: str, yes: bool, wait: bool, timeout: float) -> None:
     """Change how many workers a cluster has.
 
     More workers may need more addresses: those that the cluster would get are shown first. On Harvester a cluster
     keeps the block that it began with, and more workers than that has addresses are refused, as Butler itself would.
 
+    Fewer workers means that machines are deleted, with what is stored on them: how many is shown, and asked about.
+
     \b
     Examples:
       butlerctl cluster scale web --workers 5
       butlerctl cluster scale web --workers 5 --wait
+      butlerctl cluster scale web --workers 2 --yes
       butlerctl cluster scale web --workers 500 --dry-run=server
     """
 
@@ -53,6 +60,10 @@ def scale(name: str, workers: int, access: Access, dry_run: str, wait: bool, tim
             fleet = msgspec.structs.replace(cluster.spec.workers, replicas=workers)
             spec = msgspec.structs.replace(cluster.spec, workers=fleet)
             await tell_preview(session, msgspec.structs.replace(cluster, spec=spec), new=False)
+        else:
+            go = before - workers
+            say(f"{go} machine{'s go' if go > 1 else ' goes'}, with all that is stored there.")
+            confirm(f"Scale cluster {name} from {before} to {workers} workers?", yes=yes or dry_run != "none")
         said = f"scaled from {before} to {workers} workers"
         await _change(session, cluster, {"workers": {"replicas": workers}}, said, dry_run, timeout if wait else None)
 
@@ -111,21 +122,42 @@ def _refuse_leaving(cluster: TenantCluster) -> None:
 async def _change(
     session: Session, cluster: TenantCluster, spec: Json, said: str, dry_run: str, timeout: float | None
 ) -> None:
-    """Write a change, for this very cluster and no other of its name, and follow it where that was asked for."""
+    """Write a change of what was read, and of nothing that somebody else made of it; follow it where asked to."""
     from butler.cli.frame.output import done
-    from butler.cli.frame.reading import as_json, item
     from butler.controllers.kinds import CLUSTERS
 
+    name = cluster.metadata.name
     if dry_run == "client":
-        done(CLUSTERS, cluster.metadata.name, said, dry_run)
+        done(CLUSTERS, name, said, dry_run)
         return
-    meta = cluster.metadata
-    patch = {"metadata": {"uid": meta.uid}, "spec": spec}
-    raw = await session.client.patch(
-        as_json(CLUSTERS), meta.name, patch, meta.namespace, dry_run=dry_run == "server", field_validation="Strict"
-    )
-    done(CLUSTERS, meta.name, said, dry_run)
+    written = await _patched(session, cluster, spec, dry_run=dry_run == "server")
+    done(CLUSTERS, name, said, dry_run)
     if timeout is not None and dry_run == "none":
         from butler.cli.following_clusters import wait_until_ready
 
-        await wait_until_ready(session, item(CLUSTERS, raw).obj, timeout)
+        await wait_until_ready(session, written, timeout)
+
+
+async def _patched(session: Session, cluster: TenantCluster, spec: Json, *, dry_run: bool) -> TenantCluster:
+    """The cluster with a change; Conflict when somebody else changed it since it was read.
+
+    Butler writes to its status all the time, which leaves the generation as it was: then the change is sent again.
+    """
+    from butler.cli.frame.reading import as_json, item, read_one
+    from butler.controllers.kinds import CLUSTERS
+    from butler.kube.errors import Conflict
+
+    seen, left = cluster.metadata, ATTEMPTS
+    while True:
+        left -= 1
+        patch = {"metadata": {"uid": seen.uid, "resourceVersion": seen.resource_version}, "spec": spec}
+        try:
+            raw = await session.client.patch(
+                as_json(CLUSTERS), seen.name, patch, seen.namespace, dry_run=dry_run, field_validation="Strict"
+            )
+            return item(CLUSTERS, raw).obj
+        except Conflict:
+            now = (await read_one(session, CLUSTERS, seen.name, seen.namespace)).obj.metadata
+            if not left or (now.uid, now.generation) != (seen.uid, seen.generation):
+                raise
+            seen = now
