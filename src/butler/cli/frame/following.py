@@ -1,7 +1,8 @@
 """`--watch` and `--wait`: following objects until somebody has seen enough, or until something is done.
 
-Both survive that the server ends a watch, as servers do every few minutes. Progress goes to stderr, so that stdout
-stays what the command is for: on a terminal one line that changes, elsewhere a line for each change.
+Both survive that the server ends a watch, as servers do every few minutes, and that it is away for a while. Progress
+goes to stderr, so that stdout stays what the command is for: on a terminal one line that changes, elsewhere a line for
+each change.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ from butler.cli.frame.output import Output
 from butler.cli.frame.reading import Item, as_json, item
 from butler.cli.frame.session import Failure
 from butler.cli.frame.terminal import width
-from butler.kube.errors import ApiError, Expired, Forbidden, KubeError, NotFound, Unauthorized
+from butler.kube.client import Listed
+from butler.kube.errors import Expired, Forbidden, KubeError, Unauthorized
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
 
     from butler.cli.frame.output import Showing
     from butler.cli.frame.session import Session
+    from butler.kube.client import WatchEvent
     from butler.kube.resource import Json, Resource
 
 K = TypeVar("K", bound=CustomResource)
@@ -53,46 +56,33 @@ async def follow_table(
     """
     if not output.is_table and output.format not in ("json", "name"):
         raise Failure("--watch shows tables, json or name: leave out -o, or use one of these", Exit.USAGE)
-    client, fields = session.client, f"metadata.name={only}" if only else where
+    fields = f"metadata.name={only}" if only else where
     shown = Output(output.format, headers=output.headers)
-    while True:
-        listed = await client.list(as_json(resource), namespace, label_selector=selector, field_selector=fields)
-        found = [item(resource, raw) for raw in listed.items]
-        found = [each for each in found if keep is None or keep(each.obj)]
-        if found and shown.is_table:
-            showing.many(found, shown)
-            shown = Output(output.format, headers=False)
+    seen: set[str] = set()
+
+    def broke(error: KubeError) -> None:
+        click.echo(f"the watch broke ({error}); looking again", err=True)
+
+    async for news in _followed(session, resource, namespace, selector, fields, broke):
+        if isinstance(news, Listed):
+            found = [item(resource, raw) for raw in news.items]
+            found = [each for each in found if keep is None or keep(each.obj)]
+            if found and shown.is_table:
+                showing.many(found, shown)
+            else:
+                for each in found:
+                    showing.one(each, shown)
         else:
-            for each in found:
+            each = item(resource, news.object or {})
+            if news.type == "DELETED":
+                found = []
+                if each.obj.metadata.uid in seen:  # who was never shown does not go either
+                    click.echo(f"{each.name} is gone", err=True)
+            elif found := [each] if keep is None or keep(each.obj) else []:
                 showing.one(each, shown)
-        version = listed.resource_version
-        try:
-            while True:
-                events = client.watch(
-                    as_json(resource),
-                    namespace,
-                    resource_version=version,
-                    label_selector=selector,
-                    field_selector=fields,
-                )
-                async with aclosing(cast("Any", events)):
-                    async for event in events:
-                        version = event.resource_version or version
-                        if event.object is None:
-                            continue
-                        each = item(resource, event.object)
-                        if event.type != "DELETED" and (keep is None or keep(each.obj)):
-                            showing.one(each, shown)
-                            shown = Output(output.format, headers=False)
-                        elif event.type == "DELETED":
-                            click.echo(f"{each.name} is gone", err=True)
-        except Expired:
-            continue
-        except (Forbidden, Unauthorized, NotFound):
-            raise
-        except KubeError as error:
-            click.echo(f"the watch broke ({error}); looking again", err=True)
-            await asyncio.sleep(PAUSE)
+        if found:
+            shown = Output(output.format, headers=False)
+            seen.update(each.obj.metadata.uid for each in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +105,21 @@ async def wait_until(
     """Follow one object until it is done; `judge` gets None when it is gone. Failure when it failed or takes longer."""
     line = ProgressLine()
     last = Progress("")
+
+    def broke(error: KubeError) -> None:
+        line.show(f"the watch broke ({error}); looking again")
+
     try:
         async with asyncio.timeout(timeout):
-            async for raw in _changes(session, resource, name, namespace):
-                last = judge(raw)
-                if last.failed:
-                    raise Failure(last.says)
-                line.show(last.says)
-                if last.done:
-                    return last
+            changes = _changes(session, resource, name, namespace, broke)
+            async with aclosing(changes):
+                async for raw in changes:
+                    last = judge(raw)
+                    if last.failed:
+                        raise Failure(last.says)
+                    line.show(last.says)
+                    if last.done:
+                        return last
     except TimeoutError:
         raise Failure(f"not done after {timeout:g} s: {last.says}", Exit.TIMED_OUT) from None
     finally:
@@ -131,23 +127,65 @@ async def wait_until(
     raise AssertionError("a watch has no end")
 
 
-async def _changes(session: Session, resource: Resource[Any], name: str, namespace: str) -> Any:
+async def _changes(
+    session: Session, resource: Resource[Any], name: str, namespace: str, broke: Callable[[KubeError], None]
+) -> AsyncGenerator[Json | None, None]:
     """The object as it is, and then every time it changes; None when it is not there."""
-    client, untyped, fields = session.client, as_json(resource), f"metadata.name={name}"
+    followed = _followed(session, resource, namespace, None, f"metadata.name={name}", broke)
+    async with aclosing(followed):
+        async for news in followed:
+            if isinstance(news, Listed):
+                yield news.items[0] if news.items else None
+            else:
+                yield None if news.type == "DELETED" else news.object
+
+
+async def _followed(
+    session: Session,
+    resource: Resource[Any],
+    namespace: str,
+    selector: str | None,
+    fields: str | None,
+    broke: Callable[[KubeError], None],
+) -> AsyncGenerator[Listed[Json] | WatchEvent[Json], None]:
+    """A list, then every change, then a list again where changes may have been missed; without an end.
+
+    Only the first list may fail, so that a server that is away or says no is told at once. Later a server may be
+    away for a while: it is asked again after a pause. `broke` is told once each time.
+    """
+    client, kind, version, told = session.client, as_json(resource), "", True
+    first = True
     while True:
-        listed = await client.list(untyped, namespace, field_selector=fields)
-        yield listed.items[0] if listed.items else None
         try:
-            events = client.watch(untyped, namespace, resource_version=listed.resource_version, field_selector=fields)
+            if not version:
+                listed = await client.list(kind, namespace, label_selector=selector, field_selector=fields)
+                version, first, told = listed.resource_version, False, False
+                yield listed
+            events = client.watch(
+                kind, namespace, resource_version=version, label_selector=selector, field_selector=fields
+            )
             async with aclosing(cast("Any", events)):
                 async for event in events:
+                    version = event.resource_version or version
                     if event.object is not None:
-                        yield None if event.type == "DELETED" else event.object
+                        yield event
         except (Forbidden, Unauthorized):
-            raise
-        except ApiError:
-            pass
-        except KubeError:
+            # A restarting server may say this of a list; of a watch right after a list it is meant.
+            if first or version:
+                raise
+            await asyncio.sleep(PAUSE)
+        except Expired:
+            if first:
+                raise
+            if not version:
+                await asyncio.sleep(PAUSE)
+            version = ""
+        except KubeError as error:
+            if first:
+                raise
+            if not told:
+                broke(error)
+            version, told = "", True
             await asyncio.sleep(PAUSE)
 
 
