@@ -173,6 +173,38 @@ def test_a_watch_shows_a_release(adm: Cli, plane: ControlPlane, rack: str) -> No
     assert said.code == 130, str(said)
 
 
+def test_a_watch_is_silent_about_the_end_of_what_it_does_not_show(adm: Cli, plane: ControlPlane, rack: str) -> None:
+    new(plane, f"{rack}-a", rack, "t/a")
+    new(plane, f"{rack}-b", rack, "t/b", type="loadbalancer")
+
+    def seen(text: str) -> bool:
+        if "Allocated" in text and not done:
+            done.append("deleted")
+            plane.kubectl("delete", "ipa", f"{rack}-a", "-n", HOME)
+            plane.kubectl("delete", "ipa", f"{rack}-b", "-n", HOME)
+        return f"{rack}-b is gone" in text
+
+    done: list[str] = []
+    command = ("allocation", "list", "--pool", rack, "--type", "loadbalancer", "--watch")
+    said = adm.in_terminal(*command, until=seen)
+    assert said.code == 130, str(said)
+    assert f"{rack}-a" not in said.out
+
+
+def test_phases_are_asked_for_as_they_are_shown(adm: Cli, plane: ControlPlane, rack: str) -> None:
+    new(plane, f"{rack}-a", rack, "t/a")
+    patch = ("patch", "ipa", f"{rack}-a", "-n", HOME, "--type=json", "-p")
+    path = "/metadata/finalizers"
+    held = json.loads(plane.kubectl("get", "ipa", f"{rack}-a", "-n", HOME, "-o", "json").stdout)
+    finalizers = [*held["metadata"].get("finalizers", []), "example.org/hold"]
+    plane.kubectl(*patch, json.dumps([{"op": "add", "path": path, "value": finalizers}]))
+    plane.kubectl("delete", "ipa", f"{rack}-a", "-n", HOME, "--wait=false")
+    assert f"{rack}-a" in adm("allocation", "list", "--pool", rack, "--phase", "releasing")
+    for other in ("Allocated", "Draining"):
+        assert adm("allocation", "list", "--pool", rack, "--phase", other) == ""
+    plane.kubectl(*patch, json.dumps([{"op": "remove", "path": path}]))
+
+
 def test_all_about_one_is_on_one_screen(adm: Cli, plane: ControlPlane, rack: str, network: str) -> None:
     new(plane, f"{rack}-a", rack, "t/a", count=2)
     said = adm("allocation", "get", f"{rack}-a")
@@ -184,6 +216,7 @@ def test_all_about_one_is_on_one_screen(adm: Cli, plane: ControlPlane, rack: str
     assert facts["Granted"] == f"{network}.0.16-{network}.0.17 (2 addresses)"
     assert facts["Network"] == f"{network}.0.16/31"
     assert "Conditions\n" in said
+    assert "Conditions\n" in adm("allocation", "get", f"{rack}-a", "-o", "wide")
     assert adm("allocation", "get", f"{rack}-a", "-o", "jsonpath={.status.startAddress}") == f"{network}.0.16"
     assert "did you mean" in adm.refused(3, "allocation", "get", f"{rack}-aa")
     narrow = adm.in_terminal("allocation", "get", f"{rack}-a", columns=60)
@@ -204,6 +237,18 @@ def test_a_release_shows_what_hangs_on_it_and_asks(adm: Cli, plane: ControlPlane
     accepted = adm.in_terminal("allocation", "release", f"{rack}-a", "--wait", columns=200, answer={question: "y\n"})
     assert accepted.code == 0, str(accepted)
     assert f"{rack}-a is gone, its addresses are back in the pool" in accepted.out
+
+
+def test_what_changed_while_somebody_was_asked_is_not_released(adm: Cli, plane: ControlPlane, rack: str) -> None:
+    def touched() -> str:
+        plane.kubectl("annotate", "ipa", f"{rack}-a", "-n", HOME, "touched=yes")
+        return "y\n"
+
+    new(plane, f"{rack}-a", rack, "t/a")
+    said = adm.in_terminal("allocation", "release", f"{rack}-a", columns=400, answer={"[y/N]": touched})
+    assert said.code == 6, str(said)
+    assert "look at it again and repeat the command" in said.out
+    assert adm.json("allocation", "get", f"{rack}-a")["metadata"].get("deletionTimestamp") is None
 
 
 def test_a_release_where_nobody_sits_needs_yes(adm: Cli, plane: ControlPlane, rack: str) -> None:

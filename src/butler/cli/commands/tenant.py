@@ -94,7 +94,7 @@ def get(name: str, access: Access, output: Output) -> None:
 
     async def work(session: Session) -> None:
         found = await _find(session, name)
-        if output.format != "table":
+        if not output.is_table:
             clusters_table(namespaces=True).one(found, output)
             return
         from butler.cli.tenants import show_tenant

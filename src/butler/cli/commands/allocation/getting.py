@@ -38,7 +38,7 @@ def get(access: Access, name: str, output: Output) -> None:
 
     async def work(session: Session) -> None:
         found = await read_one(session, ALLOCATIONS, name, session.home)
-        if output.format != "table":
+        if not output.is_table:
             allocations_table().one(found, output)
             return
         from datetime import UTC, datetime

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from butler.cli.frame.output import Output
 
 TYPES = ["nodes", "loadbalancer"]
-PHASES = ["Pending", "Allocated", "Released", "Failed"]
+PHASES = ["Pending", "Allocated", "Draining", "Failed", "Releasing", "Released"]
+"""As the column says them."""
 
 
 @click.command("list", short_help="List allocations: who holds which addresses.")
@@ -63,7 +64,7 @@ def list_(
     """
     from butler.cli.frame.following import follow_table
     from butler.cli.frame.reading import read_all
-    from butler.cli.tables.allocations import allocations_table
+    from butler.cli.tables.allocations import allocations_table, phase_text
     from butler.controllers.kinds import ALLOCATIONS
 
     def is_wanted(each: IPAllocation) -> bool:
@@ -72,7 +73,7 @@ def list_(
             (pool is None or each.spec.pool_ref.name == pool)
             and (tenant is None or tenant in (reference.name, f"{reference.namespace}/{reference.name}"))
             and (type_ is None or each.spec.type == type_)
-            and (each.status.phase == phase if phase else everything or each.status.phase != "Released")
+            and (phase_text(each) == phase if phase else everything or each.status.phase != "Released")
         )
 
     showing = allocations_table(namespaces=access.all_namespaces)

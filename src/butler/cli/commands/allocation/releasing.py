@@ -148,7 +148,7 @@ def _question(impacts: Sequence[Impact]) -> str:
 
 
 async def _release(session: Session, chosen: Sequence[IPAllocation], dry_run: str, *, quiet: bool) -> None:
-    """Delete them, each only if it is still the one that was shown."""
+    """Delete them, each only if it is still as it was shown: one that held nothing may hold addresses by now."""
     from butler.cli.frame.output import done
     from butler.controllers.kinds import ALLOCATIONS
     from butler.kube.errors import NotFound
@@ -158,7 +158,12 @@ async def _release(session: Session, chosen: Sequence[IPAllocation], dry_run: st
         if dry_run != "client":
             with suppress(NotFound):  # somebody else was quicker: it is gone, as it should be
                 await session.client.delete(
-                    ALLOCATIONS, meta.name, meta.namespace, uid=meta.uid, dry_run=dry_run == "server"
+                    ALLOCATIONS,
+                    meta.name,
+                    meta.namespace,
+                    uid=meta.uid,
+                    resource_version=meta.resource_version,
+                    dry_run=dry_run == "server",
                 )
         if not quiet:
             done(ALLOCATIONS, meta.name, "released", dry_run)

@@ -78,7 +78,7 @@ def get(name: str, access: Access, output: Output) -> None:
 
     async def work(session: Session) -> None:
         found = await read_one(session, CLUSTERS, name, session.place)
-        if output.format != "table":
+        if not output.is_table:
             clusters_table().one(found, output)
             return
         from butler.cli.tenants import show_tenant

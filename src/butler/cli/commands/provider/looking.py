@@ -75,7 +75,7 @@ def get(name: str, access: Access, output: Output) -> None:
 
     async def work(session: Session) -> None:
         found = await read_one(session, PROVIDERS, name, session.home)
-        if output.format == "table":
+        if output.is_table:
             await _show(session, found.obj)
         else:
             providers_table().one(found, output)
