@@ -240,6 +240,14 @@ def test_a_command_line_that_makes_no_sense_asks_nobody(ctl: Cli, arguments: Any
 
 
 def test_what_could_never_work_is_refused_before_it_is_written(ctl: Cli, web: str) -> None:
+@pytest.mark.parametrize("spec", ["{workers: 3}", "[1]", "{networking: [a]}"])
+def test_a_file_of_another_shape_is_refused_in_one_sentence(ctl: Cli, tmp_path: Path, spec: str) -> None:
+    path = tmp_path / "web.yaml"
+    path.write_text(f"apiVersion: {GROUP}/v1alpha1\nkind: TenantCluster\nmetadata: {{name: x}}\nspec: {spec}\n")
+    complaint = ctl.refused(2, "cluster", "create", "-f", str(path), "--lb-size", "2", *VERSION)
+    assert "must hold fields with names" in complaint
+
+
     def refused(*more: str, code: int = 1) -> str:
         return ctl.refused(code, "cluster", "create", "bad", *VERSION, "-n", TEAM, *more)
 

@@ -114,6 +114,15 @@ def test_mistakes_are_told_in_one_sentence(adm: Cli, example: Path, tmp_path: Pa
     odd.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")
     assert "v1 Pod does not belong here" in adm.refused(2, "provider", "create", "-f", str(odd))
     assert "ask an administrator" in adm.refused(4, "provider", "list", "--as", "nobody")
+    head = example.read_text() + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: odd}\n"
+    for shape, complaint in (
+        ("stringData: [a]", "stringData must hold keys with values"),
+        ("data: [a]", "data must hold keys with values"),
+        ("data: {password: hunter2}", "data.password is not base64"),
+    ):
+        odd.write_text(head + shape)
+        for command in ("validate", "create"):
+            assert complaint in adm.refused(2, "provider", command, "-f", str(odd))
     assert "no Kubernetes API server is configured" in Cli(None).refused(5, "provider", "list")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 CORE = "v1"
 PROVIDER_ORDER = ("NetworkPool", "Secret", "ProviderConfig")
 """In which order the objects of a provider's file are made: what is named, before what names it."""
+MAPPINGS = (
+    "spec",
+    "spec.workers",
+    "spec.workers.machineTemplate",
+    "spec.workers.machineTemplate.os",
+    "spec.networking",
+)
+"""What the options of a command are written into: it has to be a mapping before the server can say what else."""
 
 
 def read_documents(path: str, kinds: Collection[str]) -> list[Json]:
@@ -71,6 +80,49 @@ def _check(document: Any, where: str, kinds: Collection[str]) -> None:
         raise Failure(
             f"{where}: {version or 'no apiVersion'} {kind} does not belong here, only {_listed(kinds)}", Exit.USAGE
         )
+    which = f"{where}: {kind} {document.get('metadata', {}).get('name') or ''}".rstrip()
+    _check_shape(document, which)
+    if is_secret:
+        _check_secret(document, which)
+
+
+def _check_shape(document: Json, which: str) -> None:
+    for key in ("name", "namespace"):
+        if not isinstance(document.get("metadata", {}).get(key), str | None):
+            raise Failure(f"{which}: metadata.{key} must be text: put it in quotes", Exit.USAGE)
+    for path in MAPPINGS:
+        value: Any = document
+        for key in path.split("."):
+            value = value.get(key)
+            if value is None:
+                break
+        if value is not None and not isinstance(value, dict):
+            found = "a list" if isinstance(value, list) else "a single value"
+            raise Failure(f"{which}: {path} must hold fields with names, and is {found}", Exit.USAGE)
+
+
+def _check_secret(secret: Json, which: str) -> None:
+    """Refuse what the server would refuse, in words that never quote what is in it; base64 may have line breaks."""
+    for section in ("data", "stringData"):
+        fields = secret.get(section)
+        if fields is None:
+            continue
+        if not isinstance(fields, dict):
+            raise Failure(f"{which}: {section} must hold keys with values, as in `password: secret`", Exit.USAGE)
+        for key, value in fields.items():
+            if not isinstance(value, str):
+                raise Failure(f"{which}: {section}.{key} must be text: put it in quotes", Exit.USAGE)
+            if section == "data":
+                fields[key] = _without_breaks(value, f"{which}: data.{key}")
+
+
+def _without_breaks(value: str, which: str) -> str:
+    joined = value.replace("\n", "").replace("\r", "")
+    try:
+        base64.b64decode(joined, validate=True)
+    except ValueError:
+        raise Failure(f"{which} is not base64: write it as it is, under stringData", Exit.USAGE) from None
+    return joined
 
 
 def _listed(kinds: Collection[str]) -> str:
