@@ -1,7 +1,8 @@
 """Looking at a whole estate twice, and telling what stood both times; and the few repairs that cannot do harm.
 
 Nothing here writes an address anywhere. A repair makes the controllers look again, deletes a request that holds
-nothing, or puts labels right; each is valid only for the very object that was looked at.
+nothing, or puts labels right. A deletion and a label are valid only for the very object and version that was looked
+at. Looking again goes by name: whatever has the name by then gets what it would get within minutes anyhow.
 """
 
 from __future__ import annotations
@@ -143,16 +144,16 @@ def _names(reference: Any) -> Key:
 
 async def read_tolerantly(session: Session) -> tuple[Estate, list[Unreadable]]:
     """The estate, and what of it cannot be read; other commands stop at that, a check tells of it."""
-    kinds: Sequence[tuple[Resource[Any], str]] = (
-        (POOLS, session.home),
+    later: Sequence[tuple[Resource[Any], str]] = (
         (ALLOCATIONS, session.home),
         (PROVIDERS, session.home),
         (CLUSTERS, ""),
     )
-    listed = await asyncio.gather(*(session.client.list(as_json(kind), namespace) for kind, namespace in kinds))
+    pools = await session.client.list(as_json(POOLS), session.home)  # before the allocations, see `read_addresses`
+    listed = await asyncio.gather(*(session.client.list(as_json(kind), namespace) for kind, namespace in later))
     strange: list[Unreadable] = []
     found = []
-    for (kind, _), page in zip(kinds, listed, strict=True):
+    for kind, page in zip((POOLS, *(kind for kind, _ in later)), (pools, *listed), strict=True):
         readable = []
         for raw in page.items:
             try:

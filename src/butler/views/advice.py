@@ -18,16 +18,16 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from butler.api.conditions import find_condition
-from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import AllocationRole, ConditionType, Label
 from butler.api.meta import ConditionStatus
-from butler.controllers.networkpool.plan import WAITING, intent_range, is_promise, layout_of
+from butler.controllers.networkpool.plan import WAITING, intent_range, layout_of
 from butler.controllers.owners import recorded_owner, tenant_key
 from butler.ipam.addresses import Family, Range, range_cidr
 from butler.ipam.capacity import capacity_of
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.requests import Refused, read_request
 from butler.views.estate import held_range
+from butler.views.promises import promised
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -150,17 +150,15 @@ def advise(pool: NetworkPool, estate: Estate) -> Advice:
 
 def _held(pool: NetworkPool, layout: PoolLayout, estate: Estate) -> Iterator[Obstacle]:
     """Everything that holds addresses of the pool, whatever pool it names, in order of address."""
-    found: dict[str, Obstacle] = {}
-    for intent in pool.status.intents:
-        if is_promise(intent):
-            found[intent.uid] = Obstacle(intent.name, "", intent_range(intent)[1], Use.IN_USE, note="being granted")
+    found = [
+        Obstacle(intent.name, "", intent_range(intent)[1], Use.IN_USE, note="being granted")
+        for intent in promised(pool, estate.allocations)
+    ]
     for allocation in estate.allocations:
         held = held_range(allocation)
-        if allocation.status.phase is IPAllocationPhase.RELEASED:
-            found.pop(allocation.metadata.uid, None)
         if held is not None and held[0] is layout.family and any(held[1].overlaps(each) for each in layout.usable):
-            found[allocation.metadata.uid] = _obstacle(allocation, held[1])
-    return iter(sorted(found.values(), key=lambda each: (each.range, each.name)))
+            found.append(_obstacle(allocation, held[1]))
+    return iter(sorted(found, key=lambda each: (each.range, each.name)))
 
 
 def _obstacle(allocation: IPAllocation, held: Range) -> Obstacle:

@@ -24,10 +24,11 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from butler.api.networkpool import CapacityTier
-from butler.controllers.networkpool.plan import intent_range, is_promise, layout_of
+from butler.controllers.networkpool.plan import intent_range, layout_of
 from butler.ipam.capacity import THRESHOLDS, Capacity, capacity_of
 from butler.ipam.free_space import FreeSpace, NotTaken
 from butler.views.estate import held_range
+from butler.views.promises import promised
 from butler.views.record import read_record
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _sizes(layout: PoolLayout) -> list[int]:
 
 
 def _taken(pool: NetworkPool, estate: Estate) -> list[Range]:
-    intents = [intent_range(intent)[1] for intent in pool.status.intents if is_promise(intent)]
+    intents = [intent_range(intent)[1] for intent in promised(pool, estate.allocations)]
     return [*intents, *(found[1] for each in estate.allocations if (found := held_range(each)))]
 
 

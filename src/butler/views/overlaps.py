@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from butler.controllers.networkpool.plan import View, intent_range, open_intents
+from butler.controllers.networkpool.plan import intent_range
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, range_text
 from butler.kube.resource import Key
 from butler.views.estate import held_range
+from butler.views.promises import promised
 from butler.views.segments import segments_of
 
 if TYPE_CHECKING:
@@ -94,10 +95,8 @@ def _twice(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) ->
         held = held_range(each)
         if held is not None:
             claims.append(_Claim(*held, f"IPAllocation {_key(each)}", "holds"))
-    by_uid = {each.metadata.uid: each for each in allocations}
-    view = View(waiting=(), leaving=(), live=0, find=by_uid.get)
     for pool in pools:
-        for intent in open_intents(pool, view):
+        for intent in promised(pool, allocations):
             who = f"IPAllocation {pool.metadata.namespace}/{intent.name}"
             claims.append(_Claim(*intent_range(intent), who, "is being granted"))
     for one, other in _sharing(claims):

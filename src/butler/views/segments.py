@@ -19,16 +19,17 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from butler.api.labels import Label
-from butler.controllers.networkpool.plan import View, intent_range, open_intents
+from butler.controllers.networkpool.plan import intent_range
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, range_cidr
 from butler.ipam.layout import InvalidPool, Problem, read_layout
 from butler.views.estate import held_range, tenant_of
+from butler.views.promises import promised
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from butler.api.ipallocation import IPAllocation
-    from butler.api.networkpool import Intent, NetworkPool, NetworkPoolSpec
+    from butler.api.networkpool import NetworkPool, NetworkPoolSpec
     from butler.ipam.layout import PoolLayout
 
 MOST_HOLDERS = 8
@@ -262,8 +263,7 @@ def _holder(allocation: IPAllocation) -> Holder:
 
 def _granting(pool: NetworkPool, allocations: Sequence[IPAllocation], family: Family) -> Iterator[tuple[Range, Holder]]:
     by_uid = {each.metadata.uid: each for each in allocations}
-    intents: tuple[Intent, ...] = open_intents(pool, View(waiting=(), leaving=(), live=0, find=by_uid.get))
-    for intent in intents:
+    for intent in promised(pool, allocations):
         other, addresses = intent_range(intent)
         asking = by_uid.get(intent.uid)
         if other is family and asking is not None:

@@ -11,7 +11,7 @@ import pytest
 
 from butler.api.codec import from_json
 from butler.api.ipallocation import IPAllocation
-from butler.api.networkpool import NetworkPool
+from butler.api.networkpool import Intent, NetworkPool
 from butler.ipam.addresses import range_text
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import read_layout
@@ -146,6 +146,20 @@ def test_a_full_pool_an_empty_one_and_one_that_makes_no_sense() -> None:
     assert about(pool(), block("all", "10.40.0.1-10.40.0.62")).holes == ()
     assert about(pool()).openings == ()
     assert "hands out nothing" in about(pool("10.41.0.1-10.41.0.2")).problem
+
+
+def test_a_grant_counts_until_its_allocation_says_what_it_holds_or_is_gone() -> None:
+    promise = Intent(uid="uid-late", name="late", start_address="10.40.0.10", end_address="10.40.0.13")
+    granting = msgspec.structs.replace(pool(), status=msgspec.structs.replace(pool().status, intents=(promise,)))
+
+    def allocated(*blocks: IPAllocation) -> int:
+        capacity = about(granting, *blocks).capacity
+        assert capacity is not None
+        return capacity.allocated
+
+    assert allocated(block("late")) == 4
+    assert allocated(block("late", "10.40.0.20-10.40.0.21")) == 2
+    assert allocated() == 0, "whoever it was promised to is gone"
 
 
 def test_the_hole_is_exactly_the_one_that_the_allocator_would_have() -> None:

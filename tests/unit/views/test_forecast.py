@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from butler.api.ipallocation import PinnedIPRange
+from butler.api.networkpool import Intent
 from butler.ipam.capacity import THRESHOLDS
 from butler.views.forecast import BAND, forecast
 from butler.views.forecast_json import forecast_json
@@ -109,3 +110,12 @@ def test_a_pool_that_makes_no_sense_says_so() -> None:
     estate = live(Random(8), future=0).estate()
     broken = msgspec.structs.replace(estate.pools[0], spec=msgspec.structs.replace(estate.pools[0].spec, cidr="x"))
     assert "hands out nothing: spec.cidr" in forecast(broken, estate, NOW).problem
+
+
+def test_a_grant_to_an_allocation_that_is_gone_takes_nothing() -> None:
+    estate = live(Random(9), past=30, per_day=0.2, future=0).estate()
+    gone = Intent(uid="gone", name="gone", start_address="10.40.0.0", end_address="10.40.0.255")
+    status = msgspec.structs.replace(estate.pools[0].status, intents=(gone,))
+    assert forecast(msgspec.structs.replace(estate.pools[0], status=status), estate, NOW) == forecast(
+        estate.pools[0], estate, NOW
+    )
