@@ -110,6 +110,7 @@ def test_two_hundred_rows_are_made_at_once(adm: Cli, rack: str, network: str, fi
         "toMake": 200, "made": 200, "failed": 0, "there": 0, "conflicts": 0, "invalid": 0, "passedOver": 0,
     }  # fmt: skip
     assert {each["phase"] for each in told["items"]} == {"Allocated"}
+    assert {each["tenant"] for each in told["items"]} == {f"team-{n % 7}/r{rack[5:]}-{n}" for n in range(200)}
 
 
 def test_what_was_exported_can_be_imported_in_every_form(

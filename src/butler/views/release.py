@@ -92,8 +92,7 @@ def impact_json(found: Impact) -> dict[str, Any]:
     """For programs."""
     return {
         "allocation": found.name,
-        "tenantNamespace": found.tenant.namespace,
-        "tenant": found.tenant.name,
+        "tenant": str(found.tenant),
         "tenantExists": found.tenant_is == "exists",
         "type": found.type,
         "pool": found.pool,

@@ -293,8 +293,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
 def owner_json(owner: Owner, family: Family) -> dict[str, Any]:
     return {
         "allocation": owner.allocation,
-        "tenantNamespace": owner.tenant.namespace,
-        "tenant": owner.tenant.name,
+        "tenant": str(owner.tenant),
         "tenantExists": owner.tenant_is == "exists",
         "type": owner.type,
         "role": owner.role or None,

@@ -163,6 +163,7 @@ def test_the_answer_is_plain_json() -> None:
     found = json.loads(json.dumps(answer_json(asked(here, "10.40.0.20")), default=str))
     assert found["places"][0]["owners"][0]["range"] == {"start": "10.40.0.20", "end": "10.40.0.20", "count": 1}
     assert (found["known"], found["earlier"][0]["allocation"]) == (True, "old")
+    assert found["places"][0]["owners"][0]["tenant"] == str(WEB), "one spelling, as pools and plans have it"
 
 
 # What a pool would say.
@@ -209,7 +210,8 @@ def test_a_release_tells_who_uses_the_addresses_now() -> None:
         "Service shop/web (10.40.0.20)", "Node n1 (10.40.0.21)", "Machine m2 (10.40.0.22)",
     ]  # fmt: skip
     assert "lose their addresses" in found.follows[0]
-    assert json.loads(json.dumps(impact_json(found)))["inUse"][2]["kind"] == "Machine"
+    said = json.loads(json.dumps(impact_json(found)))
+    assert (said["tenant"], said["inUse"][2]["kind"]) == (str(WEB), "Machine")
 
 
 @pytest.mark.parametrize(

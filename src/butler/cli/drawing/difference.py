@@ -88,8 +88,7 @@ def _item_json(item: Item, made: Mapping[str, Made]) -> dict[str, Any]:
         "rows": list(item.where),
         "verdict": item.verdict.value,
         "pool": item.pool or None,
-        "tenantNamespace": item.tenant.namespace,
-        "tenant": item.tenant.name,
+        "tenant": str(item.tenant),
         "type": str(item.type),
         "range": {
             "start": address_text(first, Family.V4),
