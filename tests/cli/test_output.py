@@ -55,6 +55,8 @@ def test_names_csv_and_templates_are_for_programs(adm: Cli) -> None:
     assert adm("pool", "list", "-o", f"jsonpath={template}").splitlines()[1] == "east\t10.201.0.0/24"
     columns = adm("pool", "list", "-o", "custom-columns=POOL:.metadata.name,NONE:.spec.nothing")
     assert columns.splitlines()[2].split() == ["east", "<none>"]
+    nothing = ("pool", "list", "-n", "nowhere", "-o", "custom-columns=POOL:.metadata.name")
+    assert (adm(*nothing), adm(*nothing, "--no-headers")) == ("POOL\n", "")
 
 
 @pytest.mark.parametrize(
@@ -98,3 +100,9 @@ def test_a_watch_shows_each_change_until_ctrl_c(adm: Cli, plane: ControlPlane) -
     said = adm.in_terminal("pool", "list", "--watch", until=seen)
     assert said.code == 130, str(said)
     assert said.out.count("NAME") == 1
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", ""])
+def test_what_cannot_be_a_name_asks_nobody(adm: Cli, name: str) -> None:
+    for command in (("pool", "get"), ("pool", "edit"), ("allocation", "get")):
+        assert "give a name alone, and its namespace with -n" in adm.refused(2, *command, name)

@@ -19,7 +19,7 @@ import msgspec
 
 from butler.kube.errors import BadAnswer, Expired, Status, error_from_status
 from butler.kube.objects import to_json, version_of
-from butler.kube.resource import Json, Key, Resource
+from butler.kube.resource import BadName, Json, Key, Resource
 from butler.kube.transport import Params, Request, Transport, explain
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Client:
         timeout: float | None = None,
     ) -> T:
         """Read one object; NotFound when it is not there."""
-        path = resource.path(namespace, name, subresource)
+        path = _path_of_one(resource, namespace, name, subresource)
         request = Request("get", "GET", path, str(resource), {"resourceVersion": resource_version}, repeatable=True)
         return self._decode(resource, await self.transport.send(request, timeout=timeout), request)
 
@@ -344,7 +344,7 @@ class Client:
         request = Request(
             "patch",
             "PATCH",
-            resource.path(namespace, name, subresource),
+            _path_of_one(resource, namespace, name, subresource),
             str(resource),
             self._write(dry_run, field_validation, field_manager),
             msgspec.json.encode(patch),
@@ -404,7 +404,7 @@ class Client:
         request = Request(
             "delete",
             "DELETE",
-            resource.path(namespace, name),
+            _path_of_one(resource, namespace, name),
             str(resource),
             None,
             msgspec.json.encode(options),
@@ -487,6 +487,13 @@ def _delete_options(preconditions: Json, propagation: Propagation | None, grace:
     if dry_run:
         options["dryRun"] = ["All"]
     return options
+
+
+def _path_of_one(resource: Resource[Any], namespace: str, name: str, subresource: str = "") -> str:
+    """The path of a single object; without a name it would be that of all of them, which nobody means."""
+    if not name:
+        raise BadName(f"{resource}: the name is empty")
+    return resource.path(namespace, name, subresource)
 
 
 async def _lines(

@@ -76,10 +76,14 @@ def untyped(group: str, version: str, plural: str, kind: str, *, namespaced: boo
     return Resource(group, version, plural, kind, dict, namespaced)
 
 
+class BadName(ValueError):
+    """No object can have this name: sent on, it would address something else than was meant."""
+
+
 def _segment(text: str) -> str:
-    # The API server forbids these in names; sent on, they would address something else than was meant.
+    # The API server forbids these in names.
     if text in ("", ".", "..") or "/" in text or "%" in text:
-        raise ValueError(f"{text!r} cannot be part of an object's path")
+        raise BadName(f"{text!r} cannot be part of an object's path")
     return quote(text, safe="")
 
 

@@ -6,6 +6,7 @@ lines against the commands themselves.
 
 from __future__ import annotations
 
+import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from click.shell_completion import CompletionItem
 
+TRACEBACK = "BUTLER_TRACEBACK"
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -86,6 +88,14 @@ class Program(LazyGroup):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except Exception as error:
+            if os.environ.get(TRACEBACK):
+                raise
+            said = f"{type(error).__name__}: {error}"
+            click.echo(f"Error: this is a defect of Butler: {said}; {TRACEBACK}=1 shows where, for a report", err=True)
+            ctx.exit(Exit.FAILED)
         except KeyboardInterrupt:
             click.echo("", err=True)  # what was printed stands on the line with ^C
             ctx.exit(Exit.INTERRUPTED)

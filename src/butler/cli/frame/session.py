@@ -92,6 +92,7 @@ def run(access: Access, work: Callable[[Session], Awaitable[T]]) -> T:
     """Connect, do it, and leave with one sentence and an exit code if it cannot be done."""
     from butler.kube.client import Client
     from butler.kube.errors import KubeError
+    from butler.kube.resource import BadName
     from butler.kube.transport import Timeouts
 
     connection = access.connection()
@@ -107,6 +108,8 @@ def run(access: Access, work: Callable[[Session], Awaitable[T]]) -> T:
         return asyncio.run(connected())
     except KubeError as error:
         raise explained(error, connection) from None
+    except BadName as error:
+        raise Failure(f"{error}: give a name alone, and its namespace with -n", Exit.USAGE) from None
 
 
 def explained(error: KubeError, connection: Connection) -> Failure:
