@@ -73,7 +73,7 @@ class Showing(Generic[T]):
         while True:
             cells = [[cell_text(column.cell(row)) for column in columns] for row in rows]
             titles = [column.title for column in columns]
-            spare = [column for column in columns if column.spare]
+            spare = [column for column in columns if column.spare or column.wide]
             # Whole cells of fewer columns say more than the beginnings of many.
             if not spare or not is_terminal() or _natural([titles, *cells]) <= width():
                 return table(titles, cells, output, [column.right for column in columns])
@@ -115,7 +115,8 @@ class Showing(Generic[T]):
             columns = custom_columns(output.template)
             raws = [self.raw(row) for row in rows]
             cells = [[cell(raw) for _, cell in columns] for raw in raws]
-            click.echo(table([title for title, _ in columns], cells, output))
+            if cells or output.headers:
+                click.echo(table([title for title, _ in columns], cells, output))
 
 
 DRY = {"none": "", "client": " (client dry run)", "server": " (server dry run)"}

@@ -18,7 +18,7 @@ def showing_of(kind: str, columns: Sequence[Column[Item[Any]]], *, namespaces: b
     """A kind with these columns between its name and its age."""
     where: list[Column[Item[Any]]] = [Column("Namespace", lambda each: each.obj.metadata.namespace)]
     named: list[Column[Item[Any]]] = [Column("Name", lambda each: each.name)]
-    aged: list[Column[Item[Any]]] = [Column("Age", _age)]
+    aged: list[Column[Item[Any]]] = [Column("Age", _age, spare=True)]
     return Showing(
         [*(where if namespaces else ()), *named, *columns, *aged],
         raw=lambda each: each.raw,
