@@ -232,6 +232,7 @@ def test_a_server_that_is_away_is_named(ctl: Cli, tmp_path: Path) -> None:
         (("x",), "which Kubernetes? Say it with --kubernetes-version"),
         (("x", "--kubernetes-version", "1.33"), "'1.33' is no version: write it as in v1.33.2"),
         (("x", *VERSION, "--lb-size", "2", "--lb-range", "10.0.0.1-10.0.0.2"), "give one of the two"),
+        (("x", *VERSION, "--lb-range", "banana"), "--lb-range: 'banana' is not an IP address"),
         (("x", "-f", "/nonexistent"), "/nonexistent cannot be read"),
     ],
 )
@@ -239,7 +240,6 @@ def test_a_command_line_that_makes_no_sense_asks_nobody(ctl: Cli, arguments: Any
     assert complaint in ctl.refused(2, "cluster", "create", *arguments)
 
 
-def test_what_could_never_work_is_refused_before_it_is_written(ctl: Cli, web: str) -> None:
 @pytest.mark.parametrize("spec", ["{workers: 3}", "[1]", "{networking: [a]}"])
 def test_a_file_of_another_shape_is_refused_in_one_sentence(ctl: Cli, tmp_path: Path, spec: str) -> None:
     path = tmp_path / "web.yaml"
@@ -248,6 +248,7 @@ def test_a_file_of_another_shape_is_refused_in_one_sentence(ctl: Cli, tmp_path: 
     assert "must hold fields with names" in complaint
 
 
+def test_what_could_never_work_is_refused_before_it_is_written(ctl: Cli, web: str) -> None:
     def refused(*more: str, code: int = 1) -> str:
         return ctl.refused(code, "cluster", "create", "bad", *VERSION, "-n", TEAM, *more)
 
@@ -280,6 +281,8 @@ def test_a_dry_run_shows_and_changes_nothing(ctl: Cli, web: str, tmp_path: Path)
         "machineTemplate": {"cpu": 8, "memory": "32Gi", "os": {"type": "flatcar"}},
     }
     assert (body["spec"]["networking"], body["spec"]["teamRef"]) == ({"lbPoolSize": 3}, {"name": "shop"})
+    named = ctl("cluster", "create", "dry", *VERSION, "-n", TEAM, "--dry-run=client", "-o", "name")
+    assert named == "tenantcluster.butler.butlerlabs.dev/dry\n"
     path = tmp_path / "dry.yaml"
     path.write_text(shown)
     over = ctl("cluster", "create", "-f", str(path), "--workers", "1", "--dry-run=server", "-o", "yaml")

@@ -76,6 +76,8 @@ def test_a_pool_is_made_from_a_file_or_from_stdin(adm: Cli, network: str, tmp_pa
     del body["metadata"]["name"]
     body["spec"]["cidr"] = f"{network}.1.0/24"
     assert adm("pool", "create", "from-stdin", "-f", "-", stdin=json.dumps(body)) == f"{KEPT}/from-stdin created\n"
+    body["spec"]["cidr"] = 5
+    assert adm.refused(1, "pool", "create", "odd", "-f", "-", stdin=json.dumps(body)).endswith("in the file")
 
 
 def test_a_dry_run_shows_what_would_be_sent_and_makes_nothing(adm: Cli, network: str) -> None:
@@ -155,6 +157,7 @@ def test_growing_by_a_number_asks_and_takes_no_for_an_answer(adm: Cli, network: 
         (2, (), "say by how much: --cidr, --window or --by"),
         (2, ("--by", "3", "--cidr", "10.245.0.0/23"), "--by chooses the addresses itself"),
         (2, ("--window", "10.245.0.9-10.245.0.1"), "10.245.0.1 comes before 10.245.0.9: swap the two"),
+        (2, ("--window", "fd00::1-fd00::9"), "fd00::1-fd00::9 is no IPv4 window: pools hand out IPv4"),
         (1, ("--cidr", "10.245.0.0/23"), "a larger network alone adds nothing: add --window START-END"),
         (1, ("--window", "10.245.0.20-10.245.0.30"), ""),
         (1, ("--cidr", "10.246.0.0/24"), "spec.tenantAllocation"),
@@ -286,6 +289,34 @@ def test_an_edit_goes_on_top_of_what_somebody_else_changed_meanwhile(
     assert "#+    by: another" in (tmp_path / "shown-2").read_text().replace("# +", "#+")
     found = adm.json("pool", "get", "shared")
     assert (found["spec"]["cidr"], found["metadata"]["labels"]) == (f"{network}.0.0/23", {"by": "another"})
+
+
+def test_an_edit_that_is_given_up_for_somebody_elses_is_a_conflict(
+    adm: Cli, plane: ControlPlane, network: str, editor: Callable[..., str], tmp_path: Path
+) -> None:
+    adm("pool", "create", "contended", "--cidr", f"{network}.0.0/24", "--wait")
+    kubectl = f"HOME={tmp_path} KUBECONFIG={plane.kubeconfig} kubectl -n butler-system"
+    mine = f"sed -i 's|^  cidr: .*|  cidr: {network}.0.0/23|' $f"
+    other = f"{kubectl} label networkpool contended by=another"
+    said = adm.run("pool", "edit", "contended", EDITOR=editor(f"{mine}; {other}"))
+    assert said.code == 6, str(said)
+    assert "nothing was changed: somebody else changed contended meanwhile" in said.err
+    (tmp_path / "count").unlink()
+    deleted = f"{mine}; {kubectl} delete networkpool contended"
+    said = adm.run("pool", "edit", "contended", EDITOR=editor(deleted))
+    assert said.code == 6, str(said)
+    assert "contended was deleted meanwhile, so nothing was changed" in said.err
+
+
+def test_an_edit_takes_away_its_own_annotation_and_not_kubectls(
+    adm: Cli, plane: ControlPlane, network: str, editor: Callable[..., str]
+) -> None:
+    body = pool_body("noted", f"{network}.0.0/24")
+    body["metadata"]["annotations"] = {"note": "mine"}
+    plane.kubectl("apply", "-f", "-", stdin=json.dumps(body))
+    adm("pool", "edit", "noted", EDITOR=editor("sed -i '/annotations:/d; /note: mine/d' $f"))
+    kept = adm.json("pool", "get", "noted")["metadata"]["annotations"]
+    assert list(kept) == ["kubectl.kubernetes.io/last-applied-configuration"]
 
 
 def test_a_pool_that_changes_while_somebody_is_asked_is_judged_anew(

@@ -109,11 +109,11 @@ def test_mistakes_are_told_in_one_sentence(adm: Cli, example: Path, tmp_path: Pa
     assert "did you mean proxmox?" in adm.refused(3, "provider", "get", "proxmux")
     assert "the NAME of a provider, or -f FILE" in adm.refused(2, "provider", "validate")
     assert "a provider is written in a file" in adm.refused(2, "provider", "create", "x")
+    assert "--example only prints" in adm.refused(2, "provider", "create", "-f", str(example), "--example", "aws")
     assert "the file is about proxmox" in adm.refused(2, "provider", "create", "other", "-f", str(example))
     odd = tmp_path / "odd.yaml"
     odd.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n")
     assert "v1 Pod does not belong here" in adm.refused(2, "provider", "create", "-f", str(odd))
-    assert "ask an administrator" in adm.refused(4, "provider", "list", "--as", "nobody")
     head = example.read_text() + "---\napiVersion: v1\nkind: Secret\nmetadata: {name: odd}\n"
     for shape, complaint in (
         ("stringData: [a]", "stringData must hold keys with values"),
@@ -123,6 +123,7 @@ def test_mistakes_are_told_in_one_sentence(adm: Cli, example: Path, tmp_path: Pa
         odd.write_text(head + shape)
         for command in ("validate", "create"):
             assert complaint in adm.refused(2, "provider", command, "-f", str(odd))
+    assert "ask an administrator" in adm.refused(4, "provider", "list", "--as", "nobody")
     assert "no Kubernetes API server is configured" in Cli(None).refused(5, "provider", "list")
 
 

@@ -43,8 +43,12 @@ def as_json(resource: Resource[Any]) -> Resource[Json]:
     return Resource(resource.group, resource.version, resource.plural, resource.kind, dict, resource.namespaced)
 
 
-def item(resource: Resource[K], raw: Json) -> Item[K]:
-    """An object both ways; Failure where it makes no sense to Butler."""
+STORED = "put it right with kubectl edit"
+IN_FILE = "put it right in the file"
+
+
+def item(resource: Resource[K], raw: Json, hint: str = STORED) -> Item[K]:
+    """An object both ways; Failure where it makes no sense to Butler, with a hint where to put it right."""
     try:
         # A list leaves out what each item is, and printing one needs it.
         whole = {"apiVersion": resource.api_version, "kind": resource.kind, **raw}
@@ -52,7 +56,8 @@ def item(resource: Resource[K], raw: Json) -> Item[K]:
     except msgspec.ValidationError as error:
         meta = raw.get("metadata") or {}
         where = f"{meta.get('namespace')}/{meta.get('name')}"
-        raise Failure(f"{resource.kind} {where} cannot be read ({error}): put it right with kubectl edit") from None
+        next_step = f": {hint}" if hint else ""
+        raise Failure(f"{resource.kind} {where} cannot be read ({error}){next_step}") from None
 
 
 async def read_all(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from butler.cli.frame import options
+from butler.cli.frame.exits import Exit
 from butler.cli.frame.names import names_of
 from butler.cli.frame.session import HOME, Access, Failure, Session, run
 from butler.cli.frame.terminal import say
@@ -21,7 +22,9 @@ SYSTEMS = ("rocky", "flatcar", "talos")
 
 @click.command("create", short_help="Make a cluster, and show the addresses it would get.")
 @click.argument("name", required=False)
-@click.option("-f", "--file", metavar="FILE", help="A TenantCluster in YAML or JSON to start from; - for stdin.")
+@click.option(
+    "-f", "--filename", "file", metavar="FILE", help="A TenantCluster in YAML or JSON to start from; - for stdin."
+)
 @click.option(
     "--provider",
     metavar="NAME",
@@ -69,7 +72,7 @@ def create(
       butlerctl cluster create old --kubernetes-version v1.32.1 --lb-range 10.92.90.60-10.92.90.61
     """
     from butler.cli.frame.output import done, structured
-    from butler.cli.frame.reading import as_json, item
+    from butler.cli.frame.reading import IN_FILE, as_json, item
     from butler.controllers.kinds import CLUSTERS
 
     body = manifest(name, file, given)
@@ -79,7 +82,7 @@ def create(
 
         meta = body["metadata"]
         meta["namespace"] = session.access.namespace or meta.get("namespace") or session.place
-        cluster = item(CLUSTERS, body).obj
+        cluster = item(CLUSTERS, body, IN_FILE).obj
         await tell_preview(session, cluster, new=True)
         if dry_run == "client":
             _show(body, output)
@@ -91,7 +94,7 @@ def create(
         if output.format in ("json", "yaml"):
             structured(made.raw, output)
         elif output.format == "name":
-            click.echo(f"tenantcluster.{CLUSTERS.group}/{made.name}")
+            _show_name(made.name)
         else:
             done(CLUSTERS, made.name, "created", dry_run)
         if wait and dry_run == "none":
@@ -108,7 +111,16 @@ def _show(body: Json, output: Output) -> None:
     from butler.cli.frame.output import Output as Shape
     from butler.cli.frame.output import structured
 
-    structured(body, output if output.format == "json" else Shape("yaml"))
+    if output.format == "name":
+        _show_name(body["metadata"]["name"])
+    else:
+        structured(body, output if output.format == "json" else Shape("yaml"))
+
+
+def _show_name(name: str) -> None:
+    from butler.controllers.kinds import CLUSTERS
+
+    click.echo(f"tenantcluster.{CLUSTERS.group}/{name}")
 
 
 def manifest(name: str | None, file: str | None, given: dict[str, Any]) -> Json:
@@ -183,5 +195,5 @@ def _range(text: str) -> Json:
     try:
         parse_range(start.strip(), (end or start).strip())
     except BadAddress as error:
-        raise Failure(f"--lb-range: {error}") from None
+        raise Failure(f"--lb-range: {error}", Exit.USAGE) from None
     return {"start": start.strip(), "end": (end or start).strip()}

@@ -84,14 +84,14 @@ def create(
 
 async def _create(session: Session, body: Json, *, wait: bool, timeout: float, dry_run: str, output: Output) -> None:
     from butler.cli.commands.pool.writing import refuse_or_warn, report, wait_ready
-    from butler.cli.frame.reading import as_json, item, read_all
+    from butler.cli.frame.reading import IN_FILE, as_json, item, read_all
     from butler.controllers.kinds import POOLS
     from butler.kube.errors import Forbidden
     from butler.webhooks.networkpool import judge
 
     meta = body["metadata"]
     meta["namespace"] = meta.get("namespace") or session.home
-    made = item(POOLS, body)
+    made = item(POOLS, body, IN_FILE)
     try:
         others = [each.obj for each in await read_all(session, POOLS, meta["namespace"])]
     except Forbidden:

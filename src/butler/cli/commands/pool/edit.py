@@ -11,6 +11,7 @@ import click
 
 from butler.cli.commands.pool import pool_name
 from butler.cli.frame import options
+from butler.cli.frame.exits import Exit
 from butler.cli.frame.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
@@ -78,14 +79,15 @@ def _edit(access: Access, name: str, dry_run: str) -> Json | None:
     from butler.cli.frame.terminal import say
 
     base = run(access, lambda session: _read(session, name))
-    text, note, refused = _text(base), HEAD.format(name=name), ""
+    text, note, refused, code = _text(base), HEAD.format(name=name), "", Exit.FAILED
     with Editing(f"butler-{name}") as editing:
         while True:
             typed = editing.ask(text, note)
             if typed is None and refused:
-                raise Failure(f"nothing was changed: {refused}")
+                raise Failure(f"nothing was changed: {refused}", code)
             text = typed or text
             wanted, refused = _understood(text, base)
+            code = Exit.FAILED
             if wanted == _editable(base):
                 say("nothing was changed")
                 return None
@@ -95,9 +97,9 @@ def _edit(access: Access, name: str, dry_run: str) -> Json | None:
                     return outcome.written
                 refused = outcome.refused
                 if outcome.overtaken is not None:
-                    refused = f"somebody else changed {name} meanwhile"
+                    refused, code = f"somebody else changed {name} meanwhile", Exit.CONFLICT
                     note = OVERTAKEN.format(name=name, difference=_difference(base, outcome.overtaken))
-                    text = _text(_applied(_editable(outcome.overtaken), _merge(_editable(base), wanted)))
+                    text = _text(_applied(_editable(outcome.overtaken), _patch(_editable(base), wanted)))
                     base = outcome.overtaken
                     continue
             note = f"{textwrap.fill(refused, 110, break_on_hyphens=False)}\nMend it, or leave it as it is to give up."
@@ -168,7 +170,7 @@ async def _write(session: Session, base: Json, wanted: Json, dry_run: str) -> _O
         pools = await read_all(session, POOLS, session.home)
         now = next((each for each in pools if each.raw["metadata"].get("uid") == base["metadata"].get("uid")), None)
         if now is None:
-            raise Failure(f"{name} was deleted meanwhile, so nothing was changed")
+            raise Failure(f"{name} was deleted meanwhile, so nothing was changed", Exit.CONFLICT)
         if _editable(now.raw) != _editable(base):
             return _Outcome(overtaken=now.raw)
         allocations = await read_all(session, ALLOCATIONS, session.home)
@@ -178,7 +180,7 @@ async def _write(session: Session, base: Json, wanted: Json, dry_run: str) -> _O
         if dry_run == "client":
             return _Outcome(written=wanted)
         version = {key: now.raw["metadata"][key] for key in ("uid", "resourceVersion")}
-        patch = _merge(_editable(now.raw), wanted)
+        patch = _patch(_editable(now.raw), wanted)
         patch["metadata"] = {**patch.get("metadata", {}), **version}
         try:
             made = await session.client.patch(
@@ -193,7 +195,7 @@ async def _write(session: Session, base: Json, wanted: Json, dry_run: str) -> _O
                 raise
             return _Outcome(refused=_words(error))
         return _Outcome(written=made)
-    raise Failure(f"{name} changes faster than it can be edited, so nothing was changed: try again")
+    raise Failure(f"{name} changes faster than it can be edited, so nothing was changed: try again", Exit.CONFLICT)
 
 
 def _judged(now: Item[Any], wanted: Json, pools: list[Any], allocations: list[Any]) -> str:
@@ -204,13 +206,20 @@ def _judged(now: Item[Any], wanted: Json, pools: list[Any], allocations: list[An
     from butler.webhooks.networkpool import judge
 
     try:
-        new = item(POOLS, {**now.raw, **wanted, "metadata": {**now.raw["metadata"], **wanted["metadata"]}})
+        whole = {**now.raw, **wanted, "metadata": {**now.raw["metadata"], **wanted["metadata"]}}
+        new = item(POOLS, whole, hint="")
     except Failure as failure:
-        return failure.message.removesuffix(": put it right with kubectl edit")
+        return failure.message
     verdict = judge(now.obj, new.obj, pools, allocations)
     for each in verdict.warnings:
         say(f"Warning: {each}")
     return "; ".join(f"{field}: {message}" for field, message in verdict.problems)
+
+
+def _patch(before: Json, after: Json) -> Json:
+    """The merge patch of an edit. It takes labels and annotations away one by one: there are some that it hides."""
+    emptied: Json = {key: {} for key in SHOWN if key in before["metadata"]}
+    return _merge(before, {**after, "metadata": {**emptied, **after["metadata"]}})
 
 
 def _merge(before: Json, after: Json) -> Json:

@@ -82,12 +82,15 @@ def grow(
 
 def _window(text: str) -> Range:
     from butler.cli.commands.pool.create import window_ends
-    from butler.ipam.addresses import BadAddress, parse_range
+    from butler.ipam.addresses import BadAddress, Family, parse_range
 
     try:
-        return parse_range(*window_ends(text))[1]
+        family, window = parse_range(*window_ends(text))
     except BadAddress as error:
         raise Failure(str(error), Exit.USAGE) from None
+    if family is not Family.V4:
+        raise Failure(f"{text} is no IPv4 window: pools hand out IPv4", Exit.USAGE)
+    return window
 
 
 def _grown(name: str, spec: NetworkPoolSpec, cidr: str | None, window: Range | None, by: int | None) -> NetworkPoolSpec:

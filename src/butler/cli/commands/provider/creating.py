@@ -21,7 +21,7 @@ KINDS = ("harvester", "nutanix", "proxmox", "aws", "gcp", "azure")
 
 @click.command("create", short_help="Make a provider from a file, or print one to start from.")
 @click.argument("name", required=False)
-@click.option("-f", "--file", metavar="FILE", help="A ProviderConfig in YAML or JSON; - for stdin.")
+@click.option("-f", "--filename", "file", metavar="FILE", help="A ProviderConfig in YAML or JSON; - for stdin.")
 @click.option("--example", type=click.Choice(KINDS), metavar="KIND", help=f"Print one: {', '.join(KINDS)}.")
 @options.access(f"Namespace of the provider.  [default: the file's, else {HOME}]")
 @options.dry_run
@@ -45,6 +45,8 @@ def create(
       butleradm provider create -f harvester.yaml --wait
     """
     if example:
+        if file or name:
+            raise click.UsageError("--example only prints: leave out -f and NAME, or leave out --example")
         from butler.cli.provider_examples import example as text_of
 
         click.echo(text_of(example), nl=False)
@@ -72,13 +74,13 @@ def create(
 
 async def _judge(session: Session, objects: list[Json]) -> None:
     """Refuse what admission would refuse, and pass on what it would warn of."""
-    from butler.cli.frame.reading import item
+    from butler.cli.frame.reading import IN_FILE, item
     from butler.cli.seeing import Sight
     from butler.controllers.kinds import POOLS, PROVIDERS
     from butler.webhooks.providerconfig import Surroundings, judge
 
-    config = item(PROVIDERS, objects[-1]).obj
-    own = [item(POOLS, each).obj for each in objects if each["kind"] == "NetworkPool"]
+    config = item(PROVIDERS, objects[-1], IN_FILE).obj
+    own = [item(POOLS, each, IN_FILE).obj for each in objects if each["kind"] == "NetworkPool"]
     known = await Sight(session).pools()
     pools = {each.metadata.name: each for each in (*own, *(known or ()))}
     verdict = judge(None, config, Surroundings(HOME, pools))

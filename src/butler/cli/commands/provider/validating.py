@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 @click.command("validate", short_help="Say everything that is wrong with a provider.")
 @click.argument("name", required=False, shell_complete=names_of("providerconfigs"))
-@click.option("-f", "--file", metavar="FILE", help="Judge what is in this file, as if it were created; - for stdin.")
+@click.option(
+    "-f", "--filename", "file", metavar="FILE", help="Judge what is in this file, as if it were created; - for stdin."
+)
 @options.access(f"Namespace of the provider.  [default: {HOME}]")
 @options.output("table", "json", "yaml", "jsonpath")
 def validate(name: str | None, file: str | None, access: Access, output: Output) -> None:
@@ -59,14 +61,14 @@ async def _of_stored(session: Session, name: str) -> tuple[str, list[Finding]]:
 
 async def _of_file(session: Session, file: str) -> tuple[str, list[Finding]]:
     from butler.cli.documents import provider_objects
-    from butler.cli.frame.reading import item
+    from butler.cli.frame.reading import IN_FILE, item
     from butler.controllers.kinds import PROVIDERS
     from butler.views.provider_findings import Severity
 
     objects = provider_objects(file, None)
     for each in objects:
         each["metadata"]["namespace"] = session.access.namespace or each["metadata"].get("namespace") or HOME
-    config = item(PROVIDERS, objects[-1]).obj
+    config = item(PROVIDERS, objects[-1], IN_FILE).obj
     found = await _look(session, config, objects, stored=False)
     known = " ".join(each.message for each in found)
     # Admission says the same in the same words; once is enough.
@@ -100,7 +102,7 @@ async def _shown_to_server(session: Session, body: Json) -> list[Finding]:
 
 async def _look(session: Session, config: ProviderConfig, objects: list[Json], *, stored: bool) -> list[Finding]:
     """Read what belongs to a provider, with what stands in the same file, and judge it."""
-    from butler.cli.frame.reading import item
+    from butler.cli.frame.reading import IN_FILE, item
     from butler.cli.seeing import Sight
     from butler.controllers.kinds import POOLS
     from butler.views.provider_findings import findings
@@ -110,7 +112,7 @@ async def _look(session: Session, config: ProviderConfig, objects: list[Json], *
     pools = None if known is None else {each.metadata.name: each for each in known}
     for each in objects:
         if pools is not None and each["kind"] == "NetworkPool":
-            pools.setdefault(each["metadata"]["name"], item(POOLS, each).obj)
+            pools.setdefault(each["metadata"]["name"], item(POOLS, each, IN_FILE).obj)
     secret = await _secret(session, config, objects)
     return findings(config, pools, await sight.allocations(), secret, HOME, stored=stored)
 
