@@ -13,7 +13,7 @@ from butler.cli.frame.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
     from butler.cli.frame.output import Output
-    from butler.ipam.addresses import Range
+    from butler.ipam.addresses import Family, Range
     from butler.views.segments import PoolSegments
 
 
@@ -71,7 +71,7 @@ def map_(access: Access, name: str, first: str | None, last: str | None, zoom: s
 
 def _part(shown: PoolSegments, first: str | None, last: str | None, zoom: str | None) -> Range | None:
     """The part that was asked for; None for all of it."""
-    from butler.ipam.addresses import BadAddress, Range, parse_address, parse_network, range_text
+    from butler.ipam.addresses import BadAddress, Range, parse_address, parse_network
 
     assert shown.network is not None
     if not (first or last or zoom):
@@ -79,19 +79,29 @@ def _part(shown: PoolSegments, first: str | None, last: str | None, zoom: str | 
     try:
         if zoom:
             family, part = parse_network(zoom)
+            _insist_on_family(shown, family, zoom)
         else:
             ends = [parse_address(each) for each in (first, last) if each]
-            family = ends[0][0]
+            for (family, _), text in zip(ends, [each for each in (first, last) if each], strict=True):
+                _insist_on_family(shown, family, text)  # before they are compared: two families have no order
             begin = ends[0][1] if first else shown.network.first
             part = Range(begin, ends[-1][1] if last else shown.network.last)
     except BadAddress as error:
         raise Failure(str(error), Exit.USAGE) from None
-    if part.last < part.first:
+    if first and last and part.last < part.first:
         raise Failure(f"--to {last} comes before --from {first}: swap the two", Exit.USAGE)
-    if family is not shown.family or not part.overlaps(shown.network):
-        asked = zoom or range_text(part, family)
-        raise Failure(f"{asked} is no part of {shown.pool} ({shown.cidr}): name addresses inside it", Exit.USAGE)
+    if part.last < part.first or not part.overlaps(shown.network):
+        raise _outside(shown, zoom or first or last or "")
     return Range(max(part.first, shown.network.first), min(part.last, shown.network.last))
+
+
+def _insist_on_family(shown: PoolSegments, family: Family, text: str) -> None:
+    if family is not shown.family:
+        raise _outside(shown, text)
+
+
+def _outside(shown: PoolSegments, asked: str) -> Failure:
+    return Failure(f"{asked} is no part of {shown.pool} ({shown.cidr}): name addresses inside it", Exit.USAGE)
 
 
 def _show(part: PoolSegments, whole: PoolSegments, output: Output) -> None:
