@@ -83,7 +83,7 @@ def test_an_import_makes_what_is_missing_and_a_second_one_nothing(
         *(f"team,{name},nodes,{network}.0.{last}," for last in (40, 42, 41)),
         f"team,{name},loadbalancer,{network}.1.0,{network}.1.7",
     )
-    dry = adm.run("ipam", "import", given, "--dry-run")
+    dry = adm.run("ipam", "import", given, "--dry-run=client")
     assert dry.code == 0, str(dry)
     assert [line.split() for line in dry.out.splitlines()[1:3]] == [
         ["+", "line", "6", f"team/{name}", "loadbalancer", f"{network}.1.0-{network}.1.7", "8", rack, f"{name}-lb"],
@@ -222,6 +222,7 @@ def test_a_command_line_that_makes_no_sense_is_refused(adm: Cli, tmp_path: Path)
     assert "does not tell its format: say --format" in adm.refused(2, "ipam", "import", str(tmp_path / "rows"))
     assert "does not tell its format: say --format" in adm.refused(2, "ipam", "import", "-", stdin="x")
     assert "No such file" in adm.refused(3, "ipam", "import", str(tmp_path / "none.csv"))
+    assert "--format is that of a FILE" in adm.refused(2, "ipam", "import", "--from-tenant", "a/b", "--format", "csv")
     assert "belong together" in adm.refused(2, "ipam", "import", "--from-kubeconfig", "x")
 
 

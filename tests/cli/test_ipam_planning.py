@@ -117,6 +117,11 @@ def test_growing_is_tried_before_the_tenants_come(adm: Cli) -> None:
     [
         ([], 2, "say what to try: --tenants N, --count N, or --pool with --cidr, --window or --reserve"),
         (["--lb", "3"], 2, "say how many with --tenants"),
+        (
+            ["--tenants", "2", "--type", "nodes"],
+            2,
+            "--type says what a single request is for: say how large with --count",
+        ),
         (["--count", "3"], 2, "--count asks one pool: name it with --pool"),
         (["--cidr", "10.0.0.0/8", "--pool", "small", "--pool", "grown"], 2, "change one pool: name it with --pool"),
         (["--pool", "small", "--window", "10.240.0.1"], 2, "write it as in 10.60.0.32-10.60.0.254"),

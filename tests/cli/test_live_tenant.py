@@ -94,7 +94,7 @@ def test_a_running_estate_is_adopted_and_nothing_moves(adm: Cli, plane: ControlP
 
 
 def test_a_cluster_that_butler_does_not_know_is_read_with_its_kubeconfig(adm: Cli, web: Path) -> None:
-    said = adm.run("ipam", "import", "--from-kubeconfig", str(web), "--tenant", "old/estate", "--dry-run")
+    said = adm.run("ipam", "import", "--from-kubeconfig", str(web), "--tenant", "old/estate", "--dry-run=client")
     assert said.code == 8, str(said)
     assert "is held by web-nodes for nodes of team-platform/web" in said.out
     assert adm.refused(3, "ipam", "import", "--from-tenant", "team-platform/nope") == (

@@ -20,19 +20,7 @@ if TYPE_CHECKING:
     from butler.views.importing import Difference
 
 
-class _Import(click.Command):
-    """`--dry-run` may stand alone here, as in most programs; then it means client."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        values = ("none", "client", "server")
-        spelled = [
-            "--dry-run=client" if each == "--dry-run" and not set(args[place + 1 : place + 2]) & set(values) else each
-            for place, each in enumerate(args)
-        ]
-        return super().parse_args(ctx, spelled)
-
-
-@click.command("import", cls=_Import, short_help="Take over addresses that are in use already, moving none.")
+@click.command("import", short_help="Take over addresses that are in use already, moving none.")
 @click.argument("file", required=False, type=click.Path(dir_okay=False, allow_dash=True))
 @click.option(
     "--format", "format_", type=click.Choice(["csv", "json", "yaml"]), help="Of FILE.  [default: by its name]"
@@ -100,11 +88,11 @@ def import_(
 
     \b
     Examples:
-      butleradm ipam import addresses.csv --dry-run
+      butleradm ipam import addresses.csv --dry-run=client
       butleradm ipam import addresses.csv --yes
       butleradm ipam export | ssh other butleradm ipam import - --format csv --yes
       butleradm ipam import --from-tenant team-web/shop
-      butleradm ipam import --from-kubeconfig old.conf --tenant team-web/legacy --dry-run
+      butleradm ipam import --from-kubeconfig old.conf --tenant team-web/legacy --dry-run=client
     """
     from butler.cli.row_files import read_rows
 
@@ -113,6 +101,8 @@ def import_(
         raise click.UsageError("say one of FILE (- is stdin), --from-tenant and --from-kubeconfig")
     if (from_kubeconfig is None) != (tenant is None):
         raise click.UsageError("--from-kubeconfig and --tenant belong together: say both")
+    if format_ and file is None:
+        raise click.UsageError("--format is that of a FILE: leave it out, a cluster is read as it is")
     contents = None if file is None else read_rows(file, format_)
     whose = None if file is not None else _tenant(from_tenant or tenant or "")
 

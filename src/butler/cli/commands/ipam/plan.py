@@ -51,9 +51,7 @@ _addresses = click.IntRange(1, MOST_ADDRESSES)
     "--type",
     "type_",
     type=click.Choice(["nodes", "loadbalancer"]),
-    default="loadbalancer",
-    show_default=True,
-    help="With --count: what the addresses are for.",
+    help="With --count: what the addresses are for.  [default: loadbalancer]",
 )
 @click.option("--cidr", metavar="NETWORK", help="Edit the pool: its network.")
 @click.option(
@@ -131,7 +129,7 @@ def _question(
     provider: str | None,
     pools: tuple[str, ...],
     counts: tuple[int, ...],
-    type_: str,
+    type_: str | None,
     cidr: str | None,
     windows: tuple[str, ...],
     reserve: tuple[str, ...],
@@ -145,6 +143,8 @@ def _question(
         raise click.UsageError("--nodes, --lb and --provider describe tenants: say how many with --tenants")
     if tenants is None and not counts and not edits:
         raise click.UsageError("say what to try: --tenants N, --count N, or --pool with --cidr, --window or --reserve")
+    if type_ and not counts:
+        raise click.UsageError("--type says what a single request is for: say how large with --count")
     if (edits or counts) and len(pools) != 1:
         what = "--cidr, --window and --reserve change" if edits else "--count asks"
         raise click.UsageError(f"{what} one pool: name it with --pool")
@@ -153,8 +153,9 @@ def _question(
         # The pool of an edit or a request is not where the tenants go, if a provider says that.
         own = () if provider is not None and (edits or counts) else pools
         wanted = Tenants(tenants, nodes, lb, provider, own)
+    kind = IPAllocationType(type_ or "loadbalancer")
     edit = Edit(pools[0], cidr, tuple(map(_window, windows)), reserve) if edits else None
-    return wanted, [Single(pools[0], count, IPAllocationType(type_)) for count in counts], edit
+    return wanted, [Single(pools[0], count, kind) for count in counts], edit
 
 
 def _window(text: str) -> tuple[str, str]:
