@@ -1,4 +1,4 @@
-"""What a command's exit code means. Scripts rely on these: docs/commands.md lists them, and they never change."""
+"""What a command's exit code means. Scripts rely on these: docs/commands/ lists them, and they never change."""
 
 from __future__ import annotations
 
