@@ -48,7 +48,7 @@ def test_a_life_from_start_to_reset(tmp_path: Path) -> None:
     stopped = adm.run(*local("status", server.data_dir))
     assert stopped.code == 3
     assert "down" in stopped.out
-    assert stopped.err == "`butleradm local up` starts it.\n"
+    assert stopped.err == "`butleradm local up` starts it, with the same --data-dir if it has one.\n"
     again = adm.run(*local("down", server.data_dir))
     assert (again.code, again.err) == (0, f"Nothing runs on {server.data_dir}.\n")
 

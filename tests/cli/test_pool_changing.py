@@ -349,3 +349,16 @@ def test_an_editor_that_fails_changes_nothing(adm: Cli, busy: str) -> None:
     said = adm.run("pool", "edit", busy, EDITOR="false")
     assert said.code == 1
     assert said.error == "the editor `false` ended with code 1, so nothing was changed: set EDITOR to another"
+
+
+def test_a_pool_does_not_grow_into_another_network(adm: Cli, network: str) -> None:
+    adm("pool", "create", "stays", "--cidr", f"{network}.0.0/24", "--wait")
+    said = adm.run("pool", "grow", "stays", "--cidr", "172.31.0.0/16", "--yes")
+    assert said.code == 1, str(said)
+    assert f"172.31.0.0/16 does not hold {network}.0.0/24, so stays would not grow but move" in said.error
+
+
+def test_an_editor_that_is_a_script_is_asked_no_second_time_in_vain(adm: Cli, network: str) -> None:
+    adm("pool", "create", "scripted", "--cidr", f"{network}.0.0/24", "--wait")
+    script = f"sed -i s/{network}.0.0/{network}.0.1/"
+    assert "has bits set after its prefix" in adm.run("pool", "edit", "scripted", EDITOR=script).error

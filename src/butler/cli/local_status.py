@@ -126,7 +126,7 @@ def _next_step(status: Status) -> str:
         return "It is not ready yet: look again in a moment."
     if status.state == "not answering":
         return "It runs and does not answer: `butleradm local down` stops it."
-    return "`butleradm local up` starts it."
+    return "`butleradm local up` starts it, with the same --data-dir if it has one."
 
 
 def _json(status: Status) -> dict[str, Any]:
@@ -184,7 +184,10 @@ def take_away(given: str | None, *, yes: bool) -> None:
         data_directory.insist_on_ours(directory)
         server = data_directory.serving(directory)
         if server is not None:
-            raise Failure(f"it runs (process {server.pid}): stop it first with `butleradm local down`", Exit.CONFLICT)
+            raise Failure(
+                f"it runs (process {server.pid}): stop it first with `butleradm local down`, and the same --data-dir",
+                Exit.CONFLICT,
+            )
         stored = _bytes(data_directory.size(directory))
         confirm(f"Delete {directory} ({stored}), with every pool, cluster and key in it?", yes=yes)
         data_directory.delete(directory)

@@ -80,14 +80,18 @@ def _edit(access: Access, name: str, dry_run: str) -> Json | None:
 
     base = run(access, lambda session: _read(session, name))
     text, note, refused, code = _text(base), HEAD.format(name=name), "", Exit.FAILED
+    just_refused: Json | None = None
     with Editing(f"butler-{name}") as editing:
         while True:
             typed = editing.ask(text, note)
             if typed is None and refused:
                 raise Failure(f"nothing was changed: {refused}", code)
             text = typed or text
-            wanted, refused = _understood(text, base)
-            code = Exit.FAILED
+            wanted, why = _understood(text, base)
+            if wanted is not None and wanted == just_refused:
+                # An editor that is a script may change the note and nothing else, again and again.
+                raise Failure(f"nothing was changed: {refused}", code)
+            refused, code, just_refused = why, Exit.FAILED, None
             if wanted == _editable(base):
                 say("nothing was changed")
                 return None
@@ -95,12 +99,12 @@ def _edit(access: Access, name: str, dry_run: str) -> Json | None:
                 outcome = run(access, _writing(base, wanted, dry_run))
                 if outcome.written is not None:
                     return outcome.written
-                refused = outcome.refused
+                refused, just_refused = outcome.refused, wanted
                 if outcome.overtaken is not None:
                     refused, code = f"somebody else changed {name} meanwhile", Exit.CONFLICT
                     note = OVERTAKEN.format(name=name, difference=_difference(base, outcome.overtaken))
                     text = _text(_applied(_editable(outcome.overtaken), _patch(_editable(base), wanted)))
-                    base = outcome.overtaken
+                    base, just_refused = outcome.overtaken, None
                     continue
             note = f"{textwrap.fill(refused, 110, break_on_hyphens=False)}\nMend it, or leave it as it is to give up."
 

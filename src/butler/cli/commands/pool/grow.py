@@ -107,8 +107,18 @@ def _grown(name: str, spec: NetworkPoolSpec, cidr: str | None, window: Range | N
 
 
 def _insist_on_growth(name: str, change: Change) -> None:
+    from butler.ipam.addresses import Family, range_cidr
+
     before, after = change.before, change.after
-    if before is None or after is None or after.capacity.total > before.capacity.total:
+    if before is None or after is None:
+        return
+    old, new = before.layout.network, after.layout.network
+    if not new.contains(old):
+        texts = [range_cidr(each, Family.V4) for each in (new, old)]
+        raise Failure(
+            f"{texts[0]} does not hold {texts[1]}, so {name} would not grow but move: choose a network around it"
+        )
+    if after.capacity.total > before.capacity.total:
         return
     if after.capacity.total == before.capacity.total and after.layout.network.size > before.layout.network.size:
         raise Failure(

@@ -38,7 +38,6 @@ def overlaps(access: Access, output: Output) -> None:
       butleradm pool overlaps -A -o json
     """
     from butler.cli.frame.reading import read_addresses
-    from butler.cli.frame.terminal import say
     from butler.views.overlaps import overlaps as look
 
     async def work(session: Session) -> tuple[int, int, list[Finding]]:
@@ -49,7 +48,8 @@ def overlaps(access: Access, output: Output) -> None:
     _show(found, output)
     if found:
         click.get_current_context().exit(Exit.FINDINGS)
-    say(f"All is well: {pools} pools and {allocations} allocations share nothing.")
+    if output.format == "table":
+        click.echo(f"All is well: {pools} pools and {allocations} allocations share nothing.")
 
 
 def _show(found: list[Finding], output: Output) -> None:
