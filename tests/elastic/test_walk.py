@@ -85,7 +85,8 @@ def test_a_shrink_goes_step_by_step(estate: Elastic) -> None:
         if ((each.after or {}).get("status") or {}).get(mark)
         and not ((each.before or {}).get("status") or {}).get(mark)
     ]
-    assert marks == ["idleSince", "drainingSince", "releasedAt"]
+    # Where MetalLB is slow, the new range is idle once before its Service has it.
+    assert [mark for mark, _ in groupby(marks)] == ["idleSince", "drainingSince", "releasedAt"]
     pools = [each.after for each in web.side.written() if each.kind == ADDRESS_POOL and each.key == DEFAULT_POOL]
     states = [(len(pool["spec"]["addresses"]), pool["spec"].get("autoAssign", True)) for pool in pools if pool]
     states = [state for state, _ in groupby(states)]  # MetalLB writes its counts into the pool's status, too
