@@ -1,8 +1,8 @@
-"""All everyday tests, in five pytest runs side by side.
+"""All everyday tests, in four pytest runs side by side.
 
-Tests wait more than they compute, for watches, leases and servers, so five runs on two cores take a third of the time
+Tests wait more than they compute, for watches, leases and servers, so four runs on two cores take a third of the time
 of one. Whatever has "kubernetes" in its name runs on a real Kubernetes, everything else on the embedded server or on
-none; either half is parted into stories, which mostly wait, and facts; the command lines have a run of their own.
+none; either half is parted into facts and stories, which mostly wait.
 Together they are every test, each once. The first run is shown as it goes, the others when they are done.
 
 On a busy machine a test may wait in vain for something that comes a moment later. So a few tests that failed are run
@@ -32,7 +32,7 @@ FACTS = ("tests/unit", "tests/model", "tests/local", "tests/conformance", "tests
 PROMPTS = ("tests/cli",)
 """Every command, started again and again."""
 NEVER_AGAIN = "broken rules"
-MOST_AGAIN = 6
+MOST_AGAIN = 10
 """More failures than this are no accident."""
 FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
@@ -87,8 +87,7 @@ def main(options: list[str]) -> int:
     build()
     parts = [
         Part("embedded, facts", FACTS, "not kubernetes", shown=True),
-        Part("embedded, stories", STORIES, "not kubernetes"),
-        Part("embedded, prompts", PROMPTS, "not kubernetes"),
+        Part("embedded, stories and prompts", (*STORIES, *PROMPTS), "not kubernetes"),
         Part("Kubernetes, facts", FACTS, "kubernetes"),
         Part("Kubernetes, stories", STORIES, "kubernetes"),
     ]

@@ -104,7 +104,7 @@ class Cli:
         process = subprocess.Popen(
             [str(BIN / self.program), *arguments], env=self.environment | environment,
             stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 (one call)
+            preexec_fn=_sit_down,  # noqa: PLW1509 (one call)
         )  # fmt: skip
         os.close(slave)
         waiting, seen, deadline, interrupted = dict(answer or {}), "", time.monotonic() + PATIENCE, False
@@ -134,6 +134,12 @@ class Cli:
                 process.wait()
             os.close(master)
         return Said(" ".join((self.program, *arguments)), code, seen.replace("\r\n", "\n"))
+
+
+def _sit_down() -> None:
+    """In the new process: the terminal is its own, and Ctrl-C counts, also where the tests run in the background."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def eventually(look: Callable[[], Any], what: str, patience: float = PATIENCE) -> Any:
