@@ -1,0 +1,14 @@
+"""The server: REST, a live stream, and the console's files, for people in browsers.
+
+    models/      what is sent and taken
+    routes/      one module per group of routes: read what is there, ask a view, answer
+    access/      who somebody is: sessions, one-time links, passwords, OpenID Connect, limits
+    feed.py      everything that Butler keeps, read once and followed, and its changes for the stream
+    sight.py     what of it a person may see
+    acting.py    writing to Kubernetes as the person, and the audit of it
+    stream.py    the WebSocket
+    app.py       all of it put together
+
+It keeps nothing that matters in memory: several replicas may run, and one may die at any moment. Writes go to Kubernetes
+in the name of the person, so that RBAC and admission decide.
+"""
