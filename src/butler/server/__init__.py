@@ -7,8 +7,10 @@
     sight.py     what of it a person may see
     acting.py    writing to Kubernetes as the person, and the audit of it
     stream.py    the WebSocket
+    answers.py   answers with an ETag, and lists page by page
+    problems.py  errors as problem+json
     app.py       all of it put together
 
-It keeps nothing that matters in memory: several replicas may run, and one may die at any moment. Writes go to Kubernetes
-in the name of the person, so that RBAC and admission decide.
+It keeps nothing that matters in memory: several replicas may run, and one may die at any moment. Writes go to
+Kubernetes in the name of the person, so that RBAC and admission decide.
 """

@@ -1,0 +1,102 @@
+"""Answers: with an ETag that tells their content, and lists page by page.
+
+An ETag is made of the very bytes that are sent, so that two replicas that know the same give the same one.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+import msgspec
+from litestar import Request, Response
+from litestar.enums import MediaType
+
+from butler.server.problems import Refused
+
+T = TypeVar("T")
+MOST: Final = 1_000
+USUAL: Final = 100
+_encoder = msgspec.json.Encoder()
+
+
+class Encoded(NamedTuple):
+    """An answer as it is sent."""
+
+    body: bytes
+    etag: str
+
+
+def encoded(content: object) -> Encoded:
+    body = _encoder.encode(content)
+    return Encoded(body, f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"')
+
+
+def answer(request: Request[Any, Any, Any], content: object | Encoded) -> Response[Any]:
+    """The content, or 304 for whoever has it already. `content` may have been encoded before, and kept."""
+    made = content if isinstance(content, Encoded) else encoded(content)
+    headers = {"ETag": made.etag, "Cache-Control": "private, no-cache"}
+    known = request.headers.get("If-None-Match", "")
+    if made.etag in (each.strip().removeprefix("W/") for each in known.split(",")):
+        return Response(b"", status_code=304, headers=headers, media_type=MediaType.JSON)
+    return Response(made.body, headers=headers, media_type=MediaType.JSON)
+
+
+class Page(NamedTuple):
+    """One page of a list."""
+
+    items: list[Any]
+    total: int
+    next: str | None
+
+
+def page(
+    items: Iterable[T],
+    *,
+    sorts: dict[str, Callable[[T], Any]],
+    sort: str,
+    limit: int,
+    cursor: str | None,
+    key: Callable[[T], tuple[str, ...]],
+) -> Page:
+    """A page in the order that was asked for; `key` tells items apart that are alike otherwise.
+
+    The cursor names the last item of the page before: nothing is shown twice or left out when others come or go.
+    """
+    field, descending = sort.removeprefix("-"), sort.startswith("-")
+    if field not in sorts:
+        raise Refused(422, f"sort: {field!r} is no field to sort by: take one of {', '.join(sorted(sorts))}")
+    value = sorts[field]
+
+    def place(item: T) -> tuple[Any, ...]:
+        found = value(item)
+        return (found is None, "" if found is None else found, key(item))
+
+    # None comes last in either direction, so that what is known is seen first.
+    known = sorted((each for each in items if value(each) is not None), key=place, reverse=descending)
+    unknown = sorted((each for each in items if value(each) is None), key=key)
+    ordered: Sequence[T] = [*known, *unknown]
+    begin = 0
+    if cursor is not None:
+        last = _read_cursor(cursor)
+        begin = next((number for number, each in enumerate(ordered, 1) if key(each) == last), 0)
+        if begin == 0:
+            raise Refused(410, "cursor: what it points at has gone: begin with the first page again")
+    shown = list(ordered[begin : begin + limit])
+    more = begin + limit < len(ordered)
+    return Page(shown, len(ordered), _cursor(key(shown[-1])) if more and shown else None)
+
+
+def _cursor(key: tuple[str, ...]) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(key)).decode().rstrip("=")
+
+
+def _read_cursor(text: str) -> tuple[str, ...]:
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+        return msgspec.json.decode(raw, type=tuple[str, ...])
+    except (binascii.Error, ValueError, msgspec.MsgspecError):
+        raise Refused(422, "cursor: this is none that was given out here: take it from `next` of a page") from None

@@ -1,0 +1,108 @@
+"""The whole application: routes under /api/v1, errors as problem+json, headers that keep browsers safe."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+from litestar import Litestar, Request, Response, Router
+from litestar.config.app import AppConfig
+from litestar.di import Provide
+from litestar.exceptions import HTTPException, ValidationException
+from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.spec import Components, SecurityScheme
+from litestar.types import ControllerRouterHandler, Middleware
+
+from butler import __version__
+from butler.kube.errors import KubeError
+from butler.kube.resource import BadName
+from butler.server.access.person import Person
+from butler.server.models.common import FieldError
+from butler.server.parts import Parts
+from butler.server.problems import MEDIA_TYPE, Refused, from_bad_name, from_kubernetes, problem
+from butler.server.routes import pools
+
+log = logging.getLogger(__name__)
+LARGEST_BODY: Final = 1_000_000
+ROUTES: Final[Sequence[ControllerRouterHandler]] = (pools.router,)
+
+
+def build(
+    parts: Parts,
+    *,
+    middleware: Sequence[Middleware] = (),
+    outside: Sequence[ControllerRouterHandler] = (),
+) -> Litestar:
+    """The application. `outside` are routes beside the API, such as the console's files."""
+    api = Router(
+        "/api/v1",
+        route_handlers=ROUTES,
+        dependencies={
+            "parts": Provide(lambda: parts, sync_to_thread=False),
+            "person": Provide(_person, sync_to_thread=False),
+        },
+    )
+    return Litestar(
+        [api, *outside],
+        middleware=list(middleware),
+        openapi_config=_openapi(),
+        exception_handlers={Exception: _explain},
+        request_max_body_size=LARGEST_BODY,
+        on_app_init=[_without_signatures],
+    )
+
+
+def _person(request: Request[Any, Any, Any]) -> Person:
+    found = request.scope.get("user")
+    if not isinstance(found, Person):
+        raise Refused(401, "you are not logged in: open the link that Butler printed, or log in")
+    return found
+
+
+def _without_signatures(config: AppConfig) -> AppConfig:
+    config.signature_types = [*config.signature_types, Person, Parts]
+    return config
+
+
+def _openapi() -> OpenAPIConfig:
+    session = SecurityScheme(type="apiKey", name="__Host-butler-session", security_scheme_in="cookie")
+    return OpenAPIConfig(
+        title="Butler",
+        version=__version__,
+        description="Addresses and tenant clusters: what the console shows and does.",
+        path="/api/v1",
+        components=Components(security_schemes={"session": session}),
+        security=[{"session": []}],
+    )
+
+
+def _explain(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+    """Any error as a problem."""
+    refused = _refused(error)
+    if refused.status >= 500 and not isinstance(error, Refused | KubeError):
+        log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    told = problem(refused.status, refused.detail, refused.fields)
+    return Response(
+        msgspec.json.encode(told), status_code=refused.status, media_type=MEDIA_TYPE, headers=refused.headers
+    )
+
+
+def _refused(error: Exception) -> Refused:
+    if isinstance(error, Refused):
+        return error
+    if isinstance(error, KubeError):
+        return from_kubernetes(error)
+    if isinstance(error, BadName):
+        return from_bad_name(error)
+    if isinstance(error, ValidationException):
+        wrong: Any = error.extra if isinstance(error.extra, list) else []
+        fields = [FieldError(field=str(each.get("key", "")), message=str(each.get("message", ""))) for each in wrong]
+        said = "; ".join(f"{each.field}: {each.message}" if each.field else each.message for each in fields)
+        return Refused(422, said or str(error.detail), *fields)
+    if isinstance(error, HTTPException):
+        return Refused(error.status_code, str(error.detail), headers=dict(error.headers or {}))
+    return Refused(
+        500, "something went wrong here, and was written to the server's log: try again, or tell an administrator"
+    )

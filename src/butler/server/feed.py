@@ -1,0 +1,185 @@
+"""Everything that Butler keeps in the management cluster: read once, followed from then on, and shared by all requests.
+
+A request never lists anything. It takes the `Estate` as it stands, which costs nothing as long as nothing has changed,
+and asks a view. What a view made of one pool is kept until something about that pool changes (`of_pool`); what depends
+on everything is kept until anything changes (`of_all`).
+
+A pool is concerned by an allocation that asks it, and by one that holds addresses of its network, whatever pool that
+one names: so a map shows what is held twice.
+
+Whoever wants to hear of changes as they come (the stream) registers with `on_change`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal, TypeVar, cast
+
+from butler.api.ipallocation import IPAllocation
+from butler.api.networkpool import NetworkPool
+from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.ipam.addresses import BadAddress, Family, Range, parse_network
+from butler.kube.cache import Cache
+from butler.kube.objects import key_of
+from butler.kube.operator import Operator
+from butler.kube.resource import EVENTS, Json, Key
+from butler.kube.store import Change
+from butler.views.estate import Estate, held_range
+
+T = TypeVar("T")
+KindName = Literal["pool", "allocation", "tenant", "provider", "activity"]
+KIND_NAMES: Final[tuple[KindName, ...]] = ("pool", "allocation", "tenant", "provider", "activity")
+MOST_EVENTS: Final = 5_000
+"""How many of the newest Events are thought of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """Something that changed: an object of a kind came, changed or went."""
+
+    kind: KindName
+    change: Change[Any]
+    pools: frozenset[str]
+    """Pools that it concerns."""
+    tenants: frozenset[str]
+    """Tenants that it concerns, as `namespace/name`."""
+
+
+class Feed:
+    """What is known at this moment. Build it before the operator runs."""
+
+    def __init__(self, operator: Operator, home: str) -> None:
+        self.home = home
+        self.pools = operator.cache(POOLS, namespace=home)
+        self.allocations = operator.cache(ALLOCATIONS, namespace=home)
+        self.providers = operator.cache(PROVIDERS)
+        self.clusters = operator.cache(CLUSTERS)
+        self.events: Cache[Json] = operator.cache(EVENTS)
+        self.caches: dict[KindName, Cache[Any]] = {
+            "pool": self.pools,
+            "allocation": self.allocations,
+            "tenant": self.clusters,
+            "provider": self.providers,
+            "activity": self.events,
+        }
+        self._estate: Estate | None = None
+        self._networks: dict[str, tuple[Family, Range]] = {}
+        self._members: dict[str, dict[Key, IPAllocation]] = {}
+        self._kept_of_pool: dict[str, dict[Hashable, Any]] = {}
+        self._kept: dict[Hashable, Any] = {}
+        self._listeners: list[Callable[[Moved], None]] = []
+        self.pools.on_change(self._pool_changed)
+        self.allocations.on_change(self._allocation_changed)
+        self.clusters.on_change(lambda change: self._object_changed("tenant", change))
+        self.providers.on_change(lambda change: self._object_changed("provider", change))
+        self.events.on_change(lambda change: self._object_changed("activity", change))
+
+    def on_change(self, listener: Callable[[Moved], None]) -> None:
+        """Call `listener` for every change from now on."""
+        self._listeners.append(listener)
+
+    # Reading.
+
+    @property
+    def estate(self) -> Estate:
+        """All of it, sorted by name."""
+        if self._estate is None:
+            self._estate = Estate(
+                self.home,
+                tuple(sorted(self.pools.values(), key=key_of)),
+                tuple(sorted(self.allocations.values(), key=key_of)),
+                tuple(sorted(self.providers.values(), key=key_of)),
+                tuple(sorted(self.clusters.values(), key=key_of)),
+            )
+        return self._estate
+
+    def pool(self, namespace: str, name: str) -> NetworkPool | None:
+        return self.pools.get(Key(namespace, name))
+
+    def concerning(self, pool: str) -> list[IPAllocation]:
+        """The allocations that ask a pool or hold addresses of its network."""
+        return list(self._members.get(pool, {}).values())
+
+    def of_pool(self, pool: str, what: Hashable, compute: Callable[[], T]) -> T:
+        """What `compute` says of a pool, kept until the pool or an allocation that concerns it changes."""
+        kept = self._kept_of_pool.setdefault(pool, {})
+        if what not in kept:
+            kept[what] = compute()
+        return cast("T", kept[what])
+
+    def of_all(self, what: Hashable, compute: Callable[[], T]) -> T:
+        """What `compute` says of everything, kept until anything but Events changes."""
+        if what not in self._kept:
+            self._kept[what] = compute()
+        return cast("T", self._kept[what])
+
+    # Following.
+
+    def _pool_changed(self, change: Change[NetworkPool]) -> None:
+        name = change.key.name
+        if change.new is None:
+            self._networks.pop(name, None)
+            self._members.pop(name, None)
+        elif change.old is None or change.old.spec.cidr != change.new.spec.cidr:
+            network = _network(change.new)
+            if network is None:
+                self._networks.pop(name, None)
+            else:
+                self._networks[name] = network
+            every = self.allocations.values()
+            self._members[name] = {key_of(each): each for each in every if name in self._concerned(each)}
+        self._forget({name})
+        self._tell(Moved("pool", change, frozenset({name}), frozenset()))
+
+    def _allocation_changed(self, change: Change[IPAllocation]) -> None:
+        concerned: set[str] = set()
+        for each in (change.old, change.new):
+            if each is None:
+                continue
+            for pool in self._concerned(each):
+                concerned.add(pool)
+                members = self._members.setdefault(pool, {})
+                if each is change.new:
+                    members[change.key] = each
+                else:
+                    members.pop(change.key, None)
+        self._forget(concerned)
+        tenants = {
+            f"{each.spec.tenant_cluster_ref.namespace}/{each.spec.tenant_cluster_ref.name}"
+            for each in (change.old, change.new)
+            if each is not None
+        }
+        self._tell(Moved("allocation", change, frozenset(concerned), frozenset(tenants)))
+
+    def _object_changed(self, kind: KindName, change: Change[Any]) -> None:
+        if kind != "activity":
+            self._forget(())
+        tenants = frozenset({str(change.key)}) if kind == "tenant" else frozenset[str]()
+        self._tell(Moved(kind, change, frozenset(), tenants))
+
+    def _concerned(self, allocation: IPAllocation) -> Iterator[str]:
+        asked = allocation.spec.pool_ref.name
+        yield asked
+        held = held_range(allocation)
+        if held is not None:
+            for name, (family, network) in self._networks.items():
+                if name != asked and family is held[0] and network.overlaps(held[1]):
+                    yield name
+
+    def _forget(self, pools: set[str] | tuple[()]) -> None:
+        self._estate = None
+        self._kept.clear()
+        for name in pools:
+            self._kept_of_pool.pop(name, None)
+
+    def _tell(self, moved: Moved) -> None:
+        for listener in self._listeners:
+            listener(moved)
+
+
+def _network(pool: NetworkPool) -> tuple[Family, Range] | None:
+    try:
+        return parse_network(pool.spec.cidr)
+    except BadAddress:
+        return None

@@ -1,0 +1,34 @@
+"""What every route may use, given to it by name: `parts: TheParts`, `person: ThePerson`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from litestar.di import NamedDependency
+
+from butler.server.access.person import Person
+from butler.server.acting import Acting
+from butler.server.feed import Feed
+from butler.server.sight import Sight
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    feed: Feed
+    sight: Sight
+    acting: Acting
+    home: str
+    """Namespace of pools, allocations and providers."""
+    world: bool = False
+    """Whether this is a world on one machine, with stand-ins."""
+    clock: Callable[[], datetime] = now
+
+
+TheParts = NamedDependency[Parts]
+ThePerson = NamedDependency[Person]

@@ -1,0 +1,207 @@
+"""Pools: lists, one pool, and everything that is drawn of it. Reads only; `pool_writes` changes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from litestar import Request, Response, Router, get
+
+from butler.api.networkpool import AllocationDefaults, NetworkPool
+from butler.ipam.addresses import Family, range_cidr
+from butler.ipam.layout import Reserved as ReservedBlock
+from butler.server.access.person import Person
+from butler.server.answers import USUAL, Encoded, answer, encoded, page
+from butler.server.feed import Feed
+from butler.server.models.common import FieldError
+from butler.server.models.pools import (
+    Defaults,
+    Elsewhere,
+    HoleBucket,
+    PoolDetail,
+    PoolItem,
+    PoolList,
+    Reserved,
+    SegmentColumns,
+    SegmentHolder,
+    Segments,
+    TenantShare,
+    TierMark,
+)
+from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
+from butler.server.parts import Parts, TheParts, ThePerson
+from butler.server.problems import not_found
+from butler.server.shown import condition, layout_of, pool_item, range_of, windows_of
+from butler.views.pool_standing import Summary, summary_of
+from butler.views.segments import Kind, PoolSegments
+
+KINDS = list(Kind)
+MOST_SHARES = 20
+SORTS = {
+    "name": lambda each: each.name,
+    "cidr": lambda each: each.cidr,
+    "percent": lambda each: each.percent,
+    "available": lambda each: each.available,
+    "total": lambda each: each.total,
+    "largestFreeBlock": lambda each: each.largest_free_block,
+    "fragmentationPercent": lambda each: each.fragmentation_percent,
+    "waiting": lambda each: each.waiting,
+}
+
+
+def summary(feed: Feed, pool: NetworkPool) -> Summary:
+    """All there is to say about a pool, kept until something about it changes."""
+    name = pool.metadata.name
+    return feed.of_pool(name, "summary", lambda: summary_of(pool, feed.concerning(name)))
+
+
+def item(feed: Feed, pool: NetworkPool) -> PoolItem:
+    """A pool as lists and the stream show it."""
+    name = pool.metadata.name
+
+    def users() -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for each in feed.estate.providers:
+            for ref in each.spec.network.pool_refs:
+                found.setdefault(ref.name, []).append(f"{each.metadata.namespace}/{each.metadata.name}")
+        return found
+
+    providers = feed.of_all("users of pools", users).get(name, [])
+    return feed.of_pool(
+        name, ("item", *providers), lambda: pool_item(pool, summary(feed, pool), feed.concerning(name), providers)
+    )
+
+
+async def need_pool(parts: Parts, person: Person, namespace: str, name: str) -> NetworkPool:
+    """The pool, for somebody who may see it."""
+    await parts.sight.need_pools(person)
+    found = parts.feed.pool(namespace, name)
+    if found is None:
+        raise not_found("NetworkPool", namespace, name)
+    return found
+
+
+@get("/pools", operation_id="listPools")
+async def list_pools(
+    request: Request[Any, Any, Any],
+    parts: TheParts,
+    person: ThePerson,
+    limit: Limit = USUAL,
+    cursor: Cursor = None,
+    sort: Sort = "name",
+    q: Text = "",
+) -> Response[PoolList]:
+    """All pools, each with its counters."""
+    await parts.sight.need_pools(person)
+    items = [item(parts.feed, each) for each in parts.feed.estate.pools]
+    wanted = [each for each in items if q.lower() in f"{each.namespace}/{each.name} {each.cidr}".lower()]
+    found = page(
+        wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda each: (each.namespace, each.name)
+    )
+    return answer(request, PoolList(items=found.items, total=found.total, next=found.next))
+
+
+@get("/pools/{namespace:str}/{name:str}", operation_id="getPool")
+async def get_pool(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+) -> Response[PoolDetail]:
+    """Everything about one pool but its segments."""
+    pool = await need_pool(parts, person, namespace, name)
+    shown = item(parts.feed, pool)
+    return answer(
+        request,
+        parts.feed.of_pool(
+            name, ("detail", *shown.providers), lambda: encoded(_detail(pool, shown, summary(parts.feed, pool)))
+        ),
+    )
+
+
+def _detail(pool: NetworkPool, shown: PoolItem, found: Summary) -> PoolDetail:
+    layout, network, family = layout_of(pool), found.segments.network, found.segments.family
+    defaults = pool.spec.tenant_allocation.defaults if pool.spec.tenant_allocation else AllocationDefaults()
+    whole = range_of(network, family) if network else None
+    return PoolDetail(
+        pool=shown,
+        start=whole.start if whole else None,
+        end=whole.end if whole else None,
+        count=whole.count if whole else 0,
+        windows=windows_of(layout) if layout else [],
+        reserved=[_reserved(each, layout.family) for each in layout.blocks] if layout else [],
+        defaults=Defaults(nodes_per_tenant=defaults.nodes_per_tenant, lb_pool_per_tenant=defaults.lb_pool_per_tenant),
+        tiers=[
+            TierMark(tier=each.tier.value, percent=each.percent, addresses=each.addresses, reached=each.reached)
+            for each in found.tiers
+        ],
+        holes=[
+            HoleBucket(least=each.least, most=each.most, holes=each.holes, addresses=each.addresses)
+            for each in found.holes
+        ],
+        shares=[
+            TenantShare(tenant=each.tenant, addresses=each.addresses, allocations=each.allocations)
+            for each in found.shares[:MOST_SHARES]
+        ],
+        wrong=list(found.wrong),
+        doubts=list(found.doubts),
+        conditions=[condition(each) for each in pool.status.conditions],
+    )
+
+
+def _reserved(block: ReservedBlock, family: Family) -> Reserved:
+    where = range_of(block.addresses, family)
+    cidr = range_cidr(block.addresses, family) or ""
+    return Reserved(cidr=cidr, description=block.description, start=where.start, end=where.end, count=where.count)
+
+
+@get("/pools/{namespace:str}/{name:str}/segments", operation_id="getSegments")
+async def get_segments(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+) -> Response[Segments]:
+    """Where everything in a pool is: bar, map and export draw from this."""
+    pool = await need_pool(parts, person, namespace, name)
+
+    def compute() -> Encoded:
+        return encoded(_segments(summary(parts.feed, pool).segments))
+
+    return answer(request, parts.feed.of_pool(name, "segments", compute))
+
+
+def _segments(shown: PoolSegments) -> Segments:
+    columns = SegmentColumns(first=[], size=[], kind=[], holder=[], note=[], held_by=[], stranded=[])
+    holders: dict[SegmentHolder, int] = {}
+    notes: dict[str, int] = {}
+    numbers = {kind: number for number, kind in enumerate(KINDS)}
+    start = shown.network.first if shown.network else 0
+    for each in shown.segments:
+        holder = -1
+        if each.holders:
+            first = each.holders[0]
+            made = SegmentHolder(
+                allocation=first.allocation, tenant=first.tenant, type=first.type, role=first.role, pool=first.pool
+            )
+            holder = holders.setdefault(made, len(holders))
+        columns.first.append(each.first - start)
+        columns.size.append(each.size)
+        columns.kind.append(numbers[each.kind])
+        columns.holder.append(holder)
+        columns.note.append(notes.setdefault(each.description, len(notes)) if each.description else -1)
+        columns.held_by.append(each.held_by)
+        columns.stranded.append(each.stranded)
+    whole = range_of(shown.network, shown.family) if shown.network else None
+    return Segments(
+        pool=shown.pool,
+        cidr=shown.cidr,
+        start=whole.start if whole else None,
+        end=whole.end if whole else None,
+        count=whole.count if whole else 0,
+        kinds=[each.value for each in KINDS],
+        columns=columns,
+        holders=list(holders),
+        notes=list(notes),
+        elsewhere=[
+            Elsewhere(allocation=each.allocation, tenant=each.tenant, start=each.start, end=each.end)
+            for each in shown.elsewhere
+        ],
+        problems=[FieldError(field=each.field, message=each.message) for each in shown.problems],
+    )
+
+
+router = Router("/", route_handlers=[list_pools, get_pool, get_segments], tags=["pools"])
