@@ -1,35 +1,30 @@
 """Writing to Kubernetes as the person who asked for it, and the audit of it.
 
 The server's own rights never write for anybody: each person gets a client that impersonates them, so that RBAC and
-admission decide, and the API server's own audit log names them. What came of every write is told twice: as a line of
-JSON on the logger `butler.audit`, and as an Event on the object, which every replica can show.
+admission decide, and the API server's own audit log names them. What came of every write is written down (`audit`).
 """
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
-
-import msgspec
 
 from butler.kube.client import Client
 from butler.kube.config import Connection, Impersonation
 from butler.kube.errors import KubeError
-from butler.kube.events import EventRecorder
-from butler.kube.objects import to_json
+from butler.kube.objects import key_of
 from butler.kube.resource import Key, Resource
 from butler.server.access.person import Person
-from butler.server.problems import from_kubernetes
+from butler.server.audit import Entry, Outcome, Trail
+from butler.server.problems import Refused, from_kubernetes
 
 T = TypeVar("T")
-audit_log = logging.getLogger("butler.audit")
 FIELD_MANAGER: Final = "butler-console"
 MOST_CLIENTS: Final = 128
-REASON: Final = "ChangedByPerson"
-REFUSED: Final = "RefusedToPerson"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +37,16 @@ class Deed:
     key: Key
     detail: str = ""
     """What exactly, without secrets."""
+    about: object = None
+    """The object as it is known, where there is one already: the Event of the deed hangs on it."""
 
 
 class Acting:
     """Clients in the names of people, and the audit."""
 
-    def __init__(self, connection: Connection, events: EventRecorder) -> None:
+    def __init__(self, connection: Connection, trail: Trail) -> None:
         self._connection = connection
-        self._events = events
+        self._trail = trail
         self._clients: OrderedDict[tuple[str, tuple[str, ...]], Client] = OrderedDict()
 
     def client(self, person: Person) -> Client:
@@ -63,6 +60,7 @@ class Acting:
         return found
 
     async def close(self) -> None:
+        await self._trail.close()
         while self._clients:
             _, client = self._clients.popitem()
             await client.close()
@@ -73,41 +71,64 @@ class Acting:
             _, client = self._clients.popitem(last=False)
             await client.close(wait=5.0)
 
-    async def write(self, person: Person, deed: Deed, call: Callable[[Client], Awaitable[T]]) -> T:
-        """Do it as the person, and tell what came of it; raises `Refused` where Kubernetes says no."""
+    async def write(
+        self, person: Person, deed: Deed, call: Callable[[Client], Awaitable[T]], *, status: int = 200
+    ) -> T:
+        """Do it as the person, and write down what came of it; raises `Refused` where Kubernetes says no.
+
+        `status` is what the person is answered when it is done. A request that is given up half way is written down
+        as one whose outcome nobody knows.
+        """
         try:
             done = await call(self.client(person))
         except KubeError as error:
-            refused = from_kubernetes(error)
-            self._tell(person, deed, f"refused with {refused.status}: {refused.detail}", done=None)
+            refused = refused_write(error)
+            outcome: Outcome = "unknown" if refused.status == 504 else "refused"
+            self._tell(person, deed, outcome, refused.status, refused.detail)
             raise refused from error
-        self._tell(person, deed, "done", done=done)
+        except asyncio.CancelledError:
+            self._tell(person, deed, "unknown", 504, "the request was given up while it was under way")
+            raise
+        self._tell(person, deed, "done", status, "", done=done)
         await self.tidy()
         return done
 
-    def _tell(self, person: Person, deed: Deed, outcome: str, *, done: object) -> None:
-        line = {
-            "user": person.user,
-            "groups": person.groups,
-            "via": person.via,
-            "session": person.session,
-            "verb": deed.verb,
-            "kind": deed.resource.kind,
-            "namespace": deed.key.namespace,
-            "name": deed.key.name,
-            "detail": deed.detail,
-            "outcome": outcome,
-        }
-        audit_log.info("%s", msgspec.json.encode(line).decode())
-        about = _about(deed, done)
-        said = f"{person.user}: {deed.verb}{f' {deed.detail}' if deed.detail else ''}: {outcome}"
-        kind, reason = ("Normal", REASON) if done is not None else ("Warning", REFUSED)
-        self._events.record(about, deed.resource, reason, said, type=kind)  # type: ignore[arg-type]
+    def refuse(self, person: Person, deed: Deed, refused: Refused) -> Refused:
+        """Write down that it was refused here, before Kubernetes was asked."""
+        self._tell(person, deed, "refused", refused.status, refused.detail)
+        return refused
+
+    def _tell(
+        self, person: Person, deed: Deed, outcome: Outcome, status: int, message: str, *, done: object = None
+    ) -> None:
+        entry = Entry(
+            time=datetime.now(UTC),
+            user=person.user,
+            groups=person.groups,
+            via=person.via,
+            session=person.session,
+            verb=deed.verb,
+            kind=deed.resource.kind,
+            namespace=deed.key.namespace,
+            name=deed.key.name,
+            detail=deed.detail,
+            outcome=outcome,
+            status=status,
+            message=message,
+        )
+        self._trail.record(entry, _about(deed, done), deed.resource)
 
 
-def _about(deed: Deed, done: object) -> dict[str, Any]:
-    """The object that an Event is to hang on: as it was answered, else by its name."""
-    found = to_json(done, deed.resource) if done is not None else {}
-    if found.get("kind") != deed.resource.kind or "metadata" not in found:
-        found = {"metadata": {"namespace": deed.key.namespace, "name": deed.key.name}}
-    return {"apiVersion": deed.resource.api_version, "kind": deed.resource.kind, "metadata": found["metadata"]}
+def refused_write(error: KubeError) -> Refused:
+    """What a write was answered. Where it may have happened all the same, nobody is told to just try again."""
+    if error.outcome_unknown:
+        return Refused(504, "no answer came in time: it may have been done; look at it before you try again")
+    return from_kubernetes(error)
+
+
+def _about(deed: Deed, done: object) -> object:
+    """The object that an Event is to hang on: as it was answered, else as it was, else by its name."""
+    for each in (done, deed.about):
+        if each is not None and (isinstance(each, Mapping) or hasattr(each, "metadata")) and key_of(each) == deed.key:
+            return each
+    return {"metadata": {"namespace": deed.key.namespace, "name": deed.key.name}}

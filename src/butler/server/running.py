@@ -17,6 +17,7 @@ from butler.kube.operator import Operator
 from butler.server.access.middleware import Who, knowing
 from butler.server.acting import Acting
 from butler.server.app import build
+from butler.server.audit import Trail
 from butler.server.feed import Feed
 from butler.server.parts import Parts
 from butler.server.sight import Sight
@@ -50,7 +51,7 @@ async def running(connection: Connection, settings: Settings, who: Who) -> Async
     async with Client(connection, field_manager=NAME, observe=metrics.observe_request) as client:
         operator = Operator(client, NAME, metrics=metrics)
         feed = Feed(operator, settings.home)
-        acting = Acting(connection, operator.events)
+        acting = Acting(connection, Trail(client))
         parts = Parts(feed, Sight(client, settings.home), acting, settings.home, world=settings.world)
         app = build(parts, middleware=[knowing(who)])
         listener = _listen(settings.host, settings.port)

@@ -1,0 +1,193 @@
+"""What people did through this API: how it is written down, and how it is read again.
+
+Twice. A line of JSON on the logger `butler.audit` is the record: one for every write, whatever came of it, in the order
+in which they ended. An Event on the object is the courtesy: `kubectl describe` and every replica's activity page show
+it. `record` writes both, `parsed` reads an Event back.
+
+Controllers have their Events combined and thinned out; what a person did is never combined, as two edits are two
+edits. Each person has an allowance that nobody uses up by hand, and a much smaller one for what RBAC refused: whoever
+may do nothing must not fill the Events of others. What does not fit is told in the server's log.
+
+Kubernetes lets everybody write Events who has the right to: where it matters who did something, believe the lines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import logging.handlers
+import os
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import msgspec
+
+from butler.kube.client import Client
+from butler.kube.errors import KubeError
+from butler.kube.objects import object_reference
+from butler.kube.resource import EVENTS, Json, Resource
+
+log = logging.getLogger(__name__)
+lines = logging.getLogger("butler.audit")
+lines.setLevel(logging.INFO)  # a record that needs to be switched on is none
+
+COMPONENT: Final = "butler-console"
+DONE: Final = "ChangedByPerson"
+REFUSED: Final = "RefusedToPerson"
+UNKNOWN: Final = "PerhapsChangedByPerson"
+ACTOR: Final = "butler.butlerlabs.dev/actor"
+"""Annotation of an Event: who it was to Kubernetes."""
+
+LONGEST: Final = 1024
+BUFFER: Final = 2_000
+WRITE_TIMEOUT: Final = 10.0
+MOST_PEOPLE: Final = 4_096
+
+Outcome = Literal["done", "refused", "unknown"]
+_REASONS: Final[dict[Outcome, str]] = {"done": DONE, "refused": REFUSED, "unknown": UNKNOWN}
+_OUTCOMES: Final[dict[str, Outcome]] = {reason: outcome for outcome, reason in _REASONS.items()}
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the record. Nothing in it is secret."""
+
+    time: datetime
+    user: str
+    groups: tuple[str, ...]
+    via: str
+    session: str
+    verb: str
+    kind: str
+    namespace: str
+    name: str
+    detail: str
+    outcome: Outcome
+    status: int
+    """What the person was answered, as HTTP has it."""
+    message: str
+    """Why it was refused, or why nobody knows; empty when it was done."""
+
+
+class Audited(msgspec.Struct, frozen=True, kw_only=True):
+    """What an Event tells of a person's deed."""
+
+    actor: str
+    verb: str
+    outcome: Outcome
+    message: str
+
+
+def event_of(entry: Entry, about: Json) -> Json:
+    """The Event that tells of it. Pure. `about` is how an Event names its object."""
+    when = entry.time.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "metadata": {
+            "generateName": f"{entry.name[:200]}.console-",
+            "namespace": entry.namespace or "default",
+            "annotations": {ACTOR: entry.user},
+        },
+        "involvedObject": about,
+        "reason": _REASONS[entry.outcome],
+        "message": _shortened(_sentence(entry)),
+        "type": "Normal" if entry.outcome == "done" else "Warning",
+        "action": entry.verb,
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "reportingInstance": COMPONENT,
+        "firstTimestamp": when,
+        "lastTimestamp": when,
+        "count": 1,
+    }
+
+
+def parsed(event: Json) -> Audited | None:
+    """What an Event tells of a person's deed; None for one of a controller. Pure."""
+    actor = ((event.get("metadata") or {}).get("annotations") or {}).get(ACTOR)
+    outcome = _OUTCOMES.get(str(event.get("reason")))
+    component = event.get("reportingComponent") or (event.get("source") or {}).get("component")
+    if not isinstance(actor, str) or not actor or outcome is None or component != COMPONENT:
+        return None
+    return Audited(
+        actor=actor, verb=str(event.get("action") or ""), outcome=outcome, message=str(event.get("message") or "")
+    )
+
+
+def _sentence(entry: Entry) -> str:
+    what = f"{entry.verb} {entry.detail}".strip()
+    if entry.outcome == "done":
+        return f"{entry.user}: {what}"
+    word = "refused" if entry.outcome == "refused" else "nobody knows what came of it"
+    return f"{entry.user}: {what}: {word} ({entry.status}): {entry.message}"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def attach_file(path: Path) -> logging.Handler:
+    """Write the lines to a file, too, for its owner's eyes alone; it may be moved away by log rotation at any time."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
+    handler = logging.handlers.WatchedFileHandler(path, encoding="utf-8")
+    handler.setFormatter(logging.Formatter("%(message)s"))
+    lines.addHandler(handler)
+    return handler
+
+
+class _Allowance:
+    """So many at once, and then so many a second, for each person."""
+
+    def __init__(self, burst: float, per_second: float) -> None:
+        self._burst = burst
+        self._per_second = per_second
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, who: str, now: float) -> bool:
+        left, since = self._left.pop(who, (self._burst, now))
+        left = min(self._burst, left + max(0.0, now - since) * self._per_second)
+        self._left[who] = (left - 1 if left >= 1 else left, now)
+        if len(self._left) > MOST_PEOPLE:
+            self._left.popitem(last=False)
+        return left >= 1
+
+
+class Trail:
+    """Writes records. Events are written behind the back of the request, one after the other."""
+
+    def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._client = client
+        self._clock = clock
+        self._usual = _Allowance(burst=500, per_second=1.0)
+        self._forbidden = _Allowance(burst=20, per_second=1 / 60)
+        self._waiting: deque[Json] = deque()
+        self._task: asyncio.Task[None] | None = None
+
+    def record(self, entry: Entry, about: object, resource: Resource[Any]) -> None:
+        """Write it down. Returns at once, and never fails."""
+        lines.info("%s", msgspec.json.encode(entry).decode())
+        allowance = self._forbidden if entry.status == 403 else self._usual
+        if len(self._waiting) >= BUFFER or not allowance.take(entry.user, self._clock()):
+            log.warning("no Event tells what %s did to %s %s: there are too many", entry.user, entry.kind, entry.name)
+            return
+        self._waiting.append(event_of(entry, object_reference(about, resource)))
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._write_out())
+
+    async def _write_out(self) -> None:
+        while self._waiting:
+            event = self._waiting.popleft()
+            try:
+                await self._client.create(EVENTS, event, timeout=WRITE_TIMEOUT)
+            except KubeError as error:  # such as for a namespace that is not there
+                log.info("no Event tells of %s: %s", event["involvedObject"].get("name"), error)
+
+    async def close(self, wait: float = 2.0) -> None:
+        """Write what is left, but for no longer than that."""
+        if self._task is not None:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._task, wait)
