@@ -1,0 +1,49 @@
+// What a list shows. Filters and order are kept in the page's address, so that they can be shared and gone back to.
+import { useMemo, useState } from "react";
+import { useSearchParams } from "react-router";
+
+export interface ListState {
+  /** The value of a filter; empty for none. */
+  get: (name: string) => string;
+  /** Sets filters, or clears them with "", and goes to the first page. */
+  set: (values: Record<string, string>) => void;
+  /** A field, or `-field` for the other way round. */
+  sort: string;
+  /** What to send to the server for this page. */
+  cursor: string | undefined;
+  /** How many pages come before this one. */
+  page: number;
+  toNext: (cursor: string) => void;
+  toPrevious: () => void;
+}
+
+/** `prefix` keeps two lists on one page apart. */
+export function useListState(defaultSort: string, prefix = ""): ListState {
+  const [params, setParams] = useSearchParams();
+  // Cursors of the pages up to this one; the first page has none.
+  const [trail, setTrail] = useState<string[]>([]);
+  return useMemo(() => {
+    const get = (name: string) => params.get(prefix + name) ?? "";
+    return {
+      get,
+      set: (values) => {
+        setTrail([]);
+        setParams((old) => withValues(old, prefix, values), { replace: true, preventScrollReset: true });
+      },
+      sort: get("sort") || defaultSort,
+      cursor: trail.at(-1),
+      page: trail.length,
+      toNext: (cursor) => setTrail([...trail, cursor]),
+      toPrevious: () => setTrail(trail.slice(0, -1)),
+    };
+  }, [params, setParams, trail, defaultSort, prefix]);
+}
+
+function withValues(params: URLSearchParams, prefix: string, values: Record<string, string>): URLSearchParams {
+  const next = new URLSearchParams(params);
+  for (const [name, value] of Object.entries(values)) {
+    if (value === "") next.delete(prefix + name);
+    else next.set(prefix + name, value);
+  }
+  return next;
+}

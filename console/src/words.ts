@@ -1,0 +1,69 @@
+// Numbers, times and states in words.
+import type { Tier } from "./api/types";
+
+const numbers = new Intl.NumberFormat("en");
+const compactNumbers = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "narrow" });
+const absolute = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
+
+export function count(value: number | null | undefined): string {
+  return value == null ? "not known" : numbers.format(value);
+}
+
+export function compact(value: number): string {
+  return compactNumbers.format(value);
+}
+
+/** `1 address`, `1,234 addresses`. */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  return `${numbers.format(value)} ${value === 1 ? one : many}`;
+}
+
+/** Full only when full and empty only when empty: 99.7 is not 100. */
+export function percent(value: number | null | undefined): string {
+  if (value == null) return "not known";
+  if (value > 0 && value < 1) return "<1%";
+  if (value > 99 && value < 100) return ">99%";
+  return `${Math.round(value)}%`;
+}
+
+const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
+  ["second", 60],
+  ["minute", 60],
+  ["hour", 24],
+  ["day", 30],
+  ["month", 12],
+  ["year", Infinity],
+];
+
+/** `3m ago`, `in 2h`. */
+export function ago(at: string, now: number): string {
+  let value = (Date.parse(at) - now) / 1000;
+  for (const [unit, size] of STEPS) {
+    if (Math.abs(value) < size) return unit === "second" && Math.abs(value) < 5 ? "now" : relative.format(Math.round(value), unit);
+    value /= size;
+  }
+  return at;
+}
+
+export function fullTime(at: string): string {
+  return absolute.format(new Date(at));
+}
+
+/** `4 hours`, `9 days`, `3 months`: a length of time, roughly. */
+export function daysInWords(days: number): string {
+  if (days < 1 / 24) return "less than an hour";
+  if (days < 2) return plural(Math.round(days * 24), "hour");
+  if (days < 60) return plural(Math.round(days), "day");
+  return plural(Math.round(days / 30.4), "month");
+}
+
+const TIERS: Record<Tier, string> = {
+  CapacityWarning: "filling up",
+  CapacityCritical: "nearly full",
+  CapacityExhausted: "full",
+};
+
+export function tierInWords(tier: Tier): string {
+  return TIERS[tier];
+}
