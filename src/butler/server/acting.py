@@ -13,18 +13,30 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
+import msgspec
+
+from butler.api.resource import CustomResource
+from butler.controllers.kinds import WRITE_TIMEOUT
+from butler.kube.cache import Cache
 from butler.kube.client import Client
 from butler.kube.config import Connection, Impersonation
-from butler.kube.errors import KubeError
+from butler.kube.errors import ApiError, BadAnswer, Forbidden, KubeError
 from butler.kube.objects import key_of
 from butler.kube.resource import Key, Resource
 from butler.server.access.person import Person
 from butler.server.audit import Entry, Outcome, Trail
+from butler.server.feed import Feed
+from butler.server.fencing import Versions
 from butler.server.problems import Refused, from_kubernetes
 
 T = TypeVar("T")
+K = TypeVar("K", bound=CustomResource)
+DENIED: Final = " denied the request: "
+"""What API servers put before the words of an admission webhook."""
 FIELD_MANAGER: Final = "butler-console"
 MOST_CLIENTS: Final = 128
+GLANCE: Final = 0.02
+GLANCES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +56,11 @@ class Deed:
 class Acting:
     """Clients in the names of people, and the audit."""
 
-    def __init__(self, connection: Connection, trail: Trail) -> None:
+    def __init__(self, connection: Connection, trail: Trail, feed: Feed) -> None:
         self._connection = connection
         self._trail = trail
+        self._caches: dict[str, Cache[Any]] = {str(each.resource): each for each in feed.caches.values()}
+        self.versions = Versions([feed.pools, feed.clusters])
         self._clients: OrderedDict[tuple[str, tuple[str, ...]], Client] = OrderedDict()
 
     def client(self, person: Person) -> Client:
@@ -74,29 +88,46 @@ class Acting:
     async def write(
         self, person: Person, deed: Deed, call: Callable[[Client], Awaitable[T]], *, status: int = 200
     ) -> T:
-        """Do it as the person, and write down what came of it; raises `Refused` where Kubernetes says no.
+        """Do it as the person, and write down what came of it; raises `Refused` where Kubernetes or `call` says no.
 
-        `status` is what the person is answered when it is done. A request that is given up half way is written down
-        as one whose outcome nobody knows.
+        What comes back is known here from then on, so that whoever wrote it sees it. `status` is what the person is
+        answered when it is done. A request that is given up half way is written down as one whose outcome nobody knows.
         """
         try:
             done = await call(self.client(person))
-        except KubeError as error:
-            refused = refused_write(error)
+        except (KubeError, Refused) as error:
+            refused = error if isinstance(error, Refused) else refused_write(error)
             outcome: Outcome = "unknown" if refused.status == 504 else "refused"
             self._tell(person, deed, outcome, refused.status, refused.detail)
             raise refused from error
         except asyncio.CancelledError:
             self._tell(person, deed, "unknown", 504, "the request was given up while it was under way")
             raise
+        if isinstance(done, deed.resource.type) and isinstance(done, CustomResource):
+            self._caches[str(deed.resource)].wrote(done)
         self._tell(person, deed, "done", status, "", done=done)
         await self.tidy()
         return done
 
-    def refuse(self, person: Person, deed: Deed, refused: Refused) -> Refused:
-        """Write down that it was refused here, before Kubernetes was asked."""
-        self._tell(person, deed, "refused", refused.status, refused.detail)
-        return refused
+    async def delete(
+        self, client: Client, resource: Resource[K], key: Key, *, uid: str, version: str | None = None
+    ) -> K | None:
+        """Delete exactly this object; what is left of it, where it lives on for a while, or None when it is gone."""
+        answer = await client.delete(
+            resource, key.name, key.namespace, uid=uid, resource_version=version, timeout=WRITE_TIMEOUT
+        )
+        if answer.get("kind") == resource.kind:
+            return msgspec.convert(answer, resource.type)
+        await self._gone(self._caches[str(resource)], key, uid)
+        return None
+
+    async def _gone(self, cache: Cache[Any], key: Key, uid: str) -> None:
+        """Wait a moment until the deletion is known here, too: nobody should see what they just deleted."""
+        for _ in range(GLANCES):
+            now = cache.get(key)
+            if now is None or now.metadata.uid != uid:
+                return
+            await asyncio.sleep(GLANCE)
 
     def _tell(
         self, person: Person, deed: Deed, outcome: Outcome, status: int, message: str, *, done: object = None
@@ -121,9 +152,15 @@ class Acting:
 
 def refused_write(error: KubeError) -> Refused:
     """What a write was answered. Where it may have happened all the same, nobody is told to just try again."""
-    if error.outcome_unknown:
+    if error.outcome_unknown or isinstance(error, BadAnswer):
         return Refused(504, "no answer came in time: it may have been done; look at it before you try again")
-    return from_kubernetes(error)
+    refused = from_kubernetes(error)
+    if isinstance(error, ApiError):
+        _, by_admission, why = error.message.partition(DENIED)
+        if by_admission:
+            # Not a matter of permissions: the rules of addresses say no, and why.
+            return Refused(409 if isinstance(error, Forbidden) else refused.status, why, *refused.fields)
+    return refused
 
 
 def _about(deed: Deed, done: object) -> object:

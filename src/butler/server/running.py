@@ -51,7 +51,7 @@ async def running(connection: Connection, settings: Settings, who: Who) -> Async
     async with Client(connection, field_manager=NAME, observe=metrics.observe_request) as client:
         operator = Operator(client, NAME, metrics=metrics)
         feed = Feed(operator, settings.home)
-        acting = Acting(connection, Trail(client))
+        acting = Acting(connection, Trail(client), feed)
         parts = Parts(feed, Sight(client, settings.home), acting, settings.home, world=settings.world)
         app = build(parts, middleware=[knowing(who)])
         listener = _listen(settings.host, settings.port)

@@ -1,0 +1,103 @@
+"""Which version of an object somebody means to change, and whether it still says what they saw.
+
+Who changes something sends the version that they looked at (`If-Match`). Butler writes to the status of its objects all
+the time, and with each write the version moves on: were every one of them in the way, a busy pool could never be
+edited. So `Versions` remembers what people had written at each of the last versions: where nothing of that changed, the
+change is made to the newest version, fenced by it; where it did, or nobody remembers, they have to look again (412).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeVar
+
+from butler.api.meta import ObjectMeta
+from butler.kube.cache import Cache
+from butler.kube.errors import Conflict
+from butler.kube.resource import Key
+from butler.kube.store import Change
+from butler.server.problems import Refused, not_found
+
+T = TypeVar("T")
+R = TypeVar("R")
+REMEMBERED: Final = 20_000
+ATTEMPTS: Final = 40
+PAUSE: Final = 0.05
+CATCH_UP: Final = 2.0
+
+Place = tuple[str, Key, str]
+Written = tuple[str, int, bool, int]
+
+
+def version_named(if_match: str | None) -> str:
+    """The version that the header names; 428 without one."""
+    text = (if_match or "").strip().removeprefix("W/").strip('"')
+    if not text or text == "*":
+        raise Refused(
+            428, 'say which version you looked at: send its resourceVersion as If-Match: "...", as it was shown to you'
+        )
+    return text
+
+
+def written(meta: ObjectMeta) -> Written:
+    """What of an object people have written, so that two versions can be compared. The status is no part of it."""
+    words = hash((frozenset(meta.labels.items()), frozenset(meta.annotations.items())))
+    return meta.uid, meta.generation, meta.deletion_timestamp is not None, words
+
+
+def changed(kind: str, name: str) -> Refused:
+    return Refused(
+        412, f"{kind} {name} has been changed since you looked: look at it again, and repeat what you want to do"
+    )
+
+
+class Versions:
+    """What was written at the last versions of everything that is followed."""
+
+    def __init__(self, caches: list[Cache[Any]]) -> None:
+        self._known: OrderedDict[Place, Written] = OrderedDict()
+        for each in caches:
+            each.on_change(self._listener(str(each.resource)))
+
+    def _listener(self, plural: str) -> Callable[[Change[Any]], None]:
+        def note(change: Change[Any]) -> None:
+            if change.new is not None:
+                meta = change.new.metadata
+                self._known[plural, change.key, meta.resource_version] = written(meta)
+                if len(self._known) > REMEMBERED:
+                    self._known.popitem(last=False)
+
+        return note
+
+    async def meant(self, cache: Cache[T], key: Key, version: str) -> T:
+        """The object as it is now, if it says what it said at that version; 404 or 412 otherwise."""
+        if version.isdecimal():
+            await cache.reached(version, CATCH_UP)  # it may have been read from another replica, a moment ago
+        now: Any = cache.get(key)
+        kind = cache.resource.kind
+        if now is None:
+            raise not_found(kind, key.namespace, key.name)
+        if now.metadata.resource_version != version:
+            then = self._known.get((str(cache.resource), key, version))
+            if then is None or then != written(now.metadata):
+                raise changed(kind, key.name)
+        found: T = now
+        return found
+
+    async def fenced(self, cache: Cache[T], key: Key, version: str, send: Callable[[T], Awaitable[R]]) -> R:
+        """Send a write that is fenced by the version of what it gets; once more where only the status was in the way.
+
+        `send` must put uid and resourceVersion of its argument into the write.
+        """
+        left = ATTEMPTS
+        while True:
+            now = await self.meant(cache, key, version)
+            left -= 1
+            try:
+                return await send(now)
+            except Conflict:
+                if not left:
+                    raise
+                await asyncio.sleep(PAUSE)  # until the change that was in the way is known here
