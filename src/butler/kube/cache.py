@@ -101,6 +101,7 @@ class Cache(Generic[T]):
         self.last_error = ""
         self.failures = 0  # how many attempts failed in a row, up to now
         self.cut_short = 0  # how many watches in a row did not last, though the server took them
+        self.lists = 0  # how many lists were taken over; what came and went before one, nobody was told
         self._client = client
         self._labels = label_selector
         self._fields = field_selector
@@ -350,6 +351,7 @@ class Cache(Generic[T]):
             self._leave()
         entries = {key_of(obj): self._entry(obj) for obj in listed.items}
         self._move(listed.resource_version)
+        self.lists += 1
         self._unreadable = undecodable
         self._publish(self._store.replace(entries, keep=ahead | undecodable))
         # Only now: a transform or an index that fails leaves us blind, however well the server answers.
