@@ -22,11 +22,18 @@ from butler.server.access.person import Person
 from butler.server.models.common import FieldError
 from butler.server.parts import Parts
 from butler.server.problems import MEDIA_TYPE, Refused, from_bad_name, from_kubernetes, problem
-from butler.server.routes import pools
+from butler.server.routes import activity, allocations, overview, pools, providers, tenants
 
 log = logging.getLogger(__name__)
 LARGEST_BODY: Final = 1_000_000
-ROUTES: Final[Sequence[ControllerRouterHandler]] = (pools.router,)
+ROUTES: Final[Sequence[ControllerRouterHandler]] = (
+    overview.router,
+    pools.router,
+    allocations.router,
+    tenants.router,
+    providers.router,
+    activity.router,
+)
 
 
 def build(

@@ -101,6 +101,10 @@ class Feed:
         """The allocations that ask a pool or hold addresses of its network."""
         return list(self._members.get(pool, {}).values())
 
+    def count(self, pool: str) -> int:
+        """How many allocations concern a pool."""
+        return len(self._members.get(pool, ()))
+
     def of_pool(self, pool: str, what: Hashable, compute: Callable[[], T]) -> T:
         """What `compute` says of a pool, kept until the pool or an allocation that concerns it changes."""
         kept = self._kept_of_pool.setdefault(pool, {})

@@ -11,6 +11,7 @@ from litestar.di import NamedDependency
 from butler.server.access.person import Person
 from butler.server.acting import Acting
 from butler.server.feed import Feed
+from butler.server.shelves import Shelves
 from butler.server.sight import Sight
 
 
@@ -25,6 +26,7 @@ class Parts:
     acting: Acting
     home: str
     """Namespace of pools, allocations and providers."""
+    shelves: Shelves
     world: bool = False
     """Whether this is a world on one machine, with stand-ins."""
     clock: Callable[[], datetime] = now

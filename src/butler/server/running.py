@@ -20,6 +20,7 @@ from butler.server.app import build
 from butler.server.audit import Trail
 from butler.server.feed import Feed
 from butler.server.parts import Parts
+from butler.server.shelves import Shelves
 from butler.server.sight import Sight
 
 NAME = "butler-server"
@@ -52,7 +53,7 @@ async def running(connection: Connection, settings: Settings, who: Who) -> Async
         operator = Operator(client, NAME, metrics=metrics)
         feed = Feed(operator, settings.home)
         acting = Acting(connection, Trail(client), feed)
-        parts = Parts(feed, Sight(client, settings.home), acting, settings.home, world=settings.world)
+        parts = Parts(feed, Sight(client, settings.home), acting, settings.home, Shelves(feed), world=settings.world)
         app = build(parts, middleware=[knowing(who)])
         listener = _listen(settings.host, settings.port)
         http = uvicorn.Server(

@@ -9,9 +9,8 @@ from litestar import Request, Response, Router, get
 from butler.api.networkpool import AllocationDefaults, NetworkPool
 from butler.ipam.addresses import Family, range_cidr
 from butler.ipam.layout import Reserved as ReservedBlock
-from butler.server.access.person import Person
-from butler.server.answers import USUAL, Encoded, answer, encoded, page
-from butler.server.feed import Feed
+from butler.server import pool_pages
+from butler.server.answers import USUAL, answer, encoded, page
 from butler.server.models.common import FieldError
 from butler.server.models.pools import (
     Defaults,
@@ -28,10 +27,10 @@ from butler.server.models.pools import (
     TierMark,
 )
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
-from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.problems import not_found
-from butler.server.shown import condition, layout_of, pool_item, range_of, windows_of
-from butler.views.pool_standing import Summary, summary_of
+from butler.server.parts import TheParts, ThePerson
+from butler.server.seeing import need_pool
+from butler.server.shown import condition, layout_of, range_of, windows_of
+from butler.views.pool_standing import Summary
 from butler.views.segments import Kind, PoolSegments
 
 KINDS = list(Kind)
@@ -48,38 +47,6 @@ SORTS = {
 }
 
 
-def summary(feed: Feed, pool: NetworkPool) -> Summary:
-    """All there is to say about a pool, kept until something about it changes."""
-    name = pool.metadata.name
-    return feed.of_pool(name, "summary", lambda: summary_of(pool, feed.concerning(name)))
-
-
-def item(feed: Feed, pool: NetworkPool) -> PoolItem:
-    """A pool as lists and the stream show it."""
-    name = pool.metadata.name
-
-    def users() -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for each in feed.estate.providers:
-            for ref in each.spec.network.pool_refs:
-                found.setdefault(ref.name, []).append(f"{each.metadata.namespace}/{each.metadata.name}")
-        return found
-
-    providers = feed.of_all("users of pools", users).get(name, [])
-    return feed.of_pool(
-        name, ("item", *providers), lambda: pool_item(pool, summary(feed, pool), feed.concerning(name), providers)
-    )
-
-
-async def need_pool(parts: Parts, person: Person, namespace: str, name: str) -> NetworkPool:
-    """The pool, for somebody who may see it."""
-    await parts.sight.need_pools(person)
-    found = parts.feed.pool(namespace, name)
-    if found is None:
-        raise not_found("NetworkPool", namespace, name)
-    return found
-
-
 @get("/pools", operation_id="listPools")
 async def list_pools(
     request: Request[Any, Any, Any],
@@ -92,7 +59,8 @@ async def list_pools(
 ) -> Response[PoolList]:
     """All pools, each with its counters."""
     await parts.sight.need_pools(person)
-    items = [item(parts.feed, each) for each in parts.feed.estate.pools]
+    providers = await parts.sight.providers(person)
+    items = [await pool_pages.item(parts.feed, each, providers=providers) for each in parts.feed.pools.values()]
     wanted = [each for each in items if q.lower() in f"{each.namespace}/{each.name} {each.cidr}".lower()]
     found = page(
         wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda each: (each.namespace, each.name)
@@ -106,13 +74,10 @@ async def get_pool(
 ) -> Response[PoolDetail]:
     """Everything about one pool but its segments."""
     pool = await need_pool(parts, person, namespace, name)
-    shown = item(parts.feed, pool)
-    return answer(
-        request,
-        parts.feed.of_pool(
-            name, ("detail", *shown.providers), lambda: encoded(_detail(pool, shown, summary(parts.feed, pool)))
-        ),
-    )
+    shown = await pool_pages.item(parts.feed, pool, providers=await parts.sight.providers(person))
+    what = ("detail", *shown.providers)
+    made = await pool_pages.made(parts.feed, pool, what, lambda found: encoded(_detail(pool, shown, found)))
+    return answer(request, made)
 
 
 def _detail(pool: NetworkPool, shown: PoolItem, found: Summary) -> PoolDetail:
@@ -157,11 +122,8 @@ async def get_segments(
 ) -> Response[Segments]:
     """Where everything in a pool is: bar, map and export draw from this."""
     pool = await need_pool(parts, person, namespace, name)
-
-    def compute() -> Encoded:
-        return encoded(_segments(summary(parts.feed, pool).segments))
-
-    return answer(request, parts.feed.of_pool(name, "segments", compute))
+    made = await pool_pages.made(parts.feed, pool, "segments", lambda found: encoded(_segments(found.segments)))
+    return answer(request, made)
 
 
 def _segments(shown: PoolSegments) -> Segments:

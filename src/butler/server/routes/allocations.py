@@ -1,0 +1,107 @@
+"""Allocations: lists of thousands, one of them, and what would happen if it were released. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from litestar import Request, Response, Router, get
+from litestar.params import QueryParameter
+
+from butler.ipam.addresses import BadAddress, parse_address
+from butler.kube.resource import Key
+from butler.server.access.person import Person
+from butler.server.answers import USUAL, answer
+from butler.server.models.allocations import AllocationItem, AllocationList
+from butler.server.models.common import Type
+from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
+from butler.server.parts import Parts, TheParts, ThePerson
+from butler.server.problems import Refused, forbidden, not_found
+from butler.server.shelves import address_of, in_pool, of_tenant
+
+Phase = Literal["Pending", "Allocated", "Released", "Failed"]
+Pool = Annotated[str | None, QueryParameter(description="Of this pool, by name.", max_length=253)]
+Tenant = Annotated[str | None, QueryParameter(description="Of this tenant, as `namespace/name`.", max_length=320)]
+InPhase = Annotated[Phase | None, QueryParameter(description="In this phase.")]
+OfType = Annotated[Type | None, QueryParameter(name="type", description="For nodes, or for load balancers.")]
+InState = Annotated[
+    Literal["held", "idle", "going back", "asked for", "refused", "released"] | None,
+    QueryParameter(name="state", description="In this state."),
+]
+
+
+async def need_allocations(parts: Parts, person: Person) -> None:
+    if not await parts.sight.allocations(person):
+        raise forbidden(f"read IPAllocations in namespace {parts.home}")
+
+
+@get("/allocations", operation_id="listAllocations")
+async def list_allocations(
+    request: Request[Any, Any, Any],
+    parts: TheParts,
+    person: ThePerson,
+    pool: Pool = None,
+    tenant: Tenant = None,
+    phase: InPhase = None,
+    of_type: OfType = None,
+    in_state: InState = None,
+    limit: Limit = USUAL,
+    cursor: Cursor = None,
+    sort: Sort = "name",
+    q: Text = "",
+) -> Response[AllocationList]:
+    """Allocations and requests. `q` is text, or an address that they hold."""
+    await need_allocations(parts, person)
+    if tenant is not None and tenant.count("/") != 1:
+        raise Refused(422, f"tenant: {tenant!r} is no tenant: give it as namespace/name")
+    group = of_tenant(tenant) if tenant is not None else in_pool(pool) if pool is not None else None
+    wanted = _wanted(pool if tenant is not None else None, phase, of_type, in_state, q)
+    found = parts.shelves.allocations.page(sort=sort, limit=limit, cursor=cursor, group=group, wanted=wanted)
+    return answer(request, AllocationList(items=found.items, total=found.total, next=found.next))
+
+
+def _wanted(
+    pool: str | None, phase: str | None, of_type: str | None, state: str | None, q: str
+) -> Callable[[AllocationItem, str], bool] | None:
+    """Which ones are asked for; None for all."""
+    sought, address = q.strip().lower(), _address(q)
+    if not (pool or phase or of_type or state or sought):
+        return None
+
+    def wanted(item: AllocationItem, text: str) -> bool:
+        return (
+            (pool is None or item.pool == pool)
+            and (phase is None or item.phase == phase)
+            and (of_type is None or item.type == of_type)
+            and (state is None or item.state == state)
+            and (not sought or sought in text or (address is not None and _holds(item, address)))
+        )
+
+    return wanted
+
+
+def _address(q: str) -> int | None:
+    try:
+        return parse_address(q.strip())[1]
+    except BadAddress:
+        return None
+
+
+def _holds(item: AllocationItem, address: int) -> bool:
+    first, last = address_of(item.start), address_of(item.end)
+    return first is not None and last is not None and first <= address <= last
+
+
+@get("/allocations/{namespace:str}/{name:str}", operation_id="getAllocation")
+async def get_allocation(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+) -> Response[AllocationItem]:
+    """One allocation."""
+    await need_allocations(parts, person)
+    found = parts.shelves.allocations.get(Key(namespace, name))
+    if found is None:
+        raise not_found("IPAllocation", namespace, name)
+    return answer(request, found)
+
+
+router = Router("/", route_handlers=[list_allocations, get_allocation], tags=["allocations"])

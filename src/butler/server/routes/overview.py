@@ -1,0 +1,91 @@
+"""The first page: how much there is, and what somebody should look at."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from litestar import Request, Response, Router, get
+
+from butler.api.tenantcluster import TenantClusterPhase
+from butler.controllers.kinds import PROVIDERS
+from butler.server import pool_pages, working
+from butler.server.access.person import Person
+from butler.server.answers import answer
+from butler.server.attention import Seen, attention
+from butler.server.models.activity import Hidden, Overview, PhaseCount, Totals
+from butler.server.models.allocations import AllocationItem
+from butler.server.models.pools import PoolItem
+from butler.server.models.providers import ProviderItem
+from butler.server.models.tenants import TenantItem
+from butler.server.parts import Parts, TheParts, ThePerson
+from butler.server.seeing import seen_providers, seen_tenants
+from butler.server.shelves import in_phase
+from butler.views.overlaps import Finding, overlaps
+
+UNMET = ("Failed", "Pending")
+
+
+@get("/overview", operation_id="getOverview")
+async def get_overview(request: Request[Any, Any, Any], parts: TheParts, person: ThePerson) -> Response[Overview]:
+    """How much there is, and what somebody should look at, the worst first."""
+    seen, hidden = await _seen(parts, person)
+    allocations = "IPAllocation" not in hidden
+    phases = Counter(each.phase for each in seen.tenants)
+    totals = Totals(
+        pools=len(seen.pools),
+        addresses=sum(each.total or 0 for each in seen.pools),
+        allocated=sum(each.allocated or 0 for each in seen.pools),
+        allocations=len(parts.shelves.allocations) if allocations else 0,
+        waiting=len(seen.unmet),
+        tenants=len(seen.tenants),
+        tenants_ready=phases[TenantClusterPhase.READY.value],
+        services_waiting=sum(each.services_waiting or 0 for each in seen.tenants),
+        providers=len(seen.providers),
+    )
+    made = Overview(
+        totals=totals,
+        attention=attention(seen),
+        phases=[PhaseCount(phase=phase, count=count) for phase, count in sorted(phases.items())],
+        hidden=Hidden(kinds=hidden),
+    )
+    return answer(request, made)
+
+
+async def _seen(parts: Parts, person: Person) -> tuple[Seen, list[str]]:
+    """What the person may see, and the kinds of which that is not all."""
+    hidden: list[str] = []
+    may_pools, may_allocations = await parts.sight.pools(person), await parts.sight.allocations(person)
+    pools: list[PoolItem] = []
+    doubts: list[tuple[PoolItem, tuple[str, ...]]] = []
+    found: list[Finding] = []
+    unmet: list[AllocationItem] = []
+    may_providers = await parts.sight.providers(person)
+    if may_pools and may_allocations:
+        for each in parts.feed.pools.values():
+            item = await pool_pages.item(parts.feed, each, providers=may_providers)
+            pools.append(item)
+            wrong = (await pool_pages.summary(parts.feed, each)).doubts
+            if wrong and parts.shelves.is_settled(item.name):
+                doubts.append((item, wrong))
+        found = await working.of_all(parts.feed, "overlaps", lambda estate: overlaps(estate.pools, estate.allocations))
+    if may_allocations:
+        unmet = [each for phase in UNMET for each in parts.shelves.allocations.items(in_phase(phase))]
+    tenants: list[TenantItem]
+    tenants, all_tenants = await seen_tenants(parts, person)
+    providers: list[ProviderItem]
+    providers, all_providers = await seen_providers(parts, person)
+    for kind, is_whole in (
+        ("NetworkPool", may_pools and may_allocations),
+        ("IPAllocation", may_allocations),
+        ("TenantCluster", all_tenants),
+        (PROVIDERS.kind, all_providers),
+    ):
+        if not is_whole:
+            hidden.append(kind)
+    in_order = sorted(pools, key=lambda each: (-(each.percent or 0.0), each.name))
+    seen = Seen(in_order, doubts, unmet, tenants, providers, found, now=parts.clock())
+    return seen, hidden
+
+
+router = Router("/", route_handlers=[get_overview], tags=["overview"])

@@ -1,0 +1,67 @@
+"""Providers: where tenants go. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from litestar import Request, Response, Router, get
+
+from butler.kube.resource import Key
+from butler.server.answers import USUAL, answer, page
+from butler.server.models.providers import ProviderDetail, ProviderItem, ProviderList
+from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
+from butler.server.parts import TheParts, ThePerson
+from butler.server.problems import forbidden, not_found
+from butler.server.seeing import provider_namespaces, seen_providers, tenant_namespaces, tenants_on
+from butler.server.shown_providers import provider_detail
+
+SORTS: dict[str, Callable[[ProviderItem], Any]] = {
+    "name": lambda each: each.name,
+    "provider": lambda each: each.provider,
+    "mode": lambda each: each.mode,
+    "ready": lambda each: each.ready,
+    "tenants": lambda each: each.tenants,
+    "available": lambda each: each.available,
+    "estimatedTenants": lambda each: each.estimated_tenants,
+}
+
+
+@get("/providers", operation_id="listProviders")
+async def list_providers(
+    request: Request[Any, Any, Any],
+    parts: TheParts,
+    person: ThePerson,
+    limit: Limit = USUAL,
+    cursor: Cursor = None,
+    sort: Sort = "name",
+    q: Text = "",
+) -> Response[ProviderList]:
+    """The providers that the person may see."""
+    if not await provider_namespaces(parts, person):
+        raise forbidden(f"read ProviderConfigs in namespace {parts.home}")
+    items, _ = await seen_providers(parts, person)
+    sought = q.strip().lower()
+    wanted = [each for each in items if sought in f"{each.namespace}/{each.name} {each.provider}".lower()]
+    found = page(
+        wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda each: (each.namespace, each.name)
+    )
+    return answer(request, ProviderList(items=found.items, total=found.total, next=found.next))
+
+
+@get("/providers/{namespace:str}/{name:str}", operation_id="getProvider")
+async def get_provider(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+) -> Response[ProviderDetail]:
+    """One provider, with its pools in the order in which they are tried, and the tenants on it."""
+    config = parts.feed.providers.get(Key(namespace, name))
+    if namespace not in await provider_namespaces(parts, person, namespace):
+        raise forbidden(f"read ProviderConfigs in namespace {namespace}")
+    if config is None:
+        raise not_found("ProviderConfig", namespace, name)
+    tenants = tenants_on(parts, config, await tenant_namespaces(parts, person))
+    pools = {each.metadata.name: each for each in parts.feed.pools.values()}
+    return answer(request, provider_detail(config, pools if await parts.sight.pools(person) else None, tenants))
+
+
+router = Router("/", route_handlers=[list_providers, get_provider], tags=["providers"])

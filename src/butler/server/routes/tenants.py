@@ -1,0 +1,113 @@
+"""Tenant clusters: lists, and one of them with all that is told of it. Reads only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from litestar import Request, Response, Router, get
+from litestar.params import QueryParameter
+
+from butler.api.tenantcluster import TenantCluster, TenantClusterPhase
+from butler.controllers.kinds import CLUSTERS
+from butler.kube.objects import key_of
+from butler.server.access.person import Person
+from butler.server.answers import USUAL, answer, page
+from butler.server.manifest import as_yaml
+from butler.server.models.tenants import TenantDetail, TenantItem, TenantList
+from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
+from butler.server.parts import Parts, TheParts, ThePerson
+from butler.server.problems import forbidden
+from butler.server.seeing import need_tenant, seen_tenants
+from butler.server.shown import condition
+from butler.server.shown_tenants import shown_blocks, shown_tenant, shown_use, tenant_changes
+from butler.views import tenants as view
+
+Phase = Annotated[TenantClusterPhase | None, QueryParameter(description="In this phase.")]
+Provider = Annotated[str | None, QueryParameter(description="On this provider, as the list names it.", max_length=320)]
+Team = Annotated[str | None, QueryParameter(description="Of this team.", max_length=253)]
+InNamespace = Annotated[str | None, QueryParameter(name="namespace", description="In it.", max_length=63)]
+
+SORTS: dict[str, Callable[[TenantItem], Any]] = {
+    "name": lambda each: each.name,
+    "namespace": lambda each: f"{each.namespace}/{each.name}",
+    "phase": lambda each: each.phase,
+    "since": lambda each: each.since.timestamp() if each.since else None,
+    "version": lambda each: each.version,
+    "workers": lambda each: each.workers_wanted,
+    "provider": lambda each: each.provider,
+    "team": lambda each: each.team,
+    "nodeAddresses": lambda each: each.node_addresses,
+    "loadBalancerAddresses": lambda each: each.load_balancer_addresses,
+    "loadBalancersInUse": lambda each: each.load_balancers_in_use,
+    "servicesWaiting": lambda each: each.services_waiting,
+    "createdAt": lambda each: each.created_at.timestamp() if each.created_at else None,
+}
+
+
+@get("/tenants", operation_id="listTenants")
+async def list_tenants(
+    request: Request[Any, Any, Any],
+    parts: TheParts,
+    person: ThePerson,
+    phase: Phase = None,
+    provider: Provider = None,
+    team: Team = None,
+    in_namespace: InNamespace = None,
+    limit: Limit = USUAL,
+    cursor: Cursor = None,
+    sort: Sort = "name",
+    q: Text = "",
+) -> Response[TenantList]:
+    """The tenants that the person may see."""
+    items, sees_all = await seen_tenants(parts, person)
+    if not items and not sees_all and not await _may_somewhere(parts, person, in_namespace):
+        where = f"in namespace {in_namespace}" if in_namespace else "in any namespace that has some"
+        raise forbidden(f"read TenantClusters {where}")
+    sought = q.strip().lower()
+    wanted = [
+        each
+        for each in items
+        if (phase is None or each.phase == phase.value)
+        and (provider is None or each.provider == provider)
+        and (team is None or each.team == team)
+        and (in_namespace is None or each.namespace == in_namespace)
+        and sought in f"{each.namespace}/{each.name} {each.provider} {each.team} {each.version}".lower()
+    ]
+    found = page(
+        wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda each: (each.namespace, each.name)
+    )
+    return answer(request, TenantList(items=found.items, total=found.total, next=found.next))
+
+
+async def _may_somewhere(parts: Parts, person: Person, namespace: str | None) -> bool:
+    """Whether an empty list is the truth for this person, and not all that they may know."""
+    among = {namespace} if namespace else {each.metadata.namespace for each in parts.feed.clusters.values()}
+    return bool(await parts.sight.tenants(person, among))
+
+
+@get("/tenants/{namespace:str}/{name:str}", operation_id="getTenant")
+async def get_tenant(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+) -> Response[TenantDetail]:
+    """One tenant: where it stands, and what Butler gave it."""
+    cluster = await need_tenant(parts, person, namespace, name)
+    allocations = await parts.sight.allocations(person)
+    providers = await parts.sight.providers(person)
+    return answer(request, _detail(parts, cluster, allocations=allocations, providers=providers))
+
+
+def _detail(parts: Parts, cluster: TenantCluster, *, allocations: bool, providers: bool) -> TenantDetail:
+    own = parts.shelves.allocations_of(str(key_of(cluster))) if allocations else None
+    found = view.tenant(cluster, own, parts.shelves.provider_of(cluster) if providers else None, parts.home)
+    return TenantDetail(
+        tenant=shown_tenant(cluster, found),
+        steps=[condition(each) for each in found.steps],
+        blocks=shown_blocks(found),
+        load_balancers=shown_use(found),
+        changes=tenant_changes(cluster, own or ()),
+        yaml=as_yaml(cluster, CLUSTERS),
+    )
+
+
+router = Router("/", route_handlers=[list_tenants, get_tenant], tags=["tenants"])

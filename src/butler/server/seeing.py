@@ -1,0 +1,72 @@
+"""Items of the estate, as far as a person may see them."""
+
+from __future__ import annotations
+
+from butler.api.networkpool import NetworkPool
+from butler.api.providerconfig import ProviderConfig
+from butler.api.tenantcluster import TenantCluster
+from butler.controllers.kinds import CLUSTERS, PROVIDERS
+from butler.kube.objects import key_of
+from butler.kube.resource import Key
+from butler.server.access.person import Person
+from butler.server.models.providers import ProviderItem
+from butler.server.models.tenants import TenantItem
+from butler.server.parts import Parts
+from butler.server.problems import forbidden, not_found
+from butler.server.shown_providers import provider_item
+
+
+async def need_pool(parts: Parts, person: Person, namespace: str, name: str) -> NetworkPool:
+    """The pool, for somebody who may see it. Whether it is there is told to nobody else."""
+    await parts.sight.need_pools(person)
+    found = parts.feed.pool(namespace, name)
+    if found is None:
+        raise not_found("NetworkPool", namespace, name)
+    return found
+
+
+async def tenant_namespaces(parts: Parts, person: Person) -> frozenset[str]:
+    """Namespaces with tenants that the person may see."""
+    return await parts.sight.tenants(person, {each.metadata.namespace for each in parts.feed.clusters.values()})
+
+
+async def seen_tenants(parts: Parts, person: Person) -> tuple[list[TenantItem], bool]:
+    """The tenants that a person may see, and whether they may see those of all namespaces."""
+    allowed = await tenant_namespaces(parts, person)
+    allocations, providers = await parts.sight.allocations(person), await parts.sight.providers(person)
+    items = [
+        parts.shelves.tenant(each, allocations=allocations, providers=providers)
+        for each in parts.feed.clusters.values()
+        if each.metadata.namespace in allowed
+    ]
+    return items, await parts.sight.may(person, "list", CLUSTERS)
+
+
+async def need_tenant(parts: Parts, person: Person, namespace: str, name: str) -> TenantCluster:
+    """The cluster, for somebody who may see it. Whether it is there is told to nobody else."""
+    if not await parts.sight.tenants(person, {namespace}):
+        raise forbidden(f"read TenantClusters in namespace {namespace}")
+    found = parts.feed.clusters.get(Key(namespace, name))
+    if found is None:
+        raise not_found("TenantCluster", namespace, name)
+    return found
+
+
+async def provider_namespaces(parts: Parts, person: Person, *others: str) -> frozenset[str]:
+    """Namespaces whose providers the person may see, among those with some, Butler's own, and others."""
+    among = {each.metadata.namespace for each in parts.feed.providers.values()} | {parts.home, *others}
+    return await parts.sight.namespaces(person, PROVIDERS, among)
+
+
+async def seen_providers(parts: Parts, person: Person) -> tuple[list[ProviderItem], bool]:
+    """The providers that a person may see, and whether those are all."""
+    allowed = await provider_namespaces(parts, person)
+    found = [each for each in parts.feed.providers.values() if each.metadata.namespace in allowed]
+    tenants = await tenant_namespaces(parts, person)
+    items = [provider_item(each, len(tenants_on(parts, each, tenants))) for each in found]
+    return items, parts.home in allowed and len(found) == len(parts.feed.providers)
+
+
+def tenants_on(parts: Parts, config: ProviderConfig, namespaces: frozenset[str]) -> list[str]:
+    """The clusters on a provider that lie in these namespaces."""
+    return [each for each in parts.shelves.tenants_of(key_of(config)) if each.partition("/")[0] in namespaces]

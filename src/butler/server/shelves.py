@@ -1,0 +1,176 @@
+"""The shelves: list items of allocations, tenants and what happened, kept up to date as changes come."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from butler.api.ipallocation import IPAllocation
+from butler.api.providerconfig import ProviderConfig
+from butler.api.tenantcluster import TenantCluster
+from butler.ipam.addresses import BadAddress, parse_address
+from butler.kube.objects import key_of
+from butler.kube.resource import Json, Key
+from butler.kube.store import Change
+from butler.providers.placement import placement
+from butler.server.feed import MOST_EVENTS, Feed, Moved
+from butler.server.models.activity import ActivityItem
+from butler.server.models.allocations import AllocationItem
+from butler.server.models.tenants import TenantItem
+from butler.server.shelf import Shelf
+from butler.server.shown import allocation_item
+from butler.server.shown_activity import activity_item
+from butler.server.shown_tenants import tenant_item
+
+BY_TENANT: Final = "tenant"
+SETTLED: Final = 15.0
+"""Seconds without a change after which a pool's own counters have to be right."""
+
+
+def _when(at: datetime | None) -> float | None:
+    return at.timestamp() if at else None
+
+
+def in_pool(pool: str) -> str:
+    """The group of the allocations that ask a pool."""
+    return f"pool {pool}"
+
+
+def of_tenant(tenant: str) -> str:
+    """The group of the allocations of `namespace/name`."""
+    return f"tenant {tenant}"
+
+
+def in_phase(phase: str) -> str:
+    return f"phase {phase}"
+
+
+def address_of(text: str | None) -> int | None:
+    """An address as a number; None where there is none. Only IPv4 is ever granted, so numbers tell all apart."""
+    try:
+        return parse_address(text)[1] if text else None
+    except BadAddress:
+        return None
+
+
+ALLOCATION_SORTS: Final[dict[str, Callable[[AllocationItem], str | int | float | None]]] = {
+    "name": lambda each: each.name,
+    "pool": lambda each: each.pool,
+    "tenant": lambda each: f"{each.tenant_namespace}/{each.tenant}",
+    "type": lambda each: each.type,
+    "phase": lambda each: each.phase,
+    "state": lambda each: each.state,
+    "start": lambda each: address_of(each.start),
+    "count": lambda each: each.count,
+    "createdAt": lambda each: _when(each.created_at),
+    "allocatedAt": lambda each: _when(each.allocated_at),
+    "idleSince": lambda each: _when(each.idle_since),
+    "releasedAt": lambda each: _when(each.released_at),
+}
+
+
+def _allocation_text(item: AllocationItem) -> str:
+    owner = f"{item.tenant_namespace}/{item.tenant}"
+    return f"{item.namespace}/{item.name} {owner} {item.pool} {item.start or ''}-{item.end or ''}"
+
+
+def _activity_text(item: ActivityItem) -> str:
+    about = f"{item.about.kind} {item.about.namespace}/{item.about.name}" if item.about else ""
+    return f"{about} {item.reason} {item.message} {item.source} {item.actor}"
+
+
+class Shelves:
+    """Build it before the operator runs, as it listens to the feed."""
+
+    def __init__(self, feed: Feed, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._feed = feed
+        self._clock = clock
+        self.allocations: Shelf[AllocationItem] = Shelf(ALLOCATION_SORTS, _allocation_text)
+        self.activity: Shelf[ActivityItem] = Shelf({"at": lambda each: each.at.timestamp()}, _activity_text)
+        self._tenants: dict[tuple[str, bool, bool], TenantItem] = {}
+        self._changed: dict[str, float] = {}
+        self._clusters_on: dict[Key, list[str]] | None = None
+        feed.allocations.index(BY_TENANT, lambda each: (_tenant(each),))
+        feed.on_change(self._moved)
+
+    # Reading.
+
+    def allocations_of(self, tenant: str) -> list[IPAllocation]:
+        """All that name a tenant, `namespace/name`, in whatever phase."""
+        return self._feed.allocations.by(BY_TENANT, tenant)
+
+    def tenant(self, cluster: TenantCluster, *, allocations: bool = True, providers: bool = True) -> TenantItem:
+        """A tenant as lists and the stream show it to somebody who may read these kinds, too, or may not."""
+        name = str(key_of(cluster))
+        found = self._tenants.get((name, allocations, providers))
+        if found is None or found.resource_version != cluster.metadata.resource_version:
+            own = self.allocations_of(name) if allocations else None
+            found = tenant_item(cluster, own, self.provider_of(cluster) if providers else None, self._feed.home)
+            self._tenants[name, allocations, providers] = found
+        return found
+
+    def provider_of(self, cluster: TenantCluster) -> ProviderConfig | None:
+        """The ProviderConfig that a cluster is on, where there is one."""
+        keys = self._feed.of_all("keys of providers", lambda: {key_of(each) for each in self._feed.providers.values()})
+        key = placement(cluster, keys, self._feed.home)
+        return self._feed.providers.get(key) if key else None
+
+    def tenants_of(self, provider: Key) -> list[str]:
+        """The clusters on a provider, as `namespace/name`, sorted."""
+        if self._clusters_on is None:
+            self._clusters_on = {}
+            for cluster in sorted(self._feed.clusters.values(), key=key_of):
+                on = self.provider_of(cluster)
+                if on is not None:
+                    self._clusters_on.setdefault(key_of(on), []).append(str(key_of(cluster)))
+        return self._clusters_on.get(provider, [])
+
+    def is_settled(self, pool: str) -> bool:
+        """Whether nothing about a pool has changed for a while."""
+        return self._clock() - self._changed.get(pool, 0.0) > SETTLED
+
+    # Following.
+
+    def _moved(self, moved: Moved) -> None:
+        now = self._clock()
+        self._changed.update(dict.fromkeys(moved.pools, now))
+        if moved.kind == "allocation":
+            self._allocation(moved.change)
+        elif moved.kind == "activity":
+            self._event(moved.change)
+        elif moved.kind == "tenant":
+            self._clusters_on = None
+        elif moved.kind == "provider":
+            self._clusters_on = None
+            self._tenants.clear()
+        for name in moved.tenants:
+            for allocations in (True, False):
+                for providers in (True, False):
+                    self._tenants.pop((name, allocations, providers), None)
+
+    def _allocation(self, change: Change[IPAllocation]) -> None:
+        if change.new is None:
+            self.allocations.drop(change.key)
+            return
+        groups = (
+            in_pool(change.new.spec.pool_ref.name),
+            of_tenant(_tenant(change.new)),
+            in_phase(change.new.status.phase.value),
+        )
+        self.allocations.put(change.key, allocation_item(change.new), groups)
+
+    def _event(self, change: Change[Json]) -> None:
+        item = activity_item(change.new) if change.new is not None else None
+        if item is None:
+            self.activity.drop(change.key)
+            return
+        self.activity.put(change.key, item)
+        if len(self.activity) > MOST_EVENTS and (oldest := self.activity.first("at")) is not None:
+            self.activity.drop(oldest)
+
+
+def _tenant(allocation: IPAllocation) -> str:
+    reference = allocation.spec.tenant_cluster_ref
+    return f"{reference.namespace}/{reference.name}"

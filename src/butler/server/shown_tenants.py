@@ -1,0 +1,109 @@
+"""Tenant clusters as the API shows them. Pure: the view of a tenant goes in, what is sent comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationType
+from butler.api.providerconfig import ProviderConfig
+from butler.api.tenantcluster import TenantCluster
+from butler.controllers.loadbalancers.survey import is_growth
+from butler.controllers.owners import recorded_owner
+from butler.server.models.tenants import Block, LoadBalancerUse, TenantChange, TenantItem
+from butler.server.shown import range_of
+from butler.views import tenants as view
+from butler.views.estate import granted_range
+
+
+def tenant_item(
+    cluster: TenantCluster, allocations: Iterable[IPAllocation] | None, provider: ProviderConfig | None, home: str
+) -> TenantItem:
+    """`allocations` is None where they may not be read, and so is `provider`."""
+    return shown_tenant(cluster, view.tenant(cluster, allocations, provider, home))
+
+
+def shown_tenant(cluster: TenantCluster, found: view.Tenant) -> TenantItem:
+    use, meta = found.load_balancers, cluster.metadata
+    return TenantItem(
+        namespace=found.namespace,
+        name=found.name,
+        phase=found.phase.value,
+        since=found.since,
+        waits_for=found.waits_for,
+        trouble=list(found.trouble),
+        version=found.version,
+        goes_to=found.goes_to,
+        workers_ready=found.workers_ready,
+        workers_wanted=found.workers_wanted,
+        provider=found.provider,
+        team=found.team,
+        endpoint=found.endpoint,
+        node_addresses=found.held(IPAllocationType.NODES),
+        load_balancer_addresses=found.held(IPAllocationType.LOAD_BALANCER),
+        load_balancers_in_use=use.in_use if use else None,
+        services_waiting=use.waiting_services if use else None,
+        elastic=found.terms.elastic if found.terms else False,
+        created_at=meta.creation_timestamp,
+        deleting=meta.deletion_timestamp is not None,
+        resource_version=meta.resource_version,
+    )
+
+
+def shown_blocks(found: view.Tenant) -> list[Block] | None:
+    return None if found.blocks is None else [shown_block(each) for each in found.blocks]
+
+
+def shown_block(block: view.Block) -> Block:
+    return Block(
+        allocation=block.allocation,
+        type=block.purpose.value,
+        pool=block.pool,
+        phase=block.phase.value,
+        state=block.state,
+        range=range_of(block.range, block.family) if block.range and block.family else None,
+        requested=block.asked,
+        growth=block.growth,
+        pinned=block.pinned,
+        leaving=block.leaving,
+        why=block.why,
+        since=block.since,
+        idle_since=block.idle_since,
+    )
+
+
+def shown_use(found: view.Tenant) -> LoadBalancerUse | None:
+    use = found.load_balancers
+    if use is None:
+        return None
+    most = found.terms.most if found.terms else None
+    return LoadBalancerUse(held=use.held, in_use=use.in_use, idle=use.idle, waiting=use.waiting_services, most=most)
+
+
+def tenant_changes(cluster: TenantCluster, allocations: Iterable[IPAllocation]) -> list[TenantChange]:
+    """What this very cluster was granted and gave back, as far as it is on record, newest first."""
+    found: list[TenantChange] = []
+    for each in allocations:
+        granted = granted_range(each)
+        if granted is None or recorded_owner(each) not in (None, cluster.metadata.uid):
+            continue
+        for at, action in _moments(each):
+            found.append(
+                TenantChange(
+                    at=at,
+                    action=action,
+                    allocation=each.metadata.name,
+                    type=each.spec.type.value,
+                    range=range_of(granted[1], granted[0]),
+                    growth=is_growth(each),
+                )
+            )
+    return sorted(found, key=lambda each: (each.at, each.allocation), reverse=True)
+
+
+def _moments(allocation: IPAllocation) -> Iterable[tuple[datetime, str]]:
+    status = allocation.status
+    if status.allocated_at is not None:
+        yield status.allocated_at, "granted"
+    if status.released_at is not None and status.phase is IPAllocationPhase.RELEASED:
+        yield status.released_at, "released"

@@ -1,0 +1,78 @@
+"""What takes long to work out, without holding up everybody else: in a thread, once, and kept.
+
+The event loop serves all requests, and must never be busy for long. What is made of a pool with few allocations is made
+at once; for one with many, and for all of the estate, a thread does it, while whoever asks waits together with all who
+ask the same. `Feed` keeps what was made until something changes that it depends on: requests that come later get what
+is new, those under way get what was true when they asked.
+
+There is one thread for what pages need and one for forecasts: more would only wait for each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from butler.kube.objects import key_of
+from butler.server.feed import Feed
+from butler.views.estate import Estate
+
+T = TypeVar("T")
+FEW: Final = 200
+"""Allocations that are looked through at once; a thousand take about 30 ms."""
+_pages = ThreadPoolExecutor(1, "butler-pages")
+_forecasts = ThreadPoolExecutor(1, "butler-forecasts")
+
+
+async def of_pool(
+    feed: Feed, pool: str, what: Hashable, prepare: Callable[[], Callable[[], T]], *, forecast: bool = False
+) -> T:
+    """Something about a pool, kept until something about the pool changes.
+
+    `prepare` takes what is needed from the feed and gives the work itself, which may run in a thread and must not touch
+    the feed."""
+    if feed.count(pool) <= FEW and not forecast:
+        return feed.of_pool(pool, what, lambda: _now(prepare))
+    threads = _forecasts if forecast else _pages
+    task = feed.of_pool(pool, ("task", what), lambda: asyncio.ensure_future(_in(threads, prepare())))
+    return await asyncio.shield(task)
+
+
+async def of_all(feed: Feed, what: Hashable, compute: Callable[[Estate], T]) -> T:
+    """What `compute` says of everything, kept until anything but Events changes."""
+    task = feed.of_all(("task", what), lambda: asyncio.ensure_future(_of_estate(feed, compute)))
+    return await asyncio.shield(task)
+
+
+async def _of_estate(feed: Feed, compute: Callable[[Estate], T]) -> T:
+    if len(feed.allocations) <= FEW:
+        return compute(feed.estate)
+    estate = await asyncio.shield(feed.of_all("estate task", lambda: asyncio.ensure_future(_estate(feed))))
+    return await _in(_pages, lambda: compute(estate))
+
+
+async def _estate(feed: Feed) -> Estate:
+    pools, allocations = feed.pools.values(), feed.allocations.values()
+    providers, clusters = feed.providers.values(), feed.clusters.values()
+
+    def made() -> Estate:
+        return Estate(
+            feed.home,
+            tuple(sorted(pools, key=key_of)),
+            tuple(sorted(allocations, key=key_of)),
+            tuple(sorted(providers, key=key_of)),
+            tuple(sorted(clusters, key=key_of)),
+        )
+
+    return await _in(_pages, made)
+
+
+def _now(prepare: Callable[[], Callable[[], T]]) -> T:
+    work = prepare()
+    return work()
+
+
+async def _in(threads: ThreadPoolExecutor, compute: Callable[[], T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(threads, compute)
