@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _networks = itertools.count()
 ROLE = "X-Test-Role"
 """Tests say with this header who they are: `admin` (the default), or any other user without groups."""
+CSRF = "test-csrf"
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ class Api:
     async def call(
         self, method: str, path: str, body: object = None, *, user: str = "admin", headers: dict[str, str] | None = None
     ) -> tuple[int, Any, Mapping[str, str]]:
-        sent = {ROLE: user, **(headers or {})}
+        sent = {ROLE: user, "X-CSRF-Token": CSRF, **(headers or {})}
         async with self.session.request(method, f"{self.url}/api/v1{path}", json=body, headers=sent) as answer:
             raw = await answer.read()
             shown: Any = await answer.json(content_type=None) if "json" in answer.content_type and raw else raw.decode()
@@ -66,7 +67,7 @@ class Api:
 def somebody(user: str) -> Person:
     groups = ("system:masters", "system:authenticated") if user == "admin" else ("system:authenticated",)
     now = datetime.now(UTC)
-    return Person(user, groups, "link", "test", now, now + timedelta(hours=1), "test-csrf")
+    return Person(user, groups, "link", "test", now, now + timedelta(hours=1), CSRF)
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -77,7 +78,7 @@ async def api(plane: ControlPlane) -> AsyncIterator[Api]:
 
     async with (
         running(config.load(plane.kubeconfig), Settings(world=True), who) as up,
-        aiohttp.ClientSession() as session,
+        aiohttp.ClientSession(headers={"Origin": up.url}) as session,
     ):
         yield Api(up.url, session)
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from litestar.di import NamedDependency
 
+from butler.server.access.doors import Doors
 from butler.server.access.person import Person
 from butler.server.acting import Acting
 from butler.server.feed import Feed
@@ -26,6 +27,7 @@ class Parts:
     acting: Acting
     home: str
     """Namespace of pools, allocations and providers."""
+    doors: Doors
     shelves: Shelves
     world: bool = False
     """Whether this is a world on one machine, with stand-ins."""

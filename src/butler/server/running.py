@@ -6,24 +6,37 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 import uvicorn
+from litestar.types import ASGIApp
 
 from butler.kube.client import Client
 from butler.kube.config import Connection
 from butler.kube.metrics import Metrics
 from butler.kube.operator import Operator
-from butler.server.access.middleware import Who, knowing
+from butler.server.access.doors import Doors
+from butler.server.access.guard import Guard, Who
+from butler.server.access.keys import shared_key
+from butler.server.access.limits import Limit
+from butler.server.access.links import Links, link_of, publish_address
+from butler.server.access.sessions import Lifetime, Sessions
+from butler.server.access.where import Where, is_loopback
 from butler.server.acting import Acting
 from butler.server.app import build
 from butler.server.audit import Trail
 from butler.server.feed import Feed
-from butler.server.parts import Parts
-from butler.server.shelves import Shelves
+from butler.server.parts import Parts, now
+from butler.server.routes import entrance, probes
 from butler.server.sight import Sight
+from butler.server.static import console_routes, find_console
 
 NAME = "butler-server"
+
+
+class Unsafe(Exception):
+    """Settings under which nobody should be served, in one sentence that says what to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,20 @@ class Settings:
     host: str = "127.0.0.1"
     port: int = 0
     world: bool = False
+    local: bool = False
+    """One-time links are taken: whoever can make one is an administrator of this machine's control plane anyway."""
+    url: str = ""
+    """What people type; needed behind a proxy and where the address says nothing. [default: host and port]"""
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
+    """A proxy speaks https to people and http to us."""
+    lifetime: Lifetime = field(default_factory=Lifetime)
+    console: Path | None = None
+    """The built files of the console. [default: where they are]"""
+    metrics_port: int | None = None
+    requests_per_second: float = 500.0
+    """How much one address may ask of one replica in the long run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,29 +71,39 @@ class Running:
     operator: Operator
     parts: Parts
 
+    async def one_time_link(self) -> str:
+        """A link that opens the console once, within ten minutes, as whoever this server is to Kubernetes."""
+        links = self.parts.doors.links
+        if links is None:
+            raise Unsafe("this server takes no links: log in, or start it with --local")
+        return link_of(self.url, await links.make())
+
 
 @contextlib.asynccontextmanager
-async def running(connection: Connection, settings: Settings, who: Who) -> AsyncIterator[Running]:
-    """Serve until the block ends; begins when everything has been read."""
+async def running(connection: Connection, settings: Settings, who: Who | None = None) -> AsyncIterator[Running]:
+    """Serve until the block ends; begins when everything has been read. `who` replaces the sessions in tests."""
+    if why := why_unsafe(settings):
+        raise Unsafe(why)
     metrics = Metrics()
+    listener = _listen(settings.host, settings.port)
     async with Client(connection, field_manager=NAME, observe=metrics.observe_request) as client:
-        operator = Operator(client, NAME, metrics=metrics)
+        operator = Operator(client, NAME, metrics=metrics, host=settings.host, port=settings.metrics_port)
         feed = Feed(operator, settings.home)
         acting = Acting(connection, Trail(client), feed)
-        parts = Parts(feed, Sight(client, settings.home), acting, settings.home, Shelves(feed), world=settings.world)
-        app = build(parts, middleware=[knowing(who)])
-        listener = _listen(settings.host, settings.port)
-        http = uvicorn.Server(
-            uvicorn.Config(
-                app,
-                log_config=None,
-                access_log=False,
-                lifespan="on",
-                ws_max_size=4096,
-                server_header=False,
-                timeout_graceful_shutdown=2,
-            )
-        )
+        where = Where(_url(settings, listener.getsockname()[1]), settings.behind_proxy)
+        try:
+            doors = await _doors(client, settings, where)
+        except BaseException:
+            listener.close()
+            raise
+        sight = Sight(client, settings.home)
+        parts = Parts(feed, sight, acting, settings.home, doors, world=settings.world)
+        files = console_routes(settings.console or find_console())
+        app = build(parts, outside=[entrance.router, probes.routes(operator), files])
+        usual = Limit(burst=4 * settings.requests_per_second, per_second=settings.requests_per_second)
+        guard = Guard(app, where, who or doors.who, usual, doors.sessions.still if who is None else None)
+        http = _server(guard, settings)
+        operator.add_service(doors.keep_sweeping)
         following = asyncio.create_task(operator.run(handle_signals=False))
         serving = asyncio.create_task(http.serve(sockets=[listener]))
         try:
@@ -76,13 +113,70 @@ async def running(connection: Connection, settings: Settings, who: Who) -> Async
                         await task
                         raise RuntimeError("the server ended while it was starting")
                 await asyncio.sleep(0.01)
-            yield Running(f"http://{settings.host}:{listener.getsockname()[1]}", operator, parts)
+            if settings.local:
+                await publish_address(client, settings.home, where.url)
+            yield Running(where.url, operator, parts)
         finally:
             http.should_exit = True
             operator.stop()
             await asyncio.gather(serving, following, return_exceptions=True)
             await acting.close()
             listener.close()
+
+
+def why_unsafe(settings: Settings) -> str:
+    """What is wrong with the settings, or nothing. Pure."""
+    tls = settings.tls_certificate is not None
+    if tls != (settings.tls_key is not None):
+        return "a certificate needs its key, and a key its certificate: give both --tls-cert and --tls-key"
+    if settings.url and not settings.url.startswith(("https://", "http://")):
+        return f"{settings.url} is no address of a web page: begin it with https://"
+    if settings.behind_proxy and not settings.url.startswith("https://"):
+        return "behind a proxy the server has to know what people type: give --url https://..."
+    if settings.local and not (is_loopback(settings.host) and not settings.behind_proxy):
+        return "one-time links are for one machine: leave out --local, or serve 127.0.0.1"
+    if tls or settings.behind_proxy or is_loopback(settings.host):
+        return ""
+    return (
+        f"on {settings.host} others could read along: give --tls-cert and --tls-key, put a proxy before it and say"
+        " --behind-proxy, or serve 127.0.0.1"
+    )
+
+
+async def _doors(client: Client, settings: Settings, where: Where) -> Doors:
+    key = await shared_key(client, settings.home)
+    return Doors(
+        where,
+        Sessions(client, settings.home, key, lifetime=settings.lifetime, now=now),
+        Links(client, settings.home, key, now=now) if settings.local else None,
+        tries=Limit(burst=20, per_second=0.2),
+        now=now,
+    )
+
+
+def _url(settings: Settings, port: int) -> str:
+    if settings.url:
+        return settings.url.rstrip("/")
+    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    return f"{'https' if settings.tls_certificate else 'http'}://{host}:{port}"
+
+
+def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="on",
+            ws_max_size=4096,
+            ws_per_message_deflate=False,  # frames are small, and made once for all
+            server_header=False,
+            proxy_headers=False,  # whom to believe is settled in access/where.py
+            timeout_graceful_shutdown=2,
+            ssl_certfile=settings.tls_certificate,
+            ssl_keyfile=settings.tls_key,
+        )
+    )
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -1,0 +1,215 @@
+"""Sessions: who is in, kept where every replica sees it, and over the moment that somebody ends them.
+
+A browser holds a random token in a cookie; the record is called after its hash. An answer of Kubernetes is good for
+`REMEMBER` seconds: that is how long a session that was ended elsewhere may live on in another replica.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+
+from butler.kube.client import Client
+from butler.kube.errors import KubeError
+from butler.server.access.keys import Key, derived_token, token_id
+from butler.server.access.person import Person, Via
+from butler.server.access.records import Kept, Records
+
+log = logging.getLogger(__name__)
+PURPOSE: Final = "session"
+REMEMBER: Final = 3.0
+MOST_REMEMBERED: Final = 10_000
+MOST_OF_ONE: Final = 50
+"""Sessions of one person: with one more, the oldest ends."""
+EVERYBODY: Final = "system:authenticated"
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A session as it is kept."""
+
+    user: str
+    groups: tuple[str, ...]
+    via: Via
+    created: datetime
+    expires: datetime
+    """However busy it is."""
+    seen: datetime
+    """About when it was last used."""
+    user_agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """How long a session lasts."""
+
+    idle: timedelta = timedelta(hours=8)
+    longest: timedelta = timedelta(hours=24)
+
+    def end(self, record: Record) -> datetime:
+        return min(record.expires, record.seen + self.idle)
+
+    @property
+    def worth_writing(self) -> timedelta:
+        """A use is written down when the last one that was is older than this: not every request is a write."""
+        return min(self.idle / 20, timedelta(minutes=5))
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who somebody is to Kubernetes, as one of the doors found out."""
+
+    user: str
+    groups: tuple[str, ...]
+    via: Via
+
+
+class Sessions:
+    """All sessions of all replicas."""
+
+    def __init__(
+        self,
+        client: Client,
+        home: str,
+        key: Key,
+        *,
+        lifetime: Lifetime,
+        now: Callable[[], datetime],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._records = Records(client, home, "session", Record)
+        self._key = key
+        self._lifetime = lifetime
+        self._now = now
+        self._clock = clock
+        self._known: OrderedDict[str, tuple[float, asyncio.Future[Kept[Record] | None]]] = OrderedDict()
+        self._writing: set[asyncio.Task[None]] = set()
+
+    async def begin(self, identity: Identity, user_agent: str) -> tuple[str, Person]:
+        """Let somebody in: the token for their cookie, and who they are from now on."""
+        token, now = self._key.token(PURPOSE), self._now()
+        groups = tuple(dict.fromkeys((*identity.groups, EVERYBODY)))
+        expires = now + self._lifetime.longest
+        record = Record(identity.user, groups, identity.via, now, expires, now, _printable(user_agent)[:200])
+        random = self._key.secret_of(PURPOSE, token)
+        assert random is not None
+        await self._records.create(_name(token_id(random)), record, owner=record.user)
+        await self._end_oldest(record.user)
+        return token, self._person(record, random)
+
+    async def find(self, token: str) -> Person | None:
+        """Whose session it is; None when it is over, or never was."""
+        random = self._key.secret_of(PURPOSE, token)
+        if random is None:
+            return None
+        kept = await self._recall(token_id(random))
+        if kept is None or self._lifetime.end(kept.content) <= self._now():
+            return None
+        self._note_use(kept)
+        return self._person(kept.content, random)
+
+    async def still(self, person: Person) -> bool:
+        """Whether their session goes on; asked of streams that are open for long."""
+        kept = await self._recall(person.session)
+        return kept is not None and self._lifetime.end(kept.content) > self._now()
+
+    async def of(self, person: Person) -> list[tuple[str, Record, datetime]]:
+        """Their sessions, newest first: what each is called, the record, and when it ends."""
+        now, found = self._now(), await self._records.list(owner=person.user)
+        theirs = [(_id(each.name), each.content) for each in found if each.content.user == person.user]
+        alive = [(name, record, self._lifetime.end(record)) for name, record in theirs]
+        return sorted((each for each in alive if each[2] > now), key=lambda each: each[1].created, reverse=True)
+
+    async def end(self, person: Person, session: str) -> bool:
+        """End one of the person's own sessions; False when they have none of that name."""
+        kept = await self._records.get(_name(session)) if _is_id(session) else None
+        if kept is None or kept.content.user != person.user:
+            return False
+        self._known.pop(session, None)
+        ended = await self._records.remove(kept.name)
+        self._known.pop(session, None)  # somebody may have asked while it was being deleted
+        return ended
+
+    async def sweep(self) -> int:
+        now, gone = self._now(), 0
+        for each in await self._records.list():
+            if self._lifetime.end(each.content) <= now:
+                gone += await self._records.take(each)
+        return gone
+
+    async def _end_oldest(self, user: str) -> None:
+        found = sorted(await self._records.list(owner=user), key=lambda each: each.content.created, reverse=True)
+        for each in found[MOST_OF_ONE:]:
+            await self._records.take(each)
+
+    async def _recall(self, session: str) -> Kept[Record] | None:
+        found = self._known.get(session)
+        if found is None or self._clock() - found[0] > REMEMBER or _failed(found[1]):
+            found = (self._clock(), asyncio.ensure_future(self._records.get(_name(session))))
+            self._known[session] = found
+            self._known.move_to_end(session)
+            if len(self._known) > MOST_REMEMBERED:
+                self._known.popitem(last=False)
+        return await asyncio.shield(found[1])
+
+    def _note_use(self, kept: Kept[Record]) -> None:
+        now = self._now()
+        if now - kept.content.seen < self._lifetime.worth_writing:
+            return
+        used = replace_seen(kept, now)
+        told: asyncio.Future[Kept[Record] | None] = asyncio.get_running_loop().create_future()
+        told.set_result(used)
+        self._known[_id(kept.name)] = (self._clock(), told)  # so that the next request does not write it again
+        task = asyncio.create_task(self._write_use(kept, used.content))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def _write_use(self, kept: Kept[Record], used: Record) -> None:
+        # With the version that was read: a session that was ended meanwhile does not come back.
+        try:
+            await self._records.replace(kept, used, owner=used.user)
+        except KubeError as error:
+            log.info("nobody wrote down that session %s is in use: %s", _id(kept.name), error)
+        self._known.pop(_id(kept.name), None)
+
+    def _person(self, record: Record, random: bytes) -> Person:
+        return Person(
+            user=record.user,
+            groups=record.groups,
+            via=record.via,
+            session=token_id(random),
+            since=record.created,
+            expires_at=self._lifetime.end(record),
+            csrf_token=derived_token(random, "csrf"),
+        )
+
+
+def replace_seen(kept: Kept[Record], seen: datetime) -> Kept[Record]:
+    return replace(kept, content=msgspec.structs.replace(kept.content, seen=seen))
+
+
+def _failed(asked: asyncio.Future[Kept[Record] | None]) -> bool:
+    return asked.done() and (asked.cancelled() or asked.exception() is not None)
+
+
+def _name(session: str) -> str:
+    return f"butler-console-session-{session}"
+
+
+def _id(name: str) -> str:
+    return name.rpartition("-")[2]
+
+
+def _is_id(text: str) -> bool:
+    return len(text) == 40 and all(each in "0123456789abcdef" for each in text)
+
+
+def _printable(text: str) -> str:
+    return "".join(each for each in text if each.isprintable())

@@ -1,0 +1,111 @@
+"""Who is there: coming in, going out, and the person's sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any, Final
+
+from litestar import Response, Router, delete, get, post
+from litestar.params import PathParameter
+
+from butler import __version__
+from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.kube.resource import SECRETS, Resource
+from butler.server.access.doors import with_cookie
+from butler.server.access.person import Person
+from butler.server.models.people import LoginMethods, Me, Permissions, Session, SessionList
+from butler.server.parts import Parts, TheParts, ThePerson
+from butler.server.problems import Refused
+
+PERMISSIONS: Final[dict[str, tuple[str, Resource[Any], bool]]] = {
+    "read_pools": ("list", POOLS, True),
+    "create_pools": ("create", POOLS, True),
+    "edit_pools": ("patch", POOLS, True),
+    "delete_pools": ("delete", POOLS, True),
+    "read_allocations": ("list", ALLOCATIONS, True),
+    "create_allocations": ("create", ALLOCATIONS, True),
+    "release_allocations": ("delete", ALLOCATIONS, True),
+    "read_tenants": ("list", CLUSTERS, False),
+    "create_tenants": ("create", CLUSTERS, False),
+    "edit_tenants": ("patch", CLUSTERS, False),
+    "delete_tenants": ("delete", CLUSTERS, False),
+    "read_providers": ("list", PROVIDERS, True),
+    "read_secrets": ("get", SECRETS, False),
+}
+"""What each permission asks of Kubernetes: verb, kind, and whether in Butler's own namespace; else in all."""
+SessionId = Annotated[str, PathParameter(description="`id` of one of your sessions.", max_length=80)]
+
+
+async def me_of(parts: Parts, person: Person) -> Me:
+    """Everything about the person that the console needs to begin."""
+    asked = [
+        parts.sight.may(person, verb, kind, parts.home if at_home else "")
+        for verb, kind, at_home in PERMISSIONS.values()
+    ]
+    allowed = dict(zip(PERMISSIONS, await asyncio.gather(*asked), strict=True))
+    return Me(
+        user=person.user,
+        groups=list(person.groups),
+        via=person.via,
+        session=person.session,
+        since=person.since,
+        expires_at=person.expires_at,
+        csrf_token=person.csrf_token,
+        home=parts.home,
+        version=__version__,
+        world=parts.world,
+        permissions=Permissions(**allowed),
+    )
+
+
+@get("/login-methods", operation_id="getLoginMethods", security=[])
+async def login_methods(parts: TheParts) -> LoginMethods:
+    """How somebody can come in here. Anybody may ask."""
+    return LoginMethods(local=parts.doors.links is not None, password=False, oidc=False, oidc_name="")
+
+
+@get("/me", operation_id="getMe")
+async def get_me(parts: TheParts, person: ThePerson) -> Me:
+    """Who you are, what you may do, and the token that writes need."""
+    return await me_of(parts, person)
+
+
+@post("/logout", operation_id="logOut", status_code=204)
+async def log_out(parts: TheParts, person: ThePerson) -> Response[None]:
+    """End this session, for every replica and every copy of the cookie."""
+    gone = await parts.doors.let_out(person)
+    return with_cookie(Response(None, status_code=204, headers={"Clear-Site-Data": '"cache", "storage"'}), gone)
+
+
+@get("/sessions", operation_id="listSessions")
+async def list_sessions(parts: TheParts, person: ThePerson) -> SessionList:
+    """Your own sessions, newest first."""
+    found = await parts.doors.sessions.of(person)
+    return SessionList(
+        items=[
+            Session(
+                id=name,
+                via=record.via,
+                since=record.created,
+                expires_at=ends,
+                user_agent=record.user_agent,
+                current=name == person.session,
+            )
+            for name, record, ends in found
+        ]
+    )
+
+
+@delete("/sessions/{id:str}", operation_id="endSession", status_code=204)
+async def end_session(
+    parts: TheParts,
+    person: ThePerson,
+    id: SessionId,  # noqa: A002
+) -> None:
+    """End one of your own sessions: whoever uses it is out within seconds."""
+    if not await parts.doors.sessions.end(person, id):
+        raise Refused(404, "you have no such session: it may have ended a moment ago")
+    parts.doors.tell("end session", person, name=id)
+
+
+router = Router("/", route_handlers=[login_methods, get_me, log_out, list_sessions, end_session], tags=["people"])
