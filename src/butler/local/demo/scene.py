@@ -1,0 +1,77 @@
+"""What the demo sees of the estate: values that the story is told from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+TIERS: Final = (70, 85, 95)
+"""Percent of a pool from which on it warns, is critical, is exhausted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """A Service of type LoadBalancer that the demo has put into a cluster."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """A cluster of the demo."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    ready: bool = False
+    waiting: bool = False
+    """No addresses are left for it."""
+    leaving: bool = False
+    held: int = 0
+    """Load-balancer addresses that it holds."""
+    services: tuple[Service, ...] | None = None
+    """None: its API server was not asked, or did not answer."""
+    lived_in: bool = False
+    """Somebody else has put something into it, and would miss it."""
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.namespace, self.name
+
+    @property
+    def open(self) -> bool:
+        """Whether it can be worked in."""
+        return self.ready and not self.leaving and self.services is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The pool that the load balancers get their addresses from."""
+
+    total: int
+    allocated: int
+    size: str
+    """`small` as in the worked example, `grown` by the operator, or `other`: somebody else has changed it."""
+
+    @property
+    def tier(self) -> int:
+        """How many thresholds it is above."""
+        return tier(self.allocated, self.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    pool: Pool
+    tenants: tuple[Tenant, ...] = ()
+    taken: frozenset[tuple[str, str]] = frozenset()
+    """Names of clusters that are somebody else's."""
+
+    @property
+    def here(self) -> tuple[Tenant, ...]:
+        """Those that are not on their way out."""
+        return tuple(each for each in self.tenants if not each.leaving)
+
+
+def tier(allocated: int, total: int) -> int:
+    return sum(100 * allocated >= each * total for each in TIERS) if total else 0

@@ -1,0 +1,288 @@
+"""What happens next in the demo, given what is there: the worked example of the operations page, in acts. Pure.
+
+A wave is told in acts: eight clusters come; their Services come and go, and a third one in a cluster makes it grow;
+guests come until the pool warns, is critical, is full and one of them waits; the operator grows the pool; the guests
+leave, and the operator takes back what was added. Then the next wave, most of them gentler: it is never over and never
+grows beyond `PEAKS`.
+
+An act looks at the scene and says what is missing to its end, so it does not matter who brought things about: an act
+whose end is there already is over at once, and what somebody deletes comes again. An act that gets nowhere (somebody
+holds the addresses that it waits for) ends after so many beats. Where the story stands is a `Cursor`, which is all that
+has to be kept for it to go on after a restart. Chance is drawn from the seed and the cursor.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from butler.local.demo.cast import EIGHT, GUESTS, SERVICES
+from butler.local.demo.scene import Scene, Service, Tenant, tier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+INITIAL: Final = 2
+"""Addresses that a cluster starts with."""
+PEAKS: Final = (17, 12, 14)
+"""How many clusters a wave comes to, wave by wave: 12 make the pool warn, 14 are critical, the 17th waits."""
+PUBLISHING: Final = 5
+"""How many of the eight have a Service beside the ingress: both their addresses are in use."""
+GROWING: Final = 2
+"""How many of these then want a third address."""
+CALM: Final = (4, 9)
+"""Between how many Services it goes to and fro when nothing else happens."""
+
+
+# Steps.
+
+
+@dataclass(frozen=True, slots=True)
+class Come:
+    """A team asks for a cluster."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """A team gives its cluster back."""
+
+    tenant: Tenant
+
+
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """A team wants an address for one more Service."""
+
+    tenant: Tenant
+    service: str
+
+
+@dataclass(frozen=True, slots=True)
+class Withdraw:
+    """A team takes a Service down."""
+
+    tenant: Tenant
+    service: Service
+
+
+@dataclass(frozen=True, slots=True)
+class Grow:
+    """The operator makes the pool larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """The operator makes the pool as small as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing: something is under way."""
+
+
+Step = Come | Leave | Publish | Withdraw | Grow | TakeBack | Wait
+
+
+class Cursor(NamedTuple):
+    """Where the story stands."""
+
+    wave: int = 0
+    act: int = 0
+    beat: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What an act may look at."""
+
+    scene: Scene
+    cursor: Cursor
+    chance: random.Random
+
+    @property
+    def peak(self) -> int:
+        return PEAKS[self.cursor.wave % len(PEAKS)]
+
+
+class Act(NamedTuple):
+    title: str
+    next: Callable[[Moment], Step | None]
+    beats: int
+
+
+class Turn(NamedTuple):
+    step: Step
+    cursor: Cursor
+    """Where the story stands after the step."""
+    pause: float
+    """Seconds until the next one."""
+    title: str | None
+    """Of the act that begins with this step."""
+
+
+# Acts.
+
+
+def eight_come(moment: Moment) -> Step | None:
+    here = {each.key: each for each in moment.scene.tenants}
+    for role in EIGHT:
+        if role not in here and role not in moment.scene.taken:
+            return Come(*role)
+    return Wait() if any(not each.ready and not each.waiting for each in moment.scene.here) else None
+
+
+def services_come(moment: Moment) -> Step | None:
+    have = [each for each in moment.scene.here if each.services]
+    if len(have) >= PUBLISHING:
+        return None
+    return _publish(moment, [each for each in moment.scene.here if each.open and not each.services])
+
+
+def third_services(moment: Moment) -> Step | None:
+    if sum(_extra(each) > 0 for each in moment.scene.here) >= GROWING:
+        return None
+    return _publish(moment, [each for each in moment.scene.here if each.open and _count(each) == 1])
+
+
+def third_services_go(moment: Moment) -> Step | None:
+    for each in moment.scene.here:
+        if each.open and each.services and _extra(each) > 0:
+            return Withdraw(each, each.services[-1])
+    given_back = all(each.held <= INITIAL for each in moment.scene.here if not _extra(each) and not each.lived_in)
+    return None if given_back else Wait()
+
+
+def guests_come(moment: Moment) -> Step | None:
+    scene = moment.scene
+    if len(scene.here) >= moment.peak or any(each.waiting for each in scene.here):
+        return None
+    there = {each.key for each in scene.tenants}
+    free = [role for role in GUESTS if role not in there and role not in scene.taken]
+    return Come(*free[0]) if free else None
+
+
+def a_service_waits_too(moment: Moment) -> Step | None:
+    """Where a cluster waits, a Service that wants a third address waits as well."""
+    if not any(each.waiting for each in moment.scene.here) or any(_extra(each) > 0 for each in moment.scene.here):
+        return None
+    return _publish(moment, [each for each in moment.scene.here if each.open and _count(each) == 1])
+
+
+def pool_grows(moment: Moment) -> Step | None:
+    waits = any(each.waiting for each in moment.scene.here)
+    return Grow() if waits and moment.scene.pool.size == "small" else None
+
+
+def waiting_ones_get_theirs(moment: Moment) -> Step | None:
+    return Wait() if any(not each.ready for each in moment.scene.here) else None
+
+
+def guests_leave(moment: Moment) -> Step | None:
+    """All of them where the pool is to become small again, else all but a few."""
+    stay = 0 if moment.scene.pool.size == "grown" else moment.cursor.wave % 3
+    guests = [each for each in moment.scene.here if each.key in GUESTS and not each.lived_in]
+    if len(guests) > stay:
+        return Leave(moment.chance.choice(guests))
+    return Wait() if any(each.leaving for each in moment.scene.tenants) else None
+
+
+def pool_is_taken_back(moment: Moment) -> Step | None:
+    return TakeBack() if moment.scene.pool.size == "grown" else None
+
+
+def calm(moment: Moment) -> Step | None:
+    """Services come and go, never many."""
+    few, many = CALM
+    open_ = [each for each in moment.scene.here if each.open]
+    number = sum(_count(each) for each in open_)
+    if number >= many or (number > few and moment.chance.random() < 0.5):
+        having = [each for each in open_ if each.services]
+        if having:
+            tenant = moment.chance.choice(having)
+            assert tenant.services
+            return Withdraw(tenant, tenant.services[-1])
+    return _publish(moment, [each for each in open_ if _count(each) < INITIAL]) or Wait()
+
+
+ACTS: Final = (
+    Act("eight teams come, with two addresses each: 16 of 32", eight_come, 40),
+    Act("five of them publish a Service: both their addresses are in use", services_come, 12),
+    Act("two want a third address, and their pools grow by one", third_services, 6),
+    Act("these Services go, and after the grace time their addresses too", third_services_go, 20),
+    Act("guests come: at 24 of 32 the pool warns, at 28 it is critical", guests_come, 14),
+    Act("all 32 are taken: a cluster waits, and a Service with it", a_service_waits_too, 2),
+    Act("the operator grows the pool to 48", pool_grows, 2),
+    Act("those that waited get their addresses", waiting_ones_get_theirs, 8),
+    Act("guests leave, and give theirs back", guests_leave, 20),
+    Act("Services that nobody needs any more go", third_services_go, 20),
+    Act("the operator takes the additional addresses back", pool_is_taken_back, 15),
+    Act("quiet days: Services come and go", calm, 12),
+)
+
+
+# The turn.
+
+
+def turn(scene: Scene, cursor: Cursor, seed: int) -> Turn:
+    """What happens now, and where the story stands then."""
+    for at in _ahead(cursor):
+        act = ACTS[at.act]
+        chance = random.Random(f"{seed}/{at.wave}/{at.act}/{at.beat}")  # noqa: S311  # a story, no secret
+        step = act.next(Moment(scene, at, chance)) if at.beat < act.beats else None
+        if step is not None:
+            after = at._replace(beat=at.beat + 1)
+            return Turn(step, after, pause(step, scene, at, chance), act.title if at.beat == 0 else None)
+    return Turn(Wait(), _next_act(cursor), 10.0, None)
+
+
+def _ahead(cursor: Cursor) -> list[Cursor]:
+    """This moment, and the beginnings of all acts that may follow until it is this act's turn again."""
+    found = [cursor if 0 <= cursor.act < len(ACTS) else Cursor(cursor.wave)]
+    for _ in ACTS:
+        found.append(_next_act(found[-1]))
+    return found
+
+
+def _next_act(cursor: Cursor) -> Cursor:
+    last = cursor.act + 1 >= len(ACTS)
+    return Cursor(cursor.wave + 1) if last else Cursor(cursor.wave, cursor.act + 1)
+
+
+def pause(step: Step, scene: Scene, cursor: Cursor, chance: random.Random) -> float:
+    """Seconds to look at what has happened: longer where a pool's tier changes, and in later waves."""
+    if cursor.act == 0:
+        return 2.5
+    slower = 1.0 if cursor.wave == 0 else 1.6
+    if isinstance(step, Wait | TakeBack):
+        return 6.0
+    if isinstance(step, Grow) or (isinstance(step, Come) and _crosses(scene)):
+        return 14.0 * slower
+    return chance.uniform(4.0, 8.0) * slower
+
+
+def _crosses(scene: Scene) -> bool:
+    pool = scene.pool
+    return pool.allocated >= pool.total or tier(pool.allocated + INITIAL, pool.total) > pool.tier
+
+
+def _publish(moment: Moment, tenants: list[Tenant]) -> Step | None:
+    """One more Service in one of these clusters; None where there is none."""
+    if not tenants:
+        return None
+    tenant = moment.chance.choice(tenants)
+    there = {each.name for each in tenant.services or ()}
+    free = [name for name in SERVICES if name not in there]
+    return Publish(tenant, moment.chance.choice(free)) if free else None
+
+
+def _count(tenant: Tenant) -> int:
+    return len(tenant.services or ())
+
+
+def _extra(tenant: Tenant) -> int:
+    """Services beyond those that the first addresses suffice for, of which the ingress has one."""
+    return max(0, _count(tenant) - (INITIAL - 1))
