@@ -51,6 +51,8 @@ class Deed:
     """What exactly, without secrets."""
     about: object = None
     """The object as it is known, where there is one already: the Event of the deed hangs on it."""
+    found: Callable[[], str] | None = None
+    """In place of `detail`: what exactly, where that is known only when it has been tried."""
 
 
 class Acting:
@@ -142,7 +144,7 @@ class Acting:
             kind=deed.resource.kind,
             namespace=deed.key.namespace,
             name=deed.key.name,
-            detail=deed.detail,
+            detail=deed.found() if deed.found is not None else deed.detail,
             outcome=outcome,
             status=status,
             message=message,

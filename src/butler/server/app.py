@@ -22,15 +22,30 @@ from butler.server.access.person import Person
 from butler.server.models.common import FieldError
 from butler.server.parts import Parts
 from butler.server.problems import MEDIA_TYPE, Refused, from_bad_name, from_kubernetes, problem
-from butler.server.routes import activity, allocations, overview, pools, providers, tenants
+from butler.server.routes import (
+    activity,
+    allocation_writes,
+    allocations,
+    overview,
+    planning,
+    pool_writes,
+    pools,
+    providers,
+    tenant_writes,
+    tenants,
+)
 
 log = logging.getLogger(__name__)
 LARGEST_BODY: Final = 1_000_000
 ROUTES: Final[Sequence[ControllerRouterHandler]] = (
     overview.router,
     pools.router,
+    pool_writes.router,
     allocations.router,
+    allocation_writes.router,
     tenants.router,
+    tenant_writes.router,
+    planning.router,
     providers.router,
     activity.router,
 )

@@ -350,7 +350,8 @@ class History(Model):
 
 class ReservedWrite(Body):
     cidr: str
-    description: str = ""
+    description: str | None = None
+    """Left out in an edit, a block that is there already keeps what it says."""
 
 
 class WindowWrite(Body):
@@ -359,8 +360,10 @@ class WindowWrite(Body):
 
 
 class DefaultsWrite(Body):
-    nodes_per_tenant: int = 5
-    lb_pool_per_tenant: int = 8
+    """What is left out stays as it is; in a new pool it is 5 and 8."""
+
+    nodes_per_tenant: int | None = None
+    lb_pool_per_tenant: int | None = None
 
 
 class PoolCreate(Body):

@@ -1,0 +1,223 @@
+"""What a change would do, before it is made. Nothing here writes anything.
+
+What the views say is worked out in a thread: the event loop serves everybody, and a large estate takes its time. What
+only the API server can say (schemas, quotas, permissions) is asked as a dry run in the name of the person.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import Any, TypeVar
+
+import msgspec
+import yaml
+
+from butler.api.codec import to_json
+from butler.api.ipallocation import IPAllocation
+from butler.api.networkpool import NetworkPool
+from butler.api.resource import CustomResource
+from butler.api.tenantcluster import TenantCluster
+from butler.controllers.owners import tenant_key
+from butler.ipam.addresses import Family, Range, range_cidr
+from butler.ipam.capacity import tiers
+from butler.ipam.layout import PoolLayout
+from butler.kube.errors import ApiError
+from butler.kube.resource import Json, Resource
+from butler.server.acting import refused_write
+from butler.server.forms import POOL, Places, field_of, in_words_of
+from butler.server.models.allocations import AllocationPreview
+from butler.server.models.common import FieldError
+from butler.server.models.pools import Fill, PoolPreview, Reserved, Stranded
+from butler.server.models.tenants import Block, TenantPreview
+from butler.server.shown import layout_of, range_of, windows_of
+from butler.views import preview
+from butler.views.estate import Estate, held_range
+from butler.views.placing import answers
+from butler.views.pool_edits import change_of
+from butler.views.pool_standing import Standing, standing_of
+from butler.views.rehearsal import Rehearsal
+from butler.views.tenants import Block as BlockView
+from butler.webhooks.networkpool import Verdict, judge
+
+T = TypeVar("T")
+_small = ThreadPoolExecutor(1, "butler-previews")
+_large = ThreadPoolExecutor(1, "butler-plans")
+
+
+async def thought_through(compute: Callable[[], T], *, large: bool = False) -> T:
+    """Work it out in a thread: one for what a form shows while somebody types, one for plans, which may take long."""
+    return await asyncio.get_running_loop().run_in_executor(_large if large else _small, compute)
+
+
+async def objections(dry_run: Awaitable[T], places: Places) -> tuple[T | None, list[FieldError]]:
+    """What a dry run was answered: the object, or what is wrong with it, in the words of the form.
+
+    An API server that is away, or busy, says nothing about the object: that is raised.
+    """
+    try:
+        return await dry_run, []
+    except ApiError as error:
+        refused = in_words_of(refused_write(error), places)
+        if refused.status >= 500:
+            raise refused from error
+        return None, list(refused.fields) or [FieldError(field="", message=refused.detail)]
+
+
+def as_yaml(obj: CustomResource, resource: Resource[Any]) -> str:
+    """An object as somebody would write it down."""
+    meta = {"name": obj.metadata.name, "namespace": obj.metadata.namespace}
+    if obj.metadata.labels:
+        meta["labels"] = dict(obj.metadata.labels)  # type: ignore[assignment]
+    spec = to_json(obj)["spec"]
+    tenants = spec.get("tenantAllocation")
+    if isinstance(tenants, dict):  # empty where all is as the definition has it
+        spec["tenantAllocation"] = {key: value for key, value in tenants.items() if value not in ({}, [])}
+        if not spec["tenantAllocation"]:
+            del spec["tenantAllocation"]
+    bare: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
+    return yaml.safe_dump(bare, sort_keys=False, allow_unicode=True)
+
+
+# Pools.
+
+
+def of_a_pool(
+    old: NetworkPool | None, new: NetworkPool, estate: Estate, now: datetime, resource: Resource[NetworkPool]
+) -> PoolPreview:
+    """What a new pool would be, or what would become of one that is edited."""
+    if old is None:
+        verdict = judge(None, new, estate.pools, estate.allocations)
+        before, after = None, _standing(new, estate)
+    else:
+        change = change_of(old, new, estate.pools, estate.allocations)
+        verdict, before, after = change.verdict, change.before, change.after
+    layout = layout_of(new)
+    return PoolPreview(
+        allowed=not verdict.problems,
+        errors=_errors(verdict),
+        warnings=list(verdict.warnings),
+        stranded=_stranded(old, new, estate, now) if old is not None else [],
+        before=_fill(before),
+        after=_fill(after),
+        cidr=new.spec.cidr,
+        windows=windows_of(layout) if layout else [],
+        reserved=list(_reserved(layout)) if layout else [],
+        yaml=as_yaml(new, resource),
+    )
+
+
+def and_also(shown: PoolPreview, errors: Sequence[FieldError]) -> PoolPreview:
+    """A preview with what the API server has against it, too."""
+    if not errors:
+        return shown
+    known = {each.field for each in shown.errors}
+    more = [each for each in errors if each.field not in known]
+    return msgspec.structs.replace(shown, allowed=False, errors=[*shown.errors, *more])
+
+
+def _standing(pool: NetworkPool, estate: Estate) -> Standing | None:
+    return standing_of(pool, estate.allocations) if layout_of(pool) is not None else None
+
+
+def _errors(verdict: Verdict) -> list[FieldError]:
+    return [FieldError(field=field_of(each.field, POOL), message=each.message) for each in verdict.problems]
+
+
+def _fill(standing: Standing | None) -> Fill | None:
+    if standing is None:
+        return None
+    found = standing.capacity
+    return Fill(
+        total=found.total,
+        allocated=found.allocated,
+        available=found.available,
+        largest_free_block=found.largest_free_block,
+        percent=found.percent,
+        tiers=[tier.value for tier, reached in tiers(found).items() if reached],
+    )
+
+
+def _stranded(old: NetworkPool, new: NetworkPool, estate: Estate, now: datetime) -> list[Stranded]:
+    """Allocations whose addresses the edit would take out of what the pool hands out, in order of address."""
+    name = old.metadata.name
+    stage = Rehearsal(Estate(estate.home, (old,), tuple(estate.of_pool(name))), now)
+    already = stage.stranded(name)
+    stage.edit(new)
+    left_out = [stage.find(uid) for uid in stage.stranded(name) if uid not in already]
+    found = [(held, each) for each in left_out if each is not None and (held := held_range(each)) is not None]
+    return [
+        Stranded(name=each.metadata.name, tenant=str(tenant_key(each)), range=range_of(held[1], held[0]))
+        for held, each in sorted(found, key=lambda one: one[0][1])
+    ]
+
+
+def _reserved(layout: PoolLayout) -> Iterator[Reserved]:
+    for block in layout.blocks:
+        where = range_of(block.addresses, layout.family)
+        cidr = range_cidr(block.addresses, layout.family) or ""
+        yield Reserved(cidr=cidr, description=block.description, start=where.start, end=where.end, count=where.count)
+
+
+# Allocations.
+
+
+def of_a_request(
+    request: IPAllocation, estate: Estate, now: datetime, resource: Resource[IPAllocation]
+) -> AllocationPreview:
+    """What a request would get now."""
+    said = answers(estate, [request], now).get(request.metadata.name)
+    granted = said if isinstance(said, Range) else None
+    reason, message = ("", "") if granted is not None or said is None else (str(said[0]), str(said[1]))
+    return AllocationPreview(
+        granted=granted is not None,
+        range=range_of(granted, Family.V4) if granted is not None else None,
+        reason=reason,
+        message=message,
+        yaml=as_yaml(request, resource),
+    )
+
+
+# Tenants.
+
+
+def of_a_tenant(estate: Estate, wanted: TenantCluster, now: datetime, *, exists: bool) -> preview.Preview:
+    """The addresses that a tenant would get: a new one all of them, another one those that it has not yet."""
+    return (preview.of_a_change if exists else preview.of_a_new_cluster)(estate, wanted, now)
+
+
+def tenant_preview(
+    found: preview.Preview | None, errors: Sequence[FieldError], warnings: Sequence[str]
+) -> TenantPreview:
+    """The answer. `found` is None where nobody could be told, or the object makes no sense."""
+    # What could never work as it is written is as good as refused.
+    hopeless = found is not None and bool(found.obstacle) and not found.waits
+    return TenantPreview(
+        allowed=not errors and not hopeless,
+        errors=list(errors),
+        warnings=list(warnings),
+        provider=found.provider if found else "",
+        gets=[_block(each) for each in found.gets] if found else [],
+        obstacle=found.obstacle if found else "",
+        waits=found.waits if found else True,
+    )
+
+
+def _block(block: BlockView) -> Block:
+    return Block(
+        allocation=block.allocation,
+        type=block.purpose.value,
+        pool=block.pool,
+        phase=block.phase.value,
+        state=block.state,
+        range=range_of(block.range, block.family) if block.range and block.family else None,
+        requested=block.asked,
+        growth=block.growth,
+        pinned=block.pinned,
+        leaving=block.leaving,
+        why=block.why,
+        since=block.since,
+        idle_since=block.idle_since,
+    )

@@ -1,0 +1,102 @@
+"""Asking for addresses and giving them back by hand, each with a look ahead."""
+
+from __future__ import annotations
+
+from litestar import Router, delete, post
+
+from butler.api.codec import to_json
+from butler.api.ipallocation import IPAllocation
+from butler.api.tenantcluster import TenantCluster
+from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
+from butler.ipam.addresses import range_text
+from butler.kube.client import Client
+from butler.kube.errors import KubeError
+from butler.kube.resource import Json, Key
+from butler.server.access.person import Person
+from butler.server.acting import Deed, refused_write
+from butler.server.fencing import CATCH_UP, changed, version_named
+from butler.server.forms import ALLOCATION, in_words_of, new_allocation
+from butler.server.models.allocations import AllocationCreate, AllocationPreview
+from butler.server.models.common import Written
+from butler.server.parameters import Name, Namespace
+from butler.server.parts import Parts, TheParts, ThePerson
+from butler.server.previews import of_a_request, thought_through
+from butler.server.problems import forbidden, not_found
+from butler.server.routes.writing import IfMatch, write, written
+from butler.views.estate import granted_range
+
+
+@post("/allocations", operation_id="createAllocation")
+async def create_allocation(parts: TheParts, person: ThePerson, data: AllocationCreate) -> Written:
+    """Ask a pool for addresses."""
+    key = Key(parts.home, data.name)
+
+    async def call(client: Client) -> IPAllocation:
+        request = new_allocation(data, parts.home, await _cluster(parts, person, data))
+        return await client.create(ALLOCATIONS, _body(request), timeout=WRITE_TIMEOUT)
+
+    deed = Deed("ask for", ALLOCATIONS, key, _detail(data))
+    return written(await write(parts, person, deed, call, places=ALLOCATION, status=201), key)
+
+
+@post("/allocations/preview", operation_id="previewAllocation", status_code=200)
+async def preview_allocation(parts: TheParts, person: ThePerson, data: AllocationCreate) -> AllocationPreview:
+    """What a request would get now; nothing is written. What Kubernetes would refuse is refused here."""
+    await parts.sight.need_pools(person)
+    request = new_allocation(data, parts.home, await _cluster(parts, person, data))
+    client = parts.acting.client(person)
+    try:
+        await client.create(ALLOCATIONS, _body(request), dry_run=True, timeout=WRITE_TIMEOUT)
+    except KubeError as error:
+        raise in_words_of(refused_write(error), ALLOCATION) from error
+    estate, now = parts.feed.estate, parts.clock()
+    return await thought_through(lambda: of_a_request(request, estate, now, ALLOCATIONS))
+
+
+@delete("/allocations/{namespace:str}/{name:str}", operation_id="releaseAllocation", status_code=200)
+async def release_allocation(
+    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, if_match: IfMatch = None
+) -> Written:
+    """Give addresses back, or take a request back: only as it was shown, as one that held nothing may hold some now."""
+    key = Key(namespace, name)
+
+    async def call(client: Client) -> IPAllocation | None:
+        version = version_named(if_match)
+        if not await parts.sight.allocations(person):
+            raise forbidden(f"read IPAllocations in namespace {parts.home}")
+        if version.isdecimal():
+            await parts.feed.allocations.reached(version, CATCH_UP)
+        now = parts.feed.allocations.get(key)
+        if now is None:
+            raise not_found("IPAllocation", namespace, name)
+        if now.metadata.resource_version != version:
+            raise changed("IPAllocation", name)
+        return await parts.acting.delete(client, ALLOCATIONS, key, uid=now.metadata.uid, version=version)
+
+    known = parts.feed.allocations.get(key)
+    deed = Deed("release", ALLOCATIONS, key, _held(known), known)
+    return written(await write(parts, person, deed, call, places=ALLOCATION), key)
+
+
+async def _cluster(parts: Parts, person: Person, form: AllocationCreate) -> TenantCluster | None:
+    """The TenantCluster that it is for, where there is one and the person may see it."""
+    if not await parts.sight.may(person, "list", CLUSTERS, form.tenant_namespace):
+        return None
+    return parts.feed.clusters.get(Key(form.tenant_namespace, form.tenant))
+
+
+def _body(request: IPAllocation) -> Json:
+    return {key: value for key, value in to_json(request).items() if key != "status"}
+
+
+def _detail(form: AllocationCreate) -> str:
+    what = f"{form.start}-{form.end}" if form.start or form.end else f"{form.count or 'the usual number of'} addresses"
+    return f"{what} of {form.pool} for {form.tenant_namespace}/{form.tenant} ({form.type})"[:400]
+
+
+def _held(allocation: IPAllocation | None) -> str:
+    found = granted_range(allocation) if allocation is not None else None
+    return range_text(found[1], found[0]) if found else ""
+
+
+router = Router("/", route_handlers=[create_allocation, preview_allocation, release_allocation], tags=["allocations"])

@@ -1,0 +1,141 @@
+"""Making, changing and deleting pools, each with a look ahead."""
+
+from __future__ import annotations
+
+import msgspec
+from litestar import Router, delete, patch, post
+
+from butler.api.codec import merge_patch, to_json
+from butler.api.networkpool import NetworkPool
+from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
+from butler.kube.client import Client
+from butler.kube.resource import Json, Key
+from butler.server.acting import Deed
+from butler.server.fencing import version_named
+from butler.server.forms import POOL, edited_pool, new_pool
+from butler.server.models.common import Written
+from butler.server.models.pools import PoolCreate, PoolEdit, PoolPreview
+from butler.server.parameters import Name, Namespace
+from butler.server.parts import TheParts, ThePerson
+from butler.server.previews import and_also, objections, of_a_pool, thought_through
+from butler.server.problems import not_found
+from butler.server.routes.writing import IfMatch, write, written
+from butler.webhooks.networkpool import judge
+
+LONGEST_DETAIL = 400
+
+
+@post("/pools", operation_id="createPool")
+async def create_pool(parts: TheParts, person: ThePerson, data: PoolCreate) -> Written:
+    """Make a pool."""
+    key = Key(parts.home, data.name)
+    warnings: tuple[str, ...] = ()
+
+    async def call(client: Client) -> NetworkPool:
+        nonlocal warnings
+        pool = new_pool(data, parts.home)
+        made = await client.create(POOLS, _body(pool), timeout=WRITE_TIMEOUT)
+        estate = parts.feed.estate
+        warnings = judge(None, made, estate.pools, estate.allocations).warnings
+        return made
+
+    detail = f"{data.cidr[:40]} with {len(data.windows)} windows and {len(data.reserved)} reserved blocks"
+    made = await write(parts, person, Deed("create", POOLS, key, detail), call, places=POOL, status=201)
+    return written(made, key, warnings)
+
+
+@post("/pools/preview", operation_id="previewNewPool", status_code=200)
+async def preview_new_pool(parts: TheParts, person: ThePerson, data: PoolCreate) -> PoolPreview:
+    """What a new pool would be; nothing is written."""
+    await parts.sight.need_pools(person)
+    pool, estate, now = new_pool(data, parts.home), parts.feed.estate, parts.clock()
+    shown = await thought_through(lambda: of_a_pool(None, pool, estate, now, POOLS))
+    dry_run = parts.acting.client(person).create(POOLS, _body(pool), dry_run=True, timeout=WRITE_TIMEOUT)
+    return and_also(shown, (await objections(dry_run, POOL))[1])
+
+
+@patch("/pools/{namespace:str}/{name:str}", operation_id="editPool")
+async def edit_pool(
+    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, data: PoolEdit, if_match: IfMatch = None
+) -> Written:
+    """Change a pool; what is not mentioned stays as it is."""
+    key = Key(namespace, name)
+    warnings: tuple[str, ...] = ()
+
+    async def call(client: Client) -> NetworkPool:
+        version = version_named(if_match)
+        await parts.sight.need_pools(person)
+
+        async def send(old: NetworkPool) -> NetworkPool:
+            nonlocal warnings
+            new, estate = edited_pool(old, data), parts.feed.estate
+            warnings = judge(old, new, estate.pools, estate.allocations).warnings
+            return await client.patch(POOLS, name, _fenced(old, new), namespace, timeout=WRITE_TIMEOUT)
+
+        return await parts.acting.versions.fenced(parts.feed.pools, key, version, send)
+
+    verb = "edit" if data.grow_by is None else "grow"
+    deed = Deed(verb, POOLS, key, _detail(data), parts.feed.pool(namespace, name))
+    return written(await write(parts, person, deed, call, places=POOL), key, warnings)
+
+
+@post("/pools/{namespace:str}/{name:str}/preview", operation_id="previewPoolEdit", status_code=200)
+async def preview_edit(
+    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, data: PoolEdit
+) -> PoolPreview:
+    """What an edit would do; nothing is written."""
+    await parts.sight.need_pools(person)
+    old = parts.feed.pool(namespace, name)
+    if old is None:
+        raise not_found("NetworkPool", namespace, name)
+    new, estate, now = edited_pool(old, data), parts.feed.estate, parts.clock()
+    shown = await thought_through(lambda: of_a_pool(old, new, estate, now, POOLS))
+    change: Json = {"metadata": {"uid": old.metadata.uid}, "spec": merge_patch(old.spec, new.spec)}
+    dry_run = parts.acting.client(person).patch(POOLS, name, change, namespace, dry_run=True, timeout=WRITE_TIMEOUT)
+    return and_also(shown, (await objections(dry_run, POOL))[1])
+
+
+@delete("/pools/{namespace:str}/{name:str}", operation_id="deletePool", status_code=200)
+async def delete_pool(
+    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, if_match: IfMatch = None
+) -> Written:
+    """Delete a pool that nobody has addresses of."""
+    key = Key(namespace, name)
+
+    async def call(client: Client) -> NetworkPool | None:
+        version = version_named(if_match)
+        await parts.sight.need_pools(person)
+
+        async def send(old: NetworkPool) -> NetworkPool | None:
+            meta = old.metadata
+            return await parts.acting.delete(client, POOLS, key, uid=meta.uid, version=meta.resource_version)
+
+        return await parts.acting.versions.fenced(parts.feed.pools, key, version, send)
+
+    deed = Deed("delete", POOLS, key, about=parts.feed.pool(namespace, name))
+    return written(await write(parts, person, deed, call, places=POOL), key)
+
+
+def _body(pool: NetworkPool) -> Json:
+    meta = {"name": pool.metadata.name, "namespace": pool.metadata.namespace}
+    return {"metadata": meta, "spec": to_json(pool.spec)}
+
+
+def _fenced(old: NetworkPool, new: NetworkPool) -> Json:
+    """The change, valid for exactly what was read."""
+    version = {"uid": old.metadata.uid, "resourceVersion": old.metadata.resource_version}
+    return {"metadata": version, "spec": merge_patch(old.spec, new.spec)}
+
+
+def _detail(form: PoolEdit) -> str:
+    """What was asked for, for the record."""
+    if form.grow_by is not None:
+        return f"by {form.grow_by}"
+    mentioned = {key: value for key, value in msgspec.to_builtins(form).items() if value is not None}
+    said = msgspec.json.encode(mentioned).decode()
+    return said if len(said) <= LONGEST_DETAIL else said[: LONGEST_DETAIL - 1] + "…"
+
+
+router = Router(
+    "/", route_handlers=[create_pool, preview_new_pool, edit_pool, preview_edit, delete_pool], tags=["pools"]
+)
