@@ -1,0 +1,191 @@
+// Draws the part of a pool that is in sight, and nothing else: the cost of a frame goes with the size of the canvas.
+import { formatAddress } from "../addresses";
+import { heatColour, tenantColour, type Palette } from "../palette";
+import type { Segment, SegmentIndex } from "../segmentIndex";
+import type { Signs } from "./signs";
+import { gridOf, placeOf, rowsInSight, type Grid, type Viewport } from "./viewport";
+
+export interface Scene {
+  index: SegmentIndex;
+  view: Viewport;
+  palette: Palette;
+  signs: Signs;
+  /** Pixels at the left for the addresses of rows. */
+  margin: number;
+  selected: Segment | null;
+  /** The cell with the keyboard's focus, by its first address. */
+  focus: number | null;
+  hover: number | null;
+}
+
+type Draw = CanvasRenderingContext2D;
+
+export function drawMap(draw: Draw, scene: Scene): void {
+  const { view, margin, palette } = scene;
+  const grid = gridOf(view);
+  draw.fillStyle = palette.gap;
+  draw.fillRect(0, 0, margin + view.width, view.height);
+  drawRowNames(draw, scene, grid);
+  draw.save();
+  draw.beginPath();
+  draw.rect(margin - 2, 0, view.width + 4, view.height);
+  draw.clip();
+  draw.translate(margin, -view.top);
+  if (view.perCell === 1) drawRuns(draw, scene, grid);
+  else drawShares(draw, scene, grid);
+  drawSelected(draw, scene, grid);
+  draw.restore();
+  for (const [cell, width] of [[scene.hover, 1], [scene.focus, 2]] as const) {
+    if (cell !== null) drawFrame(draw, scene, cell, width);
+  }
+}
+
+function drawRowNames(draw: Draw, { index, view, palette, margin }: Scene, { cell, perRow }: Grid): void {
+  const { first, end } = rowsInSight(view);
+  // Every row has its name where there is room, else each second, fourth ...
+  const step = 2 ** Math.max(0, Math.ceil(Math.log2(13 / cell)));
+  draw.font = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
+  draw.textBaseline = "middle";
+  draw.textAlign = "right";
+  draw.fillStyle = palette.textFaint;
+  for (let row = Math.ceil(first / step) * step; row < end; row += step) {
+    const y = (row + 0.5) * cell - view.top;
+    if (y > 5 && y < view.height - 4) draw.fillText(formatAddress(index.start + row * perRow), margin - 8, y);
+  }
+}
+
+/** One address per cell: what belongs together is one line, with its name in it. */
+function drawRuns(draw: Draw, scene: Scene, { cell, perRow }: Grid): void {
+  const { index, view } = scene;
+  const { first, end } = rowsInSight(view);
+  for (let row = first; row < end; row += 1) {
+    const from = row * perRow;
+    const to = Math.min(from + perRow, view.count);
+    for (let at = index.indexAt(from); at < index.length && (index.first[at] ?? 0) < to; at += 1) {
+      const segment = index.segment(at);
+      const left = Math.max(segment.first, from) - from;
+      const right = Math.min(segment.first + segment.size, to) - from;
+      drawRun(draw, scene, segment, { x: left * cell, y: row * cell, cells: right - left, cell });
+    }
+  }
+}
+
+interface Run {
+  x: number;
+  y: number;
+  cells: number;
+  cell: number;
+}
+
+function drawRun(draw: Draw, { palette, signs }: Scene, segment: Segment, { x, y, cells, cell }: Run): void {
+  const width = cells * cell;
+  const box = [x + 1, y + 1, width - 2, cell - 2] as const;
+  const { kind, tenant, type, heldBy, stranded } = segment;
+  if (kind === "free" || kind === "outside" || kind === "reserved") {
+    draw.fillStyle = kind === "free" ? palette.free : signs[kind];
+    draw.fillRect(...box);
+    if (kind === "free") separate(draw, palette.freeEdge, { x, y, cells, cell });
+    return;
+  }
+  draw.fillStyle = tenantColour(palette, tenant);
+  draw.fillRect(...box);
+  if (kind !== "allocated") {
+    draw.fillStyle = signs[kind];
+    draw.fillRect(...box);
+  }
+  separate(draw, `${palette.gap}66`, { x, y, cells, cell });
+  const named = nameRun(draw, palette, tenant, box);
+  if (!named && type === "loadbalancer") dots(draw, palette.onTenant, { x, y, cells, cell });
+  if (stranded || heldBy > 1) {
+    draw.strokeStyle = palette.wrong;
+    draw.lineWidth = 2;
+    draw.setLineDash([4, 2]);
+    draw.strokeRect(...box);
+    draw.setLineDash([]);
+  }
+}
+
+/** Faint lines between the addresses of a run, so that they can be counted. */
+function separate(draw: Draw, colour: string, { x, y, cells, cell }: Run): void {
+  draw.fillStyle = colour;
+  for (let index = 1; index < cells; index += 1) draw.fillRect(x + index * cell - 0.5, y + 1, 1, cell - 2);
+}
+
+/** Load balancers have a dot in each cell, nodes have none. */
+function dots(draw: Draw, colour: string, { x, y, cells, cell }: Run): void {
+  draw.fillStyle = colour;
+  const size = Math.max(2, cell / 5);
+  for (let index = 0; index < cells; index += 1) {
+    draw.fillRect(x + (index + 0.5) * cell - size / 2, y + (cell - size) / 2, size, size);
+  }
+}
+
+function nameRun(draw: Draw, palette: Palette, tenant: string, [x, y, width, height]: readonly [number, number, number, number]): boolean {
+  if (height < 11 || width < 56) return false;
+  const name = tenant.slice(tenant.indexOf("/") + 1);
+  draw.font = "600 10.5px system-ui, sans-serif";
+  const room = draw.measureText(name).width;
+  if (room + 12 > width) return false;
+  // A ground of the tenant's own colour under the name keeps it readable on stripes.
+  draw.fillStyle = tenantColour(palette, tenant);
+  draw.fillRect(x + 2, y, room + 8, height);
+  draw.fillStyle = palette.onTenant;
+  draw.textAlign = "left";
+  draw.textBaseline = "middle";
+  draw.fillText(name, x + 6, y + height / 2 + 0.5);
+  return true;
+}
+
+/** Many addresses per cell: each fills up from below as its addresses are held, and darkens. */
+function drawShares(draw: Draw, { index, view, palette, signs }: Scene, { columns, cell, perRow }: Grid): void {
+  const { first, end } = rowsInSight(view);
+  const inner = cell - 1;
+  for (let row = first; row < end; row += 1) {
+    for (let column = 0; column < columns; column += 1) {
+      const from = row * perRow + column * view.perCell;
+      if (from >= view.count) return;
+      const made = index.makeup(from, Math.min(from + view.perCell, view.count));
+      const given = made.held + made.free;
+      const x = column * cell + 0.5;
+      const y = row * cell + 0.5;
+      if (given === 0) {
+        draw.fillStyle = made.reserved >= made.outside ? signs.reserved : signs.outside;
+        draw.fillRect(x, y, inner, inner);
+        continue;
+      }
+      draw.fillStyle = palette.free;
+      draw.fillRect(x, y, inner, inner);
+      if (made.held === 0) continue;
+      const share = made.held / given;
+      // Little is never drawn as nothing, and nearly all never as all.
+      const height = share === 1 ? inner : Math.min(inner - 1.5, Math.max(1.5, inner * share));
+      draw.fillStyle = heatColour(palette, share);
+      draw.fillRect(x, y + inner - height, inner, height);
+    }
+  }
+}
+
+function drawSelected(draw: Draw, { view, palette, selected }: Scene, { cell, perRow, columns }: Grid): void {
+  if (!selected) return;
+  const lastAddress = selected.first + selected.size - 1;
+  const sight = rowsInSight(view);
+  const firstRow = Math.max(sight.first, Math.floor(selected.first / perRow));
+  const lastRow = Math.min(sight.end - 1, Math.floor(lastAddress / perRow));
+  draw.strokeStyle = palette.focus;
+  draw.lineWidth = 2;
+  for (let row = firstRow; row <= lastRow; row += 1) {
+    const left = Math.max(0, Math.floor((selected.first - row * perRow) / view.perCell));
+    const right = Math.min(columns - 1, Math.floor((lastAddress - row * perRow) / view.perCell));
+    draw.strokeRect(left * cell, row * cell, (right - left + 1) * cell, cell);
+  }
+}
+
+function drawFrame(draw: Draw, { view, margin, palette }: Scene, offset: number, width: number): void {
+  const { x, y, cell } = placeOf(view, offset);
+  draw.lineWidth = width + 2;
+  draw.strokeStyle = palette.gap;
+  draw.strokeRect(margin + x, y, cell, cell);
+  draw.lineWidth = width;
+  draw.strokeStyle = palette.focus;
+  draw.strokeRect(margin + x, y, cell, cell);
+}
