@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from litestar.di import NamedDependency
 
@@ -14,6 +15,9 @@ from butler.server.acting import Acting
 from butler.server.feed import Feed
 from butler.server.shelves import Shelves
 from butler.server.sight import Sight
+
+if TYPE_CHECKING:  # it shows what routes show, and those need the parts
+    from butler.server.stream import Stream
 
 
 def now() -> datetime:
@@ -27,8 +31,9 @@ class Parts:
     acting: Acting
     home: str
     """Namespace of pools, allocations and providers."""
-    doors: Doors
     shelves: Shelves
+    doors: Doors
+    stream: Stream
     world: bool = False
     """Whether this is a world on one machine, with stand-ins."""
     clock: Callable[[], datetime] = now

@@ -29,8 +29,10 @@ from butler.server.audit import Trail
 from butler.server.feed import Feed
 from butler.server.parts import Parts, now
 from butler.server.routes import entrance, probes
+from butler.server.shelves import Shelves
 from butler.server.sight import Sight
 from butler.server.static import console_routes, find_console
+from butler.server.stream import Stream
 
 NAME = "butler-server"
 
@@ -97,13 +99,16 @@ async def running(connection: Connection, settings: Settings, who: Who | None = 
             listener.close()
             raise
         sight = Sight(client, settings.home)
-        parts = Parts(feed, sight, acting, settings.home, doors, world=settings.world)
+        shelves = Shelves(feed)
+        stream = Stream(feed, sight, shelves)
+        parts = Parts(feed, sight, acting, settings.home, shelves, doors, stream, world=settings.world)
         files = console_routes(settings.console or find_console())
         app = build(parts, outside=[entrance.router, probes.routes(operator), files])
         usual = Limit(burst=4 * settings.requests_per_second, per_second=settings.requests_per_second)
         guard = Guard(app, where, who or doors.who, usual, doors.sessions.still if who is None else None)
         http = _server(guard, settings)
         operator.add_service(doors.keep_sweeping)
+        operator.add_service(stream.run)
         following = asyncio.create_task(operator.run(handle_signals=False))
         serving = asyncio.create_task(http.serve(sockets=[listener]))
         try:

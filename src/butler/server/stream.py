@@ -1,0 +1,299 @@
+"""The live stream: everything that changes, to everybody who may see it, over a WebSocket.
+
+    cache -> Feed -> `_moved`: noted, without a place in time yet
+    a moment later   `_flush`: each change gets its version and goes into the past; what it touched is shown once,
+                     encoded once, and put into the queue of every listener who may see it
+    beside it        `_flush_pools`: a pool with thousands of allocations takes long to show, and nothing else waits
+    each listener    a task that sends, one that listens for the end, one that asks again who may see what
+
+The first change is told at once, and the next ones after a pause of 50 ms, or four times as long as the telling took: a
+burst of changes to a pool is one frame about the pool, and frames never take more than a fifth of a processor to make.
+Handlers of a cache run before the cache has moved its position; `_flush` runs after, so the position is then at or past
+every change that was noted.
+
+A position moves on with the last frame of a flush, when all that was touched has been told, pools too: who is cut off
+in between hears the rest again. Who reads too slowly has the queue replaced by `reset`. Nothing here is needed by
+another replica: a position tells it all. The WebSocket itself is in `routes/live.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from typing import Any, Final, cast
+
+import msgspec
+
+from butler.kube.cache import Cache
+from butler.kube.objects import namespace_of, version_of
+from butler.server.access.person import Person
+from butler.server.changes import Past, Position, Touch, fed_by, merged, read, resumed, written
+from butler.server.feed import KIND_NAMES, Feed, KindName, Moved
+from butler.server.models.common import Model
+from butler.server.models.live import Beat, Changed, Frame, Hello, Reset, StreamKind
+from butler.server.shelves import Shelves
+from butler.server.sight import Sight
+from butler.server.stream_items import item, touched
+from butler.server.stream_sight import Seen, see
+
+log = logging.getLogger(__name__)
+MOST_QUEUED: Final = 2_000
+"""Frames that wait for one listener."""
+PAUSE: Final = 0.05
+GLANCE: Final = 1.0
+
+
+class Told:
+    """A frame, encoded once; the position goes in as it is sent, and is the same for most."""
+
+    def __init__(self, frame: Frame) -> None:
+        head = f'{{"type":"{frame.__struct_config__.tag}","position":"'
+        text = msgspec.json.encode(frame).decode()
+        if not text.startswith(f'{head}"'):
+            raise ValueError(f"a frame begins with its type and an empty position, not with {text[:60]}")
+        self._head, self._tail = head, text[len(head) :]
+        self._made = ("", "")
+
+    def at(self, position: str) -> str:
+        if self._made[0] != position:
+            self._made = (position, f"{self._head}{position}{self._tail}")
+        return self._made[1]
+
+
+Telling = tuple[Touch, dict[Hashable, Told]]
+"""What is told of an object, for each way in which listeners see its kind."""
+
+
+class Listener:
+    """One open stream: who it is for, and what waits to be sent."""
+
+    def __init__(self, person: Person, asked: Iterable[KindName]) -> None:
+        self.person = person
+        self.asked = tuple(asked)
+        self.seen = Seen({}, (), frozenset(), providers=False)
+        self.wake = asyncio.Event()
+        self.look = asyncio.Event()
+        self.blocked_since: float | None = None
+        self.queue: deque[str] = deque()
+        self.held: list[tuple[list[Told], str, str]] | None = None
+
+    def hear(self, lost: Iterable[KindName], tellings: Iterable[Telling], before: str, after: str) -> None:
+        """Of what everybody is told, queue what this listener may see."""
+        frames: list[Told] = []
+        if mine := set(lost) & self.seen.words.keys():
+            frames.append(_reset(mine))
+        for touch, told in tellings:
+            if self.seen.shows(touch):
+                found = told.get(self.seen.look(touch.kind))
+                # It came in, or was told something else, while this was being made: let it ask.
+                frames.append(found if found is not None else _reset([touch.kind]))
+            elif self.seen.is_unsure(touch):
+                self.look.set()
+        self.take(frames, before, after)
+
+    def release(self, frames: list[Told], before: str, after: str) -> None:
+        """Queue these, then what was held back meanwhile."""
+        held, self.held = self.held or [], None
+        for each in [(frames, before, after), *held]:
+            self.take(*each)
+
+    def take(self, frames: list[Told], before: str, after: str) -> None:
+        """Queue frames, the last of them with the new position."""
+        if self.held is not None:
+            self.held.append((frames, before, after))
+            return
+        if len(self.queue) + len(frames) > MOST_QUEUED:
+            self.queue.clear()
+            frames = [_reset(self.seen.words)]
+        if frames:
+            self.queue.extend(frame.at(before) for frame in frames[:-1])
+            self.queue.append(frames[-1].at(after))
+            self.wake.set()
+
+
+def _reset(kinds: Iterable[KindName]) -> Told:
+    return Told(Reset(position="", kinds=[kind for kind in KIND_NAMES if kind in set(kinds)]))
+
+
+class Stream:
+    """All listeners of this replica, and what they are told. Build it before the operator runs."""
+
+    def __init__(self, feed: Feed, sight: Sight, shelves: Shelves) -> None:
+        self.listeners: set[Listener] = set()
+        self._feed = feed
+        self._sight = sight
+        self._shelves = shelves
+        self._noted: dict[KindName, list[Moved]] = {kind: [] for kind in KIND_NAMES}
+        self._pasts = {kind: Past() for kind in KIND_NAMES}
+        self._lists = dict.fromkeys(KIND_NAMES, 0)
+        self._versions: dict[str, int] = dict.fromkeys(KIND_NAMES, 0)
+        self._positions: dict[tuple[tuple[str, str], ...], str] = {}
+        self._placed = self._versions
+        self._namespaces: frozenset[str] | None = None
+        self._pools: list[Touch] = []
+        self._pools_under_way = False
+        self._wake = asyncio.Event()
+        self._pools_wake = asyncio.Event()
+        feed.on_change(self._moved)
+
+    # What happens.
+
+    def _moved(self, moved: Moved) -> None:
+        self._noted[moved.kind].append(moved)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Tell of changes until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._again_and_again(self._wake, self._flush))
+            group.create_task(self._again_and_again(self._pools_wake, self._flush_pools))
+
+    async def _again_and_again(self, wake: asyncio.Event, flush: Callable[[], Awaitable[None]]) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            with contextlib.suppress(TimeoutError):
+                # Now and then without a change: a cache may have listed anew and found none.
+                async with asyncio.timeout(GLANCE):
+                    await wake.wait()
+            wake.clear()
+            began = loop.time()
+            try:
+                await flush()
+            except Exception:  # one object that cannot be shown must not silence all others for ever
+                log.exception("the live stream could not tell of a change: everybody is asked to load again")
+                self._tell(KIND_NAMES, [])
+            await asyncio.sleep(max(PAUSE, 4 * (loop.time() - began)))
+
+    async def _flush(self) -> None:
+        """Tell of everything but pools."""
+        versions, touches, anew = self._place()
+        lost = fed_by(anew)
+        wanted = [touch for touch in touches if touch.kind not in lost]
+        tellings = [(touch, await self._told(touch)) for touch in wanted if touch.kind != "pool"]
+        self._pools += [touch for touch in wanted if touch.kind == "pool"]
+        self._placed = versions
+        self._tell(lost, tellings, None if self._pools or self._pools_under_way else versions)
+        if self._pools:
+            self._pools_wake.set()
+
+    async def _flush_pools(self) -> None:
+        """Tell of pools; then everything up to here has been told."""
+        if not self._pools:
+            return
+        touches, self._pools, versions = merged(self._pools), [], self._placed
+        self._pools_under_way = True
+        try:
+            tellings = [(touch, await self._told(touch)) for touch in touches]
+        finally:
+            self._pools_under_way = False
+        self._tell((), tellings, versions)
+
+    def _place(self) -> tuple[dict[str, int], list[Touch], set[KindName]]:
+        """Give every change its place in time: up to where, what was touched, and which sources were listed anew."""
+        versions: dict[str, int] = {}
+        touches: list[Touch] = []
+        anew: set[KindName] = set()
+        for source, cache in self._feed.caches.items():
+            noted, self._noted[source] = self._noted[source], []
+            version = versions[source] = _number(cache.position)
+            if cache.lists != self._lists[source]:
+                # What came and went before that list was never told: nobody may go on from before it.
+                self._lists[source] = cache.lists
+                self._pasts[source].begin(version)
+                anew.add(source)
+                continue
+            for moved in noted:
+                found = tuple(touched(self._feed, self._shelves, moved))
+                touches += found
+                # An answer to a write may be taken in ahead of the position.
+                at = version if moved.change.new is None else max(version, _number(version_of(moved.change.new)))
+                self._pasts[source].add(at, found)
+        return versions, merged(touches), anew
+
+    def _tell(self, lost: Iterable[KindName], tellings: list[Telling], versions: dict[str, int] | None = None) -> None:
+        before = {listener: self.position(listener.seen) for listener in self.listeners}
+        if versions is not None and versions != self._versions:
+            self._versions = versions
+            self._positions.clear()
+            self._namespaces = None
+        for listener in self.listeners:
+            listener.hear(lost, tellings, before[listener], self.position(listener.seen))
+
+    async def _told(self, touch: Touch, *listeners: Listener) -> dict[Hashable, Told]:
+        """A frame for each way in which listeners see an object; most often there is one way, or nobody listens."""
+        looks = {
+            each.seen.look(touch.kind): each.seen for each in listeners or self.listeners if each.seen.shows(touch)
+        }
+        return {
+            look: self._frame(touch, await item(self._feed, self._shelves, touch, seen)) for look, seen in looks.items()
+        }
+
+    def _frame(self, touch: Touch, shown: Model | None) -> Told:
+        frame = Changed(
+            position="",
+            kind=touch.kind,
+            namespace=touch.key.namespace,
+            name=touch.key.name,
+            item=cast("Any", shown),
+            pools=sorted(touch.pools),
+            tenants=sorted(touch.tenants),
+        )
+        return Told(frame)
+
+    def position(self, seen: Seen) -> str:
+        """Up to where somebody has been told of everything, as of the last flush."""
+        words = tuple(seen.words.items())
+        if words not in self._positions:
+            self._positions[words] = written(Position(self._versions, dict(words)))
+        return self._positions[words]
+
+    # Who listens.
+
+    def _inhabited(self) -> frozenset[str]:
+        """The namespaces that anything is in."""
+        if self._namespaces is None:
+            feed = self._feed
+            caches: list[Cache[Any]] = [feed.clusters, feed.events, feed.providers]
+            found = {namespace_of(each) for cache in caches for each in cache.values()}
+            self._namespaces = frozenset(found | {feed.home})
+        return self._namespaces
+
+    async def join(self, listener: Listener, since: str | None) -> None:
+        """Greet a listener, tell it what it has missed, and keep it informed from now on."""
+        listener.seen = seen = await see(self._sight, listener.person, listener.asked, self._inhabited())
+        hello, position = Told(Hello(position="", kinds=list[StreamKind](seen.kinds))), self.position(seen)
+        if since is None:
+            listener.take([hello], position, position)
+            self.listeners.add(listener)
+            return
+        known = read(since)
+        found = resumed(self._pasts, known, seen.words)
+        listener.held = []  # what happens while the past is told comes after it
+        self.listeners.add(listener)
+        frames = [hello, *([_reset(found.reset)] if found.reset else [])]
+        for touch in found.touches:
+            frames += (await self._told(touch, listener)).values()
+        # Who is cut off before hearing all of it must come back with what they had.
+        listener.release(frames, since if known is not None else position, position)
+
+    def leave(self, listener: Listener) -> None:
+        self.listeners.discard(listener)
+
+    async def look_again(self, listener: Listener) -> None:
+        """Ask anew what a listener may see, and have it load again what it sees more or less of."""
+        seen = await see(self._sight, listener.person, listener.asked, self._inhabited())
+        changed = listener.seen.differs(seen)
+        listener.seen = seen
+        if changed:
+            position = self.position(seen)
+            listener.take([_reset(changed)], position, position)
+
+    def beat(self, listener: Listener) -> str:
+        return Told(Beat(position="")).at(self.position(listener.seen))
+
+
+def _number(version: str | None) -> int:
+    return int(version) if version and version.isdecimal() else 0

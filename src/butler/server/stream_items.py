@@ -1,0 +1,76 @@
+"""What the live stream says of a change: which objects look different after it, and how each looks now.
+
+Items are those of the lists, made by the same functions. A change of an allocation changes the counters of its pools
+and what its tenant has; one of a tenant changes how many a provider has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from butler.api.tenantcluster import TenantCluster
+from butler.kube.objects import key_of
+from butler.kube.resource import Key
+from butler.server import pool_pages
+from butler.server.changes import Touch
+from butler.server.feed import Feed, Moved
+from butler.server.models.common import Model
+from butler.server.shelves import Shelves
+from butler.server.shown_activity import activity_item
+from butler.server.shown_providers import provider_item
+from butler.server.stream_sight import Seen
+
+
+async def item(feed: Feed, shelves: Shelves, touch: Touch, seen: Seen) -> Model | None:
+    """How an object looks in the lists of somebody, by now; None when it is gone."""
+    key = touch.key
+    if touch.kind == "pool":
+        pool = feed.pools.get(key)
+        return await pool_pages.item(feed, pool, providers=seen.providers) if pool else None
+    if touch.kind == "allocation":
+        return shelves.allocations.get(key)
+    if touch.kind == "activity":
+        return shelves.activity.get(key)
+    if touch.kind == "tenant":
+        cluster = feed.clusters.get(key)
+        allocations = seen.where("allocation") is None
+        return shelves.tenant(cluster, allocations=allocations, providers=seen.providers) if cluster else None
+    provider = feed.providers.get(key)
+    return provider_item(provider, _tenants_on(shelves, key, seen)) if provider else None
+
+
+def _tenants_on(shelves: Shelves, provider: Key, seen: Seen) -> int:
+    where = seen.where("tenant")
+    return sum(where is None or each.partition("/")[0] in where for each in shelves.tenants_of(provider))
+
+
+def touched(feed: Feed, shelves: Shelves, moved: Moved) -> Iterator[Touch]:
+    """The object itself, then those that show something of it."""
+    old, new = moved.change.old, moved.change.new
+    if moved.kind == "activity" and not any(each is not None and activity_item(each) for each in (old, new)):
+        return  # about something that is none of Butler's
+    yield Touch(moved.kind, moved.change.key, moved.pools, moved.tenants)
+    if moved.kind == "allocation":
+        yield from (_pool(feed, name) for name in sorted(moved.pools))
+        yield from (_tenant(name) for name in sorted(moved.tenants))
+    elif moved.kind == "tenant":
+        for config in {key_of(found) for each in (old, new) if each and (found := shelves.provider_of(each))}:
+            yield Touch("provider", config, tenants=moved.tenants)
+    elif moved.kind == "provider" and (old is None or new is None or old.spec != new.spec):
+        yield from (_pool(feed, name) for name in sorted(_pools_of(old) | _pools_of(new)))
+        # Where a cluster goes that names no provider depends on all of them.
+        clusters: list[TenantCluster] = feed.clusters.values()
+        yield from (_tenant(str(key_of(each))) for each in clusters)
+
+
+def _pool(feed: Feed, name: str) -> Touch:
+    return Touch("pool", Key(feed.home, name), pools=frozenset({name}))
+
+
+def _tenant(name: str) -> Touch:
+    return Touch("tenant", Key(*name.split("/", 1)), tenants=frozenset({name}))
+
+
+def _pools_of(provider: Any) -> set[str]:
+    return set() if provider is None else {each.name for each in provider.spec.network.pool_refs}

@@ -1,0 +1,109 @@
+"""What a listener may see, and how that is remembered.
+
+Pools and allocations live in Butler's own namespace: somebody may see all or none of them. Tenants, providers and
+activity are seen namespace by namespace. A few items show something of another kind (a pool its providers, a tenant its
+addresses, a provider how many tenants it has): so one object may look different to two people, and a person who may no
+longer see one kind has to load others again, too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from butler.controllers.kinds import CLUSTERS, PROVIDERS
+from butler.kube.resource import EVENTS, Resource
+from butler.server.access.person import Person
+from butler.server.changes import Touch
+from butler.server.feed import KIND_NAMES, KindName
+from butler.server.sight import Sight
+
+Namespaces = frozenset[str] | None
+"""None stands for all of them."""
+NOWHERE: Final[frozenset[str]] = frozenset()
+NAMESPACED: Final[Mapping[KindName, Resource[Any]]] = {"tenant": CLUSTERS, "provider": PROVIDERS, "activity": EVENTS}
+
+
+class Seen:
+    """What somebody may see, as far as they asked for it. Never changes."""
+
+    def __init__(
+        self, where: Mapping[KindName, Namespaces], asked: Iterable[KindName], among: frozenset[str], *, providers: bool
+    ) -> None:
+        """`where` they see each kind, of the namespaces `among` which they were looked for; `asked` is what they want.
+
+        `providers`: whether they see those in Butler's own namespace.
+        """
+        self._where = where
+        self._among = among
+        self.providers = providers
+        self.asked: list[KindName] = [kind for kind in KIND_NAMES if kind in set(asked)]
+        self.words: dict[KindName, str] = {kind: self._word(kind) for kind in self.asked if kind in where}
+        """For each kind, what stands for all of this in a position."""
+
+    @property
+    def kinds(self) -> list[KindName]:
+        """Those of which they may see something."""
+        return [kind for kind in self.asked if self.where(kind) != NOWHERE]
+
+    def where(self, kind: KindName) -> Namespaces:
+        return self._where.get(kind, NOWHERE)
+
+    def shows(self, touch: Touch) -> bool:
+        if touch.kind not in self.words:
+            return False
+        where = self.where(touch.kind)
+        return where is None or touch.key.namespace in where
+
+    def is_unsure(self, touch: Touch) -> bool:
+        """Whether it is about a namespace that was not there when this was asked."""
+        return touch.kind in self.words and self.where(touch.kind) is not None and self._is_new(touch.key.namespace)
+
+    def _is_new(self, namespace: str) -> bool:
+        return namespace not in self._among
+
+    def look(self, kind: KindName) -> tuple[Namespaces | bool, ...]:
+        """All that an item of this kind depends on, beside the object: who has the same, sees the same."""
+        if kind == "pool":
+            return (self.providers,)
+        if kind == "tenant":
+            return (self.where("allocation") is None, self.providers)
+        return (self.where("tenant"),) if kind == "provider" else ()
+
+    def differs(self, later: Seen) -> list[KindName]:
+        """Kinds that look different from what they did, apart from namespaces in which there is nothing any more."""
+        both = self._among & later._among
+        return [
+            kind
+            for kind in self.asked
+            if self._within(kind, both) != later._within(kind, both) or any(map(self._is_new, later.where(kind) or ()))
+        ]
+
+    def _within(self, kind: KindName, namespaces: frozenset[str]) -> tuple[object, ...]:
+        cut = [each & namespaces if isinstance(each, frozenset) else each for each in self.look(kind)]
+        where = self.where(kind)
+        return (where if where is None else where & namespaces, *cut)
+
+    def _word(self, kind: KindName) -> str:
+        parts = [
+            "*" if each is None else str(each) if isinstance(each, bool) else "\n".join(sorted(each))
+            for each in (self.where(kind), *self.look(kind))
+        ]
+        return hashlib.blake2b("\n\n".join(parts).encode(), digest_size=6).hexdigest()
+
+
+async def see(sight: Sight, person: Person, asked: Iterable[KindName], among: frozenset[str]) -> Seen:
+    """Ask what a person may see of some kinds; of namespaced ones, in which of the namespaces."""
+    wanted = set(asked)
+    allocations, providers = await sight.allocations(person), await sight.providers(person)
+    where: dict[KindName, Namespaces] = {}
+    if allocations:
+        where["allocation"] = None
+        if await sight.pools(person):
+            where["pool"] = None
+    for kind, resource in NAMESPACED.items():
+        if kind in wanted or (kind == "tenant" and "provider" in wanted):
+            everywhere = await sight.may(person, "list", resource)
+            where[kind] = None if everywhere else await sight.namespaces(person, resource, among)
+    return Seen(where, wanted, among, providers=providers)
