@@ -12,8 +12,9 @@ from litestar.config.app import AppConfig
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, ValidationException
 from litestar.openapi.config import OpenAPIConfig
+from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
-from litestar.types import ControllerRouterHandler, Middleware
+from litestar.types import ControllerRouterHandler
 
 from butler import __version__
 from butler.kube.errors import KubeError
@@ -48,27 +49,22 @@ ROUTES: Final[Sequence[ControllerRouterHandler]] = (
     planning.router,
     providers.router,
     activity.router,
+    people.router,
 )
 
 
 def build(
     parts: Parts,
     *,
-    middleware: Sequence[Middleware] = (),
     outside: Sequence[ControllerRouterHandler] = (),
 ) -> Litestar:
     """The application. `outside` are routes beside the API, such as the console's files."""
-    api = Router(
-        "/api/v1",
-        route_handlers=ROUTES,
+    return Litestar(
+        [Router("/api/v1", route_handlers=ROUTES), *outside],
         dependencies={
             "parts": Provide(lambda: parts, sync_to_thread=False),
             "person": Provide(_person, sync_to_thread=False),
         },
-    )
-    return Litestar(
-        [api, *outside],
-        middleware=list(middleware),
         openapi_config=_openapi(),
         exception_handlers={Exception: _explain},
         request_max_body_size=LARGEST_BODY,
@@ -95,6 +91,7 @@ def _openapi() -> OpenAPIConfig:
         version=__version__,
         description="Addresses and tenant clusters: what the console shows and does.",
         path="/api/v1",
+        render_plugins=[JsonRenderPlugin()],
         components=Components(security_schemes={"session": session}),
         security=[{"session": []}],
     )
