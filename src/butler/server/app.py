@@ -27,7 +27,9 @@ from butler.server.routes import (
     activity,
     allocation_writes,
     allocations,
+    live,
     overview,
+    people,
     planning,
     pool_writes,
     pools,
@@ -50,6 +52,7 @@ ROUTES: Final[Sequence[ControllerRouterHandler]] = (
     providers.router,
     activity.router,
     people.router,
+    live.live,
 )
 
 
