@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,6 +35,14 @@ from butler.server.static import console_routes, find_console
 from butler.server.stream import Stream
 
 NAME = "butler-server"
+
+
+class _Http(uvicorn.Server):
+    """uvicorn without its own signal handling: whoever runs us decides when to stop."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
 
 
 class Unsafe(Exception):
@@ -87,17 +95,14 @@ async def running(connection: Connection, settings: Settings, who: Who | None = 
     if why := why_unsafe(settings):
         raise Unsafe(why)
     metrics = Metrics()
-    listener = _listen(settings.host, settings.port)
-    async with Client(connection, field_manager=NAME, observe=metrics.observe_request) as client:
+    async with contextlib.AsyncExitStack() as ends:
+        listener = ends.enter_context(contextlib.closing(_listen(settings.host, settings.port)))
+        client = await ends.enter_async_context(Client(connection, field_manager=NAME, observe=metrics.observe_request))
         operator = Operator(client, NAME, metrics=metrics, host=settings.host, port=settings.metrics_port)
         feed = Feed(operator, settings.home)
         acting = Acting(connection, Trail(client), feed)
         where = Where(_url(settings, listener.getsockname()[1]), settings.behind_proxy)
-        try:
-            doors = await _doors(client, settings, where)
-        except BaseException:
-            listener.close()
-            raise
+        doors = await _doors(client, settings, where)
         sight = Sight(client, settings.home)
         shelves = Shelves(feed)
         stream = Stream(feed, sight, shelves)
@@ -126,7 +131,6 @@ async def running(connection: Connection, settings: Settings, who: Who | None = 
             operator.stop()
             await asyncio.gather(serving, following, return_exceptions=True)
             await acting.close()
-            listener.close()
 
 
 def why_unsafe(settings: Settings) -> str:
@@ -167,7 +171,7 @@ def _url(settings: Settings, port: int) -> str:
 
 
 def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
-    return uvicorn.Server(
+    return _Http(
         uvicorn.Config(
             app,
             log_config=None,
