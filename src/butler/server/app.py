@@ -25,6 +25,7 @@ from butler.server.parts import Parts
 from butler.server.problems import MEDIA_TYPE, Refused, from_bad_name, from_kubernetes, problem
 from butler.server.routes import (
     activity,
+    addresses,
     allocation_writes,
     allocations,
     live,
@@ -53,6 +54,7 @@ ROUTES: Final[Sequence[ControllerRouterHandler]] = (
     activity.router,
     people.router,
     live.live,
+    addresses.router,
 )
 
 
@@ -72,6 +74,7 @@ def build(
         exception_handlers={Exception: _explain},
         request_max_body_size=LARGEST_BODY,
         on_app_init=[_without_signatures],
+        logging_config=None,  # whoever runs us decides what is logged, and where
     )
 
 
