@@ -101,11 +101,6 @@ class Shelf(Generic[T]):
         keys: Iterable[Key] = self._entries if group is None else self._groups.get(group, {})
         return (self._entries[key].item for key in keys)
 
-    def found(self, text: str) -> Iterator[T]:
-        """Items that have this text in theirs."""
-        sought = text.lower()
-        return (entry.item for entry in self._entries.values() if sought in entry.text)
-
     def put(self, key: Key, item: T, groups: Iterable[str] = ()) -> None:
         """An item that is new, or has changed."""
         self.drop(key)

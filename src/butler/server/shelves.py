@@ -89,6 +89,7 @@ class Shelves:
         self._clock = clock
         self.allocations: Shelf[AllocationItem] = Shelf(ALLOCATION_SORTS, _allocation_text)
         self.activity: Shelf[ActivityItem] = Shelf({"at": lambda each: each.at.timestamp()}, _activity_text)
+        self._ranges: dict[Key, tuple[int, int]] = {}
         self._tenants: dict[tuple[str, bool, bool], TenantItem] = {}
         self._changed: dict[str, float] = {}
         self._clusters_on: dict[Key, list[str]] | None = None
@@ -100,6 +101,10 @@ class Shelves:
     def allocations_of(self, tenant: str) -> list[IPAllocation]:
         """All that name a tenant, `namespace/name`, in whatever phase."""
         return self._feed.allocations.by(BY_TENANT, tenant)
+
+    def touching(self, first: int, last: int) -> list[Key]:
+        """The allocations that hold, held or insist on some of these addresses."""
+        return [key for key, (begin, end) in self._ranges.items() if begin <= last and first <= end]
 
     def tenant(self, cluster: TenantCluster, *, allocations: bool = True, providers: bool = True) -> TenantItem:
         """A tenant as lists and the stream show it to somebody who may read these kinds, too, or may not."""
@@ -151,15 +156,20 @@ class Shelves:
                     self._tenants.pop((name, allocations, providers), None)
 
     def _allocation(self, change: Change[IPAllocation]) -> None:
+        self._ranges.pop(change.key, None)
         if change.new is None:
             self.allocations.drop(change.key)
             return
+        item = allocation_item(change.new)
+        first, last = address_of(item.start), address_of(item.end)
+        if first is not None and last is not None:
+            self._ranges[change.key] = (first, last)
         groups = (
             in_pool(change.new.spec.pool_ref.name),
             of_tenant(_tenant(change.new)),
             in_phase(change.new.status.phase.value),
         )
-        self.allocations.put(change.key, allocation_item(change.new), groups)
+        self.allocations.put(change.key, item, groups)
 
     def _event(self, change: Change[Json]) -> None:
         item = activity_item(change.new) if change.new is not None else None

@@ -11,9 +11,11 @@ There is one thread for what pages need and one for forecasts: more would only w
 from __future__ import annotations
 
 import asyncio
+import time
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from butler.kube.objects import key_of
 from butler.server.feed import Feed
@@ -26,17 +28,14 @@ _pages = ThreadPoolExecutor(1, "butler-pages")
 _forecasts = ThreadPoolExecutor(1, "butler-forecasts")
 
 
-async def of_pool(
-    feed: Feed, pool: str, what: Hashable, prepare: Callable[[], Callable[[], T]], *, forecast: bool = False
-) -> T:
+async def of_pool(feed: Feed, pool: str, what: Hashable, prepare: Callable[[], Callable[[], T]]) -> T:
     """Something about a pool, kept until something about the pool changes.
 
     `prepare` takes what is needed from the feed and gives the work itself, which may run in a thread and must not touch
     the feed."""
-    if feed.count(pool) <= FEW and not forecast:
+    if feed.count(pool) <= FEW:
         return feed.of_pool(pool, what, lambda: _now(prepare))
-    threads = _forecasts if forecast else _pages
-    task = feed.of_pool(pool, ("task", what), lambda: asyncio.ensure_future(_in(threads, prepare())))
+    task = feed.of_pool(pool, ("task", what), lambda: asyncio.ensure_future(_in(_pages, prepare())))
     return await asyncio.shield(task)
 
 
@@ -67,6 +66,36 @@ async def _estate(feed: Feed) -> Estate:
         )
 
     return await _in(_pages, made)
+
+
+async def once(compute: Callable[[], T]) -> T:
+    """Something that takes long and is not worth keeping."""
+    return await _in(_pages, compute)
+
+
+class Lately:
+    """Forecasts, each kept for a while whatever changes: what they foretell does not change with every request."""
+
+    def __init__(self, seconds: float, *, most: int = 1_000, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = seconds
+        self._most = most
+        self._clock = clock
+        self._kept: OrderedDict[Hashable, tuple[float, asyncio.Future[Any]]] = OrderedDict()
+
+    async def of(self, what: Hashable, compute: Callable[[], T]) -> T:
+        kept = self._kept.get(what)
+        if kept is None or self._clock() - kept[0] > self._seconds or _failed(kept[1]):
+            kept = (self._clock(), asyncio.ensure_future(_in(_forecasts, compute)))
+            self._kept[what] = kept
+            self._kept.move_to_end(what)
+            if len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        found: T = await asyncio.shield(kept[1])
+        return found
+
+
+def _failed(task: asyncio.Future[Any]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None)
 
 
 def _now(prepare: Callable[[], Callable[[], T]]) -> T:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Annotated, Any, Literal
 
 from litestar import Request, Response, Router, get
@@ -17,7 +17,7 @@ from butler.server.models.common import Type
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.problems import Refused, forbidden, not_found
-from butler.server.shelves import address_of, in_pool, of_tenant
+from butler.server.shelves import in_pool, of_tenant
 
 Phase = Literal["Pending", "Allocated", "Released", "Failed"]
 Pool = Annotated[str | None, QueryParameter(description="Of this pool, by name.", max_length=253)]
@@ -55,16 +55,16 @@ async def list_allocations(
     if tenant is not None and tenant.count("/") != 1:
         raise Refused(422, f"tenant: {tenant!r} is no tenant: give it as namespace/name")
     group = of_tenant(tenant) if tenant is not None else in_pool(pool) if pool is not None else None
-    wanted = _wanted(pool if tenant is not None else None, phase, of_type, in_state, q)
+    wanted = _wanted(pool if tenant is not None else None, phase, of_type, in_state, q, _with_address(parts, q))
     found = parts.shelves.allocations.page(sort=sort, limit=limit, cursor=cursor, group=group, wanted=wanted)
     return answer(request, AllocationList(items=found.items, total=found.total, next=found.next))
 
 
 def _wanted(
-    pool: str | None, phase: str | None, of_type: str | None, state: str | None, q: str
+    pool: str | None, phase: str | None, of_type: str | None, state: str | None, q: str, touching: Collection[Key]
 ) -> Callable[[AllocationItem, str], bool] | None:
     """Which ones are asked for; None for all."""
-    sought, address = q.strip().lower(), _address(q)
+    sought = q.strip().lower()
     if not (pool or phase or of_type or state or sought):
         return None
 
@@ -74,22 +74,19 @@ def _wanted(
             and (phase is None or item.phase == phase)
             and (of_type is None or item.type == of_type)
             and (state is None or item.state == state)
-            and (not sought or sought in text or (address is not None and _holds(item, address)))
+            and (not sought or sought in text or Key(item.namespace, item.name) in touching)
         )
 
     return wanted
 
 
-def _address(q: str) -> int | None:
+def _with_address(parts: Parts, q: str) -> Collection[Key]:
+    """The allocations that have the address that somebody looks for; none where it is no address."""
     try:
-        return parse_address(q.strip())[1]
+        _, address = parse_address(q.strip())
     except BadAddress:
-        return None
-
-
-def _holds(item: AllocationItem, address: int) -> bool:
-    first, last = address_of(item.start), address_of(item.end)
-    return first is not None and last is not None and first <= address <= last
+        return ()
+    return frozenset(parts.shelves.touching(address, address))
 
 
 @get("/allocations/{namespace:str}/{name:str}", operation_id="getAllocation")

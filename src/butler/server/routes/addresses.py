@@ -1,0 +1,134 @@
+"""Whose an address is, and what a text that somebody types may mean."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from litestar import Request, Response, Router, get
+from litestar.params import PathParameter, QueryParameter
+
+from butler.ipam.addresses import BadAddress, Family, Range, parse_network
+from butler.kube.resource import Key
+from butler.server import working
+from butler.server.access.person import Person
+from butler.server.answers import answer
+from butler.server.models.addresses import AddressAnswer, SearchAnswer
+from butler.server.models.common import FieldError
+from butler.server.parts import Parts, TheParts, ThePerson
+from butler.server.problems import Refused
+from butler.server.seeing import provider_namespaces, seen_providers, seen_tenants, tenant_namespaces
+from butler.server.shown_addresses import (
+    allocation_hits,
+    best,
+    closest,
+    pool_hits,
+    promised_names,
+    provider_hits,
+    shown_answer,
+    tenant_hits,
+)
+from butler.views.estate import Estate
+from butler.views.who import Answer, read_asked, who
+
+MOST_HITS = 20
+MOST_PLACES = 5_000
+Asked = Annotated[
+    str, PathParameter(description="An address, `start-end`, or a network such as 10.40.1.0/24.", max_length=100)
+]
+Sought = Annotated[str, QueryParameter(description="An address, a range, or part of a name.", max_length=200)]
+
+
+@get("/addresses/{address:path}", operation_id="getAddress")
+async def get_address(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, address: Asked
+) -> Response[AddressAnswer]:
+    """Whose an address is, since when, whose it was, and who waits for it."""
+    await parts.sight.need_pools(person)
+    text = address.removeprefix("/")
+    try:
+        family, asked = read_asked(text)
+    except BadAddress as error:
+        raise Refused(422, f"address: {error}", FieldError(field="address", message=str(error))) from None
+    return answer(request, shown_answer(await _answer(parts, person, family, asked)))
+
+
+async def _answer(parts: Parts, person: Person, family: Family, asked: Range) -> Answer:
+    """What is known of these addresses; of clusters and providers that the person may not see, nothing."""
+    estate = _around(parts, family, asked)
+    if len(estate.allocations) > MOST_PLACES:
+        said = f"that is too much at once: {len(estate.allocations)} allocations lie there; ask for a smaller network"
+        raise Refused(422, f"address: {said}", FieldError(field="address", message=said))
+    found = await _work(estate, family, asked)
+    if not found.known_as:
+        return found
+    tenants, providers = await tenant_namespaces(parts, person), await provider_namespaces(parts, person)
+    visible = Estate(
+        estate.home,
+        providers=tuple(each for each in estate.providers if each.metadata.namespace in providers),
+        clusters=tuple(each for each in estate.clusters if each.metadata.namespace in tenants),
+    )
+    known_as = who(visible, family, asked).known_as
+    return Answer(
+        found.family, found.asked, found.places, found.earlier, found.wanted, found.pools, found.nearest, known_as
+    )
+
+
+async def _work(estate: Estate, family: Family, asked: Range) -> Answer:
+    if len(estate.allocations) <= working.FEW:
+        return who(estate, family, asked)
+    return await working.once(lambda: who(estate, family, asked))
+
+
+def _around(parts: Parts, family: Family, asked: Range) -> Estate:
+    """The estate with those allocations alone that can have a say about some addresses."""
+    feed, pools = parts.feed, parts.feed.pools.values()
+    keys = set(parts.shelves.touching(asked.first, asked.last))
+    touched = [each for each in pools if _lies_in(each.spec.cidr, family, asked)]
+    keys |= {Key(parts.home, name) for name in promised_names(touched)}
+    found = (feed.allocations.get(key) for key in sorted(keys))
+    return Estate(
+        parts.home,
+        tuple(sorted(pools, key=lambda each: each.metadata.name)),
+        tuple(each for each in found if each is not None),
+        tuple(feed.providers.values()),
+        tuple(feed.clusters.values()),
+    )
+
+
+def _lies_in(cidr: str, family: Family, asked: Range) -> bool:
+    try:
+        other, network = parse_network(cidr)
+    except BadAddress:
+        return False
+    return other is family and network.overlaps(asked)
+
+
+@get("/search", operation_id="search")
+async def search(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, q: Sought
+) -> Response[SearchAnswer]:
+    """What a text may mean: whose an address is, or what has a name like it. The best twenty come first."""
+    sought = q.strip().lower()
+    allocations = await parts.sight.allocations(person)
+    pools = await parts.sight.pools(person)
+    try:
+        family, asked = read_asked(sought)
+    except BadAddress:
+        pass
+    else:
+        found = await _answer(parts, person, family, asked) if pools and allocations else None
+        return answer(request, SearchAnswer(address=shown_answer(found) if found else None, hits=[]))
+    if not sought:
+        return answer(request, SearchAnswer(address=None, hits=[]))
+    tenants, _ = await seen_tenants(parts, person)
+    providers, _ = await seen_providers(parts, person)
+    hits = [
+        *(pool_hits(parts.feed.pools.values()) if pools else ()),
+        *tenant_hits(each for each in tenants if sought in f"{each.namespace}/{each.name}".lower()),
+        *provider_hits(providers),
+        *(allocation_hits(closest(parts.shelves.allocations.items(), sought, MOST_HITS)) if allocations else ()),
+    ]
+    return answer(request, SearchAnswer(address=None, hits=best(hits, sought, MOST_HITS)))
+
+
+router = Router("/", route_handlers=[get_address, search], tags=["addresses"])

@@ -1,0 +1,74 @@
+"""Whose addresses are, as the API shows it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+from typing import Final
+
+import msgspec
+
+from butler.api.networkpool import NetworkPool
+from butler.server.models.addresses import AddressAnswer, Hit
+from butler.server.models.allocations import AllocationItem
+from butler.server.models.common import Link
+from butler.server.models.providers import ProviderItem
+from butler.server.models.tenants import TenantItem
+from butler.views.who import Answer, answer_json
+
+KINDS: Final = ("pool", "tenant", "provider", "allocation")
+
+
+def shown_answer(answer: Answer) -> AddressAnswer:
+    return msgspec.convert(answer_json(answer), AddressAnswer)
+
+
+def promised_names(pools: Iterable[NetworkPool]) -> set[str]:
+    """The allocations that pools have promised addresses to."""
+    return {intent.name for pool in pools for intent in pool.status.intents}
+
+
+def pool_hits(pools: Iterable[NetworkPool]) -> Iterator[Hit]:
+    for each in pools:
+        link = Link(kind="pool", namespace=each.metadata.namespace, name=each.metadata.name)
+        yield Hit(link=link, title=each.metadata.name, detail=f"pool, {each.spec.cidr}")
+
+
+def tenant_hits(tenants: Iterable[TenantItem]) -> Iterator[Hit]:
+    for each in tenants:
+        link = Link(kind="tenant", namespace=each.namespace, name=each.name)
+        yield Hit(link=link, title=f"{each.namespace}/{each.name}", detail=f"tenant, {each.phase}, {each.version}")
+
+
+def provider_hits(providers: Iterable[ProviderItem]) -> Iterator[Hit]:
+    for each in providers:
+        link = Link(kind="provider", namespace=each.namespace, name=each.name)
+        yield Hit(link=link, title=each.name, detail=f"provider, {each.provider}")
+
+
+def allocation_hits(allocations: Iterable[AllocationItem]) -> Iterator[Hit]:
+    for each in allocations:
+        link = Link(kind="allocation", namespace=each.namespace, name=each.name)
+        where = f"{each.start}-{each.end}" if each.start else "no addresses"
+        yield Hit(link=link, title=each.name, detail=f"allocation, {where} of {each.pool}, {each.state}")
+
+
+def _place(name: str, sought: str) -> tuple[object, ...]:
+    """The name itself first, then what begins with the text, shorter ones first."""
+    small = name.lower()
+    return small != sought, not small.startswith(sought), len(small), small
+
+
+def closest(allocations: Iterable[AllocationItem], sought: str, most: int) -> list[AllocationItem]:
+    """Of thousands, the few that are worth a closer look."""
+    found = (each for each in allocations if sought in each.name.lower())
+    return nsmallest(most, found, key=lambda each: _place(each.name, sought))
+
+
+def best(hits: Iterable[Hit], sought: str, most: int) -> list[Hit]:
+    """Those whose name has the text in it, the best first."""
+
+    def place(hit: Hit) -> tuple[object, ...]:
+        return (*_place(hit.link.name, sought), KINDS.index(hit.link.kind), hit.link.namespace)
+
+    return sorted((each for each in hits if sought in each.title.lower()), key=place)[:most]
