@@ -74,6 +74,7 @@ def build(
         exception_handlers={Exception: _explain},
         request_max_body_size=LARGEST_BODY,
         on_app_init=[_without_signatures],
+        logging_config=None,  # whoever runs us decides what is logged, and where
     )
 
 
