@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 from litestar.di import NamedDependency
 
@@ -15,9 +14,7 @@ from butler.server.acting import Acting
 from butler.server.feed import Feed
 from butler.server.shelves import Shelves
 from butler.server.sight import Sight
-
-if TYPE_CHECKING:  # it shows what routes show, and those need the parts
-    from butler.server.stream import Stream
+from butler.server.stream import Stream
 
 
 def now() -> datetime:
