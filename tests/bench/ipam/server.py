@@ -209,7 +209,7 @@ async def connected(plane: ControlPlane) -> AsyncIterator[Server]:
 def prepare(plane: ControlPlane, crds: str, namespaces: Iterable[str]) -> None:
     """Give the server Butler's kinds and the namespaces of the benchmark."""
     plane.kubectl("apply", "--server-side", "-f", crds)
-    plane.kubectl("wait", "--for=condition=Established", "--all", "crd", "--timeout=60s")
+    plane.kubectl("wait", "--for=condition=Established", "-f", crds, "--timeout=60s")  # others may be installing theirs
     for namespace in namespaces:
         status, answer = plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         assert status in (201, 409), answer
