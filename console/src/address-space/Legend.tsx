@@ -18,7 +18,7 @@ export function Legend({ shares = false }: LegendProps) {
   const entries: [string, React.ReactNode][] = shares
     ? [
         ["free", <rect key="free" {...SWATCH} fill={palette.free} />],
-        ["the higher and darker, the more is held", <Shares key="shares" palette={palette} />],
+        ["the higher a cell is filled, the more of it is held", <Shares key="shares" palette={palette} />],
       ]
     : [
         ["free", <rect key="free" {...SWATCH} fill={palette.free} />],

@@ -62,6 +62,9 @@ export function tenantColour(palette: Palette, tenant: string): string {
   for (let index = 0; index < tenant.length; index += 1) {
     hash = Math.imul(hash ^ tenant.charCodeAt(index), 16777619);
   }
+  // Names that differ in their last sign alone would share most of their low bits without this.
+  hash = Math.imul(hash ^ (hash >>> 15), 2246822519);
+  hash ^= hash >>> 13;
   return palette.tenants[(hash >>> 0) % palette.tenants.length] ?? palette.reserved;
 }
 

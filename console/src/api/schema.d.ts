@@ -4,6 +4,93 @@
  */
 
 export interface paths {
+    "/api/v1/activity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListActivity */
+        get: operations["listActivity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/addresses/{address}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** GetAddress */
+        get: operations["getAddress"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/allocations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListAllocations */
+        get: operations["listAllocations"];
+        put?: never;
+        /** CreateAllocation */
+        post: operations["createAllocation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/allocations/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** PreviewAllocation */
+        post: operations["previewAllocation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/allocations/{namespace}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** GetAllocation */
+        get: operations["getAllocation"];
+        put?: never;
+        post?: never;
+        /** ReleaseAllocation */
+        delete: operations["releaseAllocation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/login-methods": {
         parameters: {
             query?: never;
@@ -11,28 +98,27 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["LoginMethods"];
-                    };
-                };
-            };
-        };
+        /** LoginMethods */
+        get: operations["getLoginMethods"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** LogOut */
+        post: operations["logOut"];
         delete?: never;
         options?: never;
         head?: never;
@@ -46,28 +132,322 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Me"];
-                    };
-                };
-            };
-        };
+        /** GetMe */
+        get: operations["getMe"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** GetOverview */
+        get: operations["getOverview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Plan */
+        post: operations["plan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListPools */
+        get: operations["listPools"];
+        put?: never;
+        /** CreatePool */
+        post: operations["createPool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pools/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** PreviewNewPool */
+        post: operations["previewNewPool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pools/{namespace}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** GetPool */
+        get: operations["getPool"];
+        put?: never;
+        post?: never;
+        /** DeletePool */
+        delete: operations["deletePool"];
+        options?: never;
+        head?: never;
+        /** EditPool */
+        patch: operations["editPool"];
+        trace?: never;
+    };
+    "/api/v1/pools/{namespace}/{name}/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** PreviewEdit */
+        post: operations["previewPoolEdit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pools/{namespace}/{name}/segments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** GetSegments */
+        get: operations["getSegments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/providers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListProviders */
+        get: operations["listProviders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/providers/{namespace}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** GetProvider */
+        get: operations["getProvider"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Search */
+        get: operations["search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListSessions */
+        get: operations["listSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sessions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** EndSession */
+        delete: operations["endSession"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** ListTenants */
+        get: operations["listTenants"];
+        put?: never;
+        /** CreateTenant */
+        post: operations["createTenant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** PreviewTenant */
+        post: operations["previewTenant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{namespace}/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** GetTenant */
+        get: operations["getTenant"];
+        /** EditTenant */
+        put: operations["editTenant"];
+        post?: never;
+        /** DeleteTenant */
+        delete: operations["deleteTenant"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{namespace}/{name}/kubeconfig": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** GetKubeconfig */
+        post: operations["getKubeconfig"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{namespace}/{name}/scale": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** ScaleTenant */
+        post: operations["scaleTenant"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/tenants/{namespace}/{name}/upgrade": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** UpgradeTenant */
+        post: operations["upgradeTenant"];
         delete?: never;
         options?: never;
         head?: never;
@@ -107,329 +487,6 @@ export interface paths {
                 };
             };
         };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/logout": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/sessions": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["SessionList"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/sessions/{id}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    id: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/overview": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Overview"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/pools": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                    sort?: string;
-                    q?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["PoolList"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["PoolCreate"];
-                };
-            };
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Written"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/pools/{namespace}/{name}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["PoolDetail"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["PoolEdit"];
-                };
-            };
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Written"];
-                    };
-                };
-            };
-        };
-        trace?: never;
-    };
-    "/api/v1/pools/{namespace}/{name}/segments": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Segments"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -669,251 +726,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/pools/preview": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["PoolCreate"];
-                };
-            };
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["PoolPreview"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/pools/{namespace}/{name}/preview": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["PoolEdit"];
-                };
-            };
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["PoolPreview"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/allocations": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                    sort?: string;
-                    q?: string;
-                    pool?: string;
-                    tenant?: string;
-                    phase?: string;
-                    type?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["AllocationList"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["AllocationCreate"];
-                };
-            };
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Written"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/allocations/{namespace}/{name}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["AllocationItem"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/allocations/preview": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["AllocationCreate"];
-                };
-            };
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["AllocationPreview"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/allocations/{namespace}/{name}/impact": {
         parameters: {
             query?: never;
@@ -947,129 +759,6 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                    sort?: string;
-                    q?: string;
-                    phase?: string;
-                    provider?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["TenantList"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TenantManifest"];
-                };
-            };
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Written"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{namespace}/{name}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["TenantDetail"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content?: never;
-                };
-            };
-        };
         options?: never;
         head?: never;
         patch?: never;
@@ -1113,167 +802,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/tenants/{namespace}/{name}/kubeconfig": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Kubeconfig"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/preview": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["TenantManifest"];
-                };
-            };
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["TenantPreview"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{namespace}/{name}/scale": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["Scale"];
-                };
-            };
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Written"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/tenants/{namespace}/{name}/upgrade": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["Upgrade"];
-                };
-            };
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Written"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/v1/drift": {
         parameters: {
             query?: never;
@@ -1309,444 +837,691 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/v1/providers": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    limit?: number;
-                    cursor?: string;
-                    sort?: string;
-                    q?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["ProviderList"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/providers/{namespace}/{name}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    namespace: string;
-                    name: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["ProviderDetail"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/plan": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        post: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody: {
-                content: {
-                    "application/json": components["schemas"]["PlanRequest"];
-                };
-            };
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["Plan"];
-                    };
-                };
-            };
-        };
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/addresses/{address}": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: never;
-                header?: never;
-                path: {
-                    address: string;
-                };
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["AddressAnswer"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/search": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    q?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["SearchAnswer"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/v1/activity": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get: {
-            parameters: {
-                query?: {
-                    kind?: string;
-                    namespace?: string;
-                    name?: string;
-                    severity?: string;
-                    limit?: number;
-                    cursor?: string;
-                };
-                header?: never;
-                path?: never;
-                cookie?: never;
-            };
-            requestBody?: never;
-            responses: {
-                /** @description ok */
-                200: {
-                    headers: {
-                        [name: string]: unknown;
-                    };
-                    content: {
-                        "application/json": components["schemas"]["ActivityList"];
-                    };
-                };
-            };
-        };
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /** ActivityItem */
         ActivityItem: {
-            id: string;
-            at: string;
-            /** @enum {unknown} */
-            severity: "Normal" | "Warning";
-            reason: string;
-            message: string;
             about: components["schemas"]["Link"] | null;
-            source: string;
             actor: string;
+            /** Format: date-time */
+            at: string;
             count: number;
-        };
-        /**
-         * Link
-         * @description An object that a text speaks of.
-         */
-        Link: {
-            /** @enum {unknown} */
-            kind: "allocation" | "pool" | "provider" | "tenant";
-            namespace: string;
-            name: string;
+            id: string;
+            message: string;
+            reason: string;
+            /** @enum {string} */
+            severity: "Normal" | "Warning";
+            source: string;
         };
         /** ActivityList */
         ActivityList: {
             items: components["schemas"]["ActivityItem"][];
-            total: number;
             next: string | null;
+            total: number;
         };
-        /**
-         * Attention
-         * @description Something that somebody should look at.
-         */
-        Attention: {
-            /** @enum {unknown} */
-            severity: "critical" | "info" | "warning";
-            title: string;
-            detail: string;
-            link: components["schemas"]["Link"];
-        };
-        /** PhaseCount */
-        PhaseCount: {
-            phase: string;
-            count: number;
-        };
-        /** Totals */
-        Totals: {
-            pools: number;
-            addresses: number;
-            allocated: number;
-            allocations: number;
-            waiting: number;
-            tenants: number;
-            tenantsReady: number;
-            servicesWaiting: number;
-            providers: number;
-        };
-        /**
-         * Hidden
-         * @description What the person may not read, so that an empty page is not taken for an empty estate.
-         */
-        Hidden: {
-            kinds: string[];
-        };
-        /** Overview */
-        Overview: {
-            totals: components["schemas"]["Totals"];
-            attention: components["schemas"]["Attention"][];
-            phases: components["schemas"]["PhaseCount"][];
-            hidden: components["schemas"]["Hidden"];
-        };
-        /** Owner */
-        Owner: {
-            allocation: string;
-            tenant: string;
-            tenantExists: boolean;
-            type: string;
-            role: string | null;
-            pool: string;
-            range: components["schemas"]["AddressRange"];
-            phase: string;
-            allocatedAt: string | null;
-            idleSince: string | null;
-            drainingSince: string | null;
-            releasedAt: string | null;
-            why: string | null;
-        };
-        /**
-         * AddressRange
-         * @description From start to end, both included.
-         */
-        AddressRange: {
-            start: string;
-            end: string;
-            count: number;
-        };
-        /** Place */
-        Place: {
-            start: string;
-            end: string;
-            count: number;
-            pool: string | null;
-            kind: string;
-            description: string | null;
-            stranded: boolean;
-            held: boolean;
-            owners: components["schemas"]["Owner"][];
-        };
-        /** NamedPool */
-        NamedPool: {
-            name: string;
-            cidr: string;
-        };
-        /**
-         * AddressAnswer
-         * @description The pool an address lies in and what that pool says of it, who holds it, who had it, who waits for it.
-         */
+        /** AddressAnswer */
         AddressAnswer: {
             asked: components["schemas"]["AddressRange"];
-            known: boolean;
-            places: components["schemas"]["Place"][];
             earlier: components["schemas"]["Owner"][];
-            wanted: components["schemas"]["Owner"][];
-            pools: components["schemas"]["NamedPool"][];
-            nearestPool: components["schemas"]["NamedPool"] | null;
+            known: boolean;
             knownAs: string[];
+            nearestPool: components["schemas"]["NamedPool"] | null;
+            places: components["schemas"]["Place"][];
+            pools: components["schemas"]["NamedPool"][];
+            wanted: components["schemas"]["Owner"][];
         };
-        /** Hit */
-        Hit: {
-            link: components["schemas"]["Link"];
-            title: string;
-            detail: string;
+        /** AddressRange */
+        AddressRange: {
+            count: number;
+            end: string;
+            start: string;
         };
-        /**
-         * SearchAnswer
-         * @description What a text may mean: an address or range, or names.
-         */
-        SearchAnswer: {
-            address: components["schemas"]["AddressAnswer"] | null;
-            hits: components["schemas"]["Hit"][];
+        /** AllocationCreate */
+        AllocationCreate: {
+            count?: number | null;
+            end?: string | null;
+            name: string;
+            pool: string;
+            start?: string | null;
+            tenant: string;
+            tenantNamespace: string;
+            /** @enum {string} */
+            type: "nodes" | "loadbalancer";
         };
         /** AllocationItem */
         AllocationItem: {
-            namespace: string;
-            name: string;
-            pool: string;
-            tenantNamespace: string;
-            tenant: string;
-            /** @enum {unknown} */
-            type: "loadbalancer" | "nodes";
-            role: string;
-            phase: string;
-            state: string;
-            start: string | null;
-            end: string | null;
-            count: number;
-            requested: number | null;
-            pinned: boolean;
-            reason: string;
-            message: string;
-            createdAt: string | null;
             allocatedAt: string | null;
-            idleSince: string | null;
+            count: number;
+            createdAt: string | null;
             drainingSince: string | null;
+            end: string | null;
+            idleSince: string | null;
+            message: string;
+            name: string;
+            namespace: string;
+            phase: string;
+            pinned: boolean;
+            pool: string;
+            reason: string;
             releasedAt: string | null;
+            requested: number | null;
             resourceVersion: string;
+            role: string;
+            start: string | null;
+            state: string;
+            tenant: string;
+            tenantNamespace: string;
+            /** @enum {string} */
+            type: "nodes" | "loadbalancer";
         };
         /** AllocationList */
         AllocationList: {
             items: components["schemas"]["AllocationItem"][];
-            total: number;
             next: string | null;
+            total: number;
         };
-        /**
-         * AllocationCreate
-         * @description A request; with `start` and `end` for exactly these addresses (a pin), else for `count` of them.
-         */
-        AllocationCreate: {
-            name: string;
-            pool: string;
-            tenantNamespace: string;
-            tenant: string;
-            /** @enum {unknown} */
-            type: "loadbalancer" | "nodes";
-            /** @default null */
-            count?: number | null;
-            /** @default null */
-            start?: string | null;
-            /** @default null */
-            end?: string | null;
-        };
-        /**
-         * AllocationPreview
-         * @description What a request would get now; nothing was written.
-         */
+        /** AllocationPreview */
         AllocationPreview: {
             granted: boolean;
+            message: string;
             range: components["schemas"]["AddressRange"] | null;
             reason: string;
-            message: string;
             yaml: string;
+        };
+        /** Attention */
+        Attention: {
+            detail: string;
+            link: components["schemas"]["Link"];
+            /** @enum {string} */
+            severity: "critical" | "warning" | "info";
+            title: string;
+        };
+        /** Block */
+        Block: {
+            allocation: string;
+            growth: boolean;
+            idleSince: string | null;
+            leaving: boolean;
+            phase: string;
+            pinned: boolean;
+            pool: string;
+            range: components["schemas"]["AddressRange"] | null;
+            requested: number;
+            since: string | null;
+            state: string;
+            /** @enum {string} */
+            type: "nodes" | "loadbalancer";
+            why: string;
+        };
+        /** Condition */
+        Condition: {
+            /** @enum {string} */
+            health: "ok" | "warning" | "critical" | "unknown";
+            message: string;
+            reason: string;
+            since: string | null;
+            status: string;
+            type: string;
+        };
+        /** Defaults */
+        Defaults: {
+            lbPoolPerTenant: number;
+            nodesPerTenant: number;
+        };
+        /** DefaultsWrite */
+        DefaultsWrite: {
+            lbPoolPerTenant?: number | null;
+            nodesPerTenant?: number | null;
+        };
+        /** Elsewhere */
+        Elsewhere: {
+            allocation: string;
+            end: string;
+            start: string;
+            tenant: string;
+        };
+        /** FieldError */
+        FieldError: {
+            field: string;
+            message: string;
+        };
+        /** Fill */
+        Fill: {
+            allocated: number;
+            available: number;
+            largestFreeBlock: number;
+            percent: number;
+            tiers: ("CapacityWarning" | "CapacityCritical" | "CapacityExhausted")[];
+            total: number;
+        };
+        /** FirstFailure */
+        FirstFailure: {
+            message: string;
+            tenant: number;
+        };
+        /** Hidden */
+        Hidden: {
+            kinds: string[];
+        };
+        /** Hit */
+        Hit: {
+            detail: string;
+            link: components["schemas"]["Link"];
+            title: string;
+        };
+        /** HoleBucket */
+        HoleBucket: {
+            addresses: number;
+            holes: number;
+            least: number;
+            most: number;
+        };
+        /** Kubeconfig */
+        Kubeconfig: {
+            filename: string;
+            kubeconfig: string;
+        };
+        /** Link */
+        Link: {
+            /** @enum {string} */
+            kind: "pool" | "allocation" | "tenant" | "provider";
+            name: string;
+            namespace: string;
+        };
+        /** LoadBalancerUse */
+        LoadBalancerUse: {
+            held: number;
+            idle: number;
+            inUse: number;
+            most: number | null;
+            waiting: number;
+        };
+        /** LoginMethods */
+        LoginMethods: {
+            local: boolean;
+            oidc: boolean;
+            oidcName: string;
+            password: boolean;
+        };
+        /** Me */
+        Me: {
+            csrfToken: string;
+            /** Format: date-time */
+            expiresAt: string;
+            groups: string[];
+            home: string;
+            permissions: components["schemas"]["Permissions"];
+            session: string;
+            /** Format: date-time */
+            since: string;
+            user: string;
+            version: string;
+            /** @enum {string} */
+            via: "link" | "password" | "oidc";
+            world: boolean;
+        };
+        /** NamedPool */
+        NamedPool: {
+            cidr: string;
+            name: string;
+        };
+        /** Overview */
+        Overview: {
+            attention: components["schemas"]["Attention"][];
+            hidden: components["schemas"]["Hidden"];
+            phases: components["schemas"]["PhaseCount"][];
+            totals: components["schemas"]["Totals"];
+        };
+        /** Owner */
+        Owner: {
+            allocatedAt: string | null;
+            allocation: string;
+            drainingSince: string | null;
+            idleSince: string | null;
+            phase: string;
+            pool: string;
+            range: components["schemas"]["AddressRange"];
+            releasedAt: string | null;
+            role: string | null;
+            tenant: string;
+            tenantExists: boolean;
+            type: string;
+            why: string | null;
+        };
+        /** Permissions */
+        Permissions: {
+            createAllocations: boolean;
+            createPools: boolean;
+            createTenants: boolean;
+            deletePools: boolean;
+            deleteTenants: boolean;
+            editPools: boolean;
+            editTenants: boolean;
+            readAllocations: boolean;
+            readPools: boolean;
+            readProviders: boolean;
+            readSecrets: boolean;
+            readTenants: boolean;
+            releaseAllocations: boolean;
+        };
+        /** PhaseCount */
+        PhaseCount: {
+            count: number;
+            phase: string;
+        };
+        /** Place */
+        Place: {
+            count: number;
+            description: string | null;
+            end: string;
+            held: boolean;
+            kind: string;
+            owners: components["schemas"]["Owner"][];
+            pool: string | null;
+            start: string;
+            stranded: boolean;
+        };
+        /** PlainRange */
+        PlainRange: {
+            end: string;
+            start: string;
+        };
+        /** Plan */
+        Plan: {
+            edit: components["schemas"]["PlannedEdit"] | null;
+            firstFailure: components["schemas"]["FirstFailure"] | null;
+            fits: boolean;
+            orderByChance: boolean;
+            pools: components["schemas"]["PlannedPool"][];
+            provider: string | null;
+            requests: components["schemas"]["PlannedBlock"][];
+            tenants: components["schemas"]["PlannedTenant"][];
+            tenantsThatFit: number;
+            waiting: components["schemas"]["PlannedBlock"][];
+        };
+        /** PlanEdit */
+        PlanEdit: {
+            cidr?: string | null;
+            pool: string;
+            /** @default [] */
+            reserve?: string[];
+            /** @default [] */
+            windows?: [
+                string,
+                string
+            ][];
+        };
+        /** PlanRequest */
+        PlanRequest: {
+            edit?: components["schemas"]["PlanEdit"] | null;
+            /** @default [] */
+            requests?: components["schemas"]["PlanSingle"][];
+            tenants?: components["schemas"]["PlanTenants"] | null;
+        };
+        /** PlanSingle */
+        PlanSingle: {
+            count?: number | null;
+            pool: string;
+            /**
+             * @default loadbalancer
+             * @enum {string}
+             */
+            type?: "nodes" | "loadbalancer";
+        };
+        /** PlanTenants */
+        PlanTenants: {
+            count: number;
+            loadBalancers?: number | null;
+            nodes?: number | null;
+            /** @default [] */
+            pools?: string[];
+            provider?: string | null;
+        };
+        /** PlannedBlock */
+        PlannedBlock: {
+            count: number | null;
+            message: string;
+            name: string;
+            pool: string;
+            range: components["schemas"]["AddressRange"] | null;
+            reason: string;
+            tenant: string;
+            type: string;
+        };
+        /** PlannedEdit */
+        PlannedEdit: {
+            after: components["schemas"]["PlannedSpec"];
+            before: components["schemas"]["PlannedSpec"];
+            pool: string;
+            refused: components["schemas"]["FieldError"][];
+            stranded: components["schemas"]["Stranded"][];
+            warnings: string[];
+        };
+        /** PlannedPool */
+        PlannedPool: {
+            after: components["schemas"]["Fill"] | null;
+            before: components["schemas"]["Fill"] | null;
+            cidr: string;
+            name: string;
+        };
+        /** PlannedSpec */
+        PlannedSpec: {
+            cidr: string;
+            reserved: string[];
+            windows: components["schemas"]["PlainRange"][];
+        };
+        /** PlannedTenant */
+        PlannedTenant: {
+            blocks: components["schemas"]["PlannedBlock"][];
+            fits: boolean;
+            message: string;
+            name: string;
+        };
+        /** PoolCreate */
+        PoolCreate: {
+            cidr: string;
+            defaults?: components["schemas"]["DefaultsWrite"] | null;
+            name: string;
+            /** @default [] */
+            reserved?: components["schemas"]["ReservedWrite"][];
+            /** @default [] */
+            windows?: components["schemas"]["WindowWrite"][];
+        };
+        /** PoolDetail */
+        PoolDetail: {
+            conditions: components["schemas"]["Condition"][];
+            count: number;
+            defaults: components["schemas"]["Defaults"];
+            doubts: string[];
+            end: string | null;
+            holes: components["schemas"]["HoleBucket"][];
+            pool: components["schemas"]["PoolItem"];
+            reserved: components["schemas"]["Reserved"][];
+            shares: components["schemas"]["TenantShare"][];
+            start: string | null;
+            tiers: components["schemas"]["TierMark"][];
+            windows: components["schemas"]["AddressRange"][];
+            wrong: string[];
+        };
+        /** PoolEdit */
+        PoolEdit: {
+            cidr?: string | null;
+            defaults?: components["schemas"]["DefaultsWrite"] | null;
+            growBy?: number | null;
+            reserved?: components["schemas"]["ReservedWrite"][] | null;
+            windows?: components["schemas"]["WindowWrite"][] | null;
+        };
+        /** PoolItem */
+        PoolItem: {
+            allocated: number | null;
+            allocationCount: number;
+            available: number | null;
+            cidr: string;
+            createdAt: string | null;
+            fragmentationPercent: number | null;
+            largestFreeBlock: number | null;
+            name: string;
+            namespace: string;
+            percent: number | null;
+            problem: string;
+            providers: string[];
+            ready: boolean;
+            resourceVersion: string;
+            strip: number[];
+            /** @enum {null|string} */
+            tier: "CapacityWarning" | "CapacityCritical" | "CapacityExhausted" | null;
+            total: number | null;
+            waiting: number;
+        };
+        /** PoolList */
+        PoolList: {
+            items: components["schemas"]["PoolItem"][];
+            next: string | null;
+            total: number;
+        };
+        /** PoolPreview */
+        PoolPreview: {
+            after: components["schemas"]["Fill"] | null;
+            allowed: boolean;
+            before: components["schemas"]["Fill"] | null;
+            cidr: string;
+            errors: components["schemas"]["FieldError"][];
+            reserved: components["schemas"]["Reserved"][];
+            stranded: components["schemas"]["Stranded"][];
+            warnings: string[];
+            windows: components["schemas"]["AddressRange"][];
+            yaml: string;
+        };
+        /** ProviderDetail */
+        ProviderDetail: {
+            conditions: components["schemas"]["Condition"][];
+            pools: components["schemas"]["ProviderPool"][];
+            provider: components["schemas"]["ProviderItem"];
+            quotas: string[];
+            scope: string;
+            tenants: string[];
+            yaml: string;
+        };
+        /** ProviderItem */
+        ProviderItem: {
+            allocationMode: string;
+            available: number | null;
+            createdAt: string | null;
+            estimatedTenants: number | null;
+            mode: string;
+            name: string;
+            namespace: string;
+            pools: string[];
+            problem: string;
+            provider: string;
+            ready: boolean;
+            resourceVersion: string;
+            tenants: number;
+        };
+        /** ProviderList */
+        ProviderList: {
+            items: components["schemas"]["ProviderItem"][];
+            next: string | null;
+            total: number;
+        };
+        /** ProviderPool */
+        ProviderPool: {
+            exists: boolean;
+            gateway: string;
+            name: string;
+            priority: number;
+            purpose: string;
+        };
+        /** Reserved */
+        Reserved: {
+            cidr: string;
+            count: number;
+            description: string;
+            end: string;
+            start: string;
+        };
+        /** ReservedWrite */
+        ReservedWrite: {
+            cidr: string;
+            description?: string | null;
+        };
+        /** Scale */
+        Scale: {
+            workers: number;
+        };
+        /** SearchAnswer */
+        SearchAnswer: {
+            address: components["schemas"]["AddressAnswer"] | null;
+            hits: components["schemas"]["Hit"][];
+        };
+        /** SegmentColumns */
+        SegmentColumns: {
+            first: number[];
+            heldBy: number[];
+            holder: number[];
+            kind: number[];
+            note: number[];
+            size: number[];
+            stranded: boolean[];
+        };
+        /** SegmentHolder */
+        SegmentHolder: {
+            allocation: string;
+            pool: string;
+            role: string;
+            tenant: string;
+            type: string;
+        };
+        /** Segments */
+        Segments: {
+            cidr: string;
+            columns: components["schemas"]["SegmentColumns"];
+            count: number;
+            elsewhere: components["schemas"]["Elsewhere"][];
+            end: string | null;
+            holders: components["schemas"]["SegmentHolder"][];
+            kinds: ("reserved" | "outside" | "allocated" | "granting" | "draining" | "free")[];
+            notes: string[];
+            pool: string;
+            problems: components["schemas"]["FieldError"][];
+            start: string | null;
+        };
+        /** Session */
+        Session: {
+            current: boolean;
+            /** Format: date-time */
+            expiresAt: string;
+            id: string;
+            /** Format: date-time */
+            since: string;
+            userAgent: string;
+            via: string;
+        };
+        /** SessionList */
+        SessionList: {
+            items: components["schemas"]["Session"][];
+        };
+        /** Stranded */
+        Stranded: {
+            name: string;
+            range: components["schemas"]["AddressRange"];
+            tenant: string;
+        };
+        /** TenantChange */
+        TenantChange: {
+            action: string;
+            allocation: string;
+            /** Format: date-time */
+            at: string;
+            growth: boolean;
+            range: components["schemas"]["AddressRange"];
+            type: string;
+        };
+        /**
+         * TenantClusterPhase
+         * @description Where a cluster stands in its life.
+         * @enum {string}
+         */
+        TenantClusterPhase: "Pending" | "Provisioning" | "Installing" | "Ready" | "Updating" | "Deleting" | "Failed";
+        /** TenantDetail */
+        TenantDetail: {
+            blocks: components["schemas"]["Block"][] | null;
+            changes: components["schemas"]["TenantChange"][];
+            loadBalancers: components["schemas"]["LoadBalancerUse"] | null;
+            steps: components["schemas"]["Condition"][];
+            tenant: components["schemas"]["TenantItem"];
+            yaml: string;
+        };
+        /** TenantItem */
+        TenantItem: {
+            createdAt: string | null;
+            deleting: boolean;
+            elastic: boolean;
+            endpoint: string;
+            goesTo: string;
+            loadBalancerAddresses: number | null;
+            loadBalancersInUse: number | null;
+            name: string;
+            namespace: string;
+            nodeAddresses: number | null;
+            phase: string;
+            provider: string;
+            resourceVersion: string;
+            servicesWaiting: number | null;
+            since: string | null;
+            team: string;
+            trouble: string[];
+            version: string;
+            waitsFor: string;
+            workersReady: number;
+            workersWanted: number;
+        };
+        /** TenantList */
+        TenantList: {
+            items: components["schemas"]["TenantItem"][];
+            next: string | null;
+            total: number;
+        };
+        /** TenantManifest */
+        TenantManifest: {
+            manifest: {
+                [key: string]: unknown;
+            };
+        };
+        /** TenantPreview */
+        TenantPreview: {
+            allowed: boolean;
+            errors: components["schemas"]["FieldError"][];
+            gets: components["schemas"]["Block"][];
+            obstacle: string;
+            provider: string;
+            waits: boolean;
+            warnings: string[];
+        };
+        /** TenantShare */
+        TenantShare: {
+            addresses: number;
+            allocations: number;
+            tenant: string;
+        };
+        /** TierMark */
+        TierMark: {
+            addresses: number;
+            percent: number;
+            reached: boolean;
+            /** @enum {string} */
+            tier: "CapacityWarning" | "CapacityCritical" | "CapacityExhausted";
+        };
+        /** Totals */
+        Totals: {
+            addresses: number;
+            allocated: number;
+            allocations: number;
+            pools: number;
+            providers: number;
+            servicesWaiting: number;
+            tenants: number;
+            tenantsReady: number;
+            waiting: number;
+        };
+        /** Upgrade */
+        Upgrade: {
+            version: string;
+        };
+        /** WindowWrite */
+        WindowWrite: {
+            end: string;
+            start: string;
+        };
+        /** Written */
+        Written: {
+            name: string;
+            namespace: string;
+            resourceVersion: string;
+            /** @default [] */
+            warnings?: string[];
         };
         /** InUse */
         InUse: {
@@ -1782,27 +1557,6 @@ export interface components {
          */
         Body: Record<string, unknown>;
         /**
-         * Condition
-         * @description A condition of an object, and whether that is good news: for CapacityWarning and its like, True is not.
-         */
-        Condition: {
-            type: string;
-            status: string;
-            reason: string;
-            message: string;
-            since: string | null;
-            /** @enum {unknown} */
-            health: "critical" | "ok" | "unknown" | "warning";
-        };
-        /**
-         * FieldError
-         * @description What is wrong with one field.
-         */
-        FieldError: {
-            field: string;
-            message: string;
-        };
-        /**
          * Problem
          * @description An error as RFC 9457 has it; `detail` is a sentence that says what to do.
          */
@@ -1814,343 +1568,10 @@ export interface components {
             /** @default [] */
             errors?: components["schemas"]["FieldError"][];
         };
-        /**
-         * Written
-         * @description What a write left behind.
-         */
-        Written: {
-            namespace: string;
-            name: string;
-            resourceVersion: string;
-            /** @default [] */
-            warnings?: string[];
-        };
-        /**
-         * LoginMethods
-         * @description How somebody can come in here.
-         */
-        LoginMethods: {
-            local: boolean;
-            password: boolean;
-            oidc: boolean;
-            oidcName: string;
-        };
-        /**
-         * Permissions
-         * @description What the person may do in Butler's own namespace; for buttons, never for safety: Kubernetes decides.
-         */
-        Permissions: {
-            readPools: boolean;
-            createPools: boolean;
-            editPools: boolean;
-            deletePools: boolean;
-            readAllocations: boolean;
-            createAllocations: boolean;
-            releaseAllocations: boolean;
-            readTenants: boolean;
-            createTenants: boolean;
-            editTenants: boolean;
-            deleteTenants: boolean;
-            readProviders: boolean;
-            readSecrets: boolean;
-        };
-        /** Me */
-        Me: {
-            user: string;
-            groups: string[];
-            /** @enum {unknown} */
-            via: "link" | "oidc" | "password";
-            session: string;
-            since: string;
-            expiresAt: string;
-            csrfToken: string;
-            home: string;
-            version: string;
-            world: boolean;
-            permissions: components["schemas"]["Permissions"];
-        };
-        /** Session */
-        Session: {
-            id: string;
-            via: string;
-            since: string;
-            expiresAt: string;
-            userAgent: string;
-            current: boolean;
-        };
-        /** SessionList */
-        SessionList: {
-            items: components["schemas"]["Session"][];
-        };
         /** PasswordLogin */
         PasswordLogin: {
             user: string;
             password: string;
-        };
-        /** PlanTenants */
-        PlanTenants: {
-            count: number;
-            /** @default null */
-            nodes?: number | null;
-            /** @default null */
-            loadBalancers?: number | null;
-            /** @default null */
-            provider?: string | null;
-            /** @default [] */
-            pools?: string[];
-        };
-        /** PlanSingle */
-        PlanSingle: {
-            pool: string;
-            /** @default null */
-            count?: number | null;
-            /**
-             * @default loadbalancer
-             * @enum {unknown}
-             */
-            type?: "loadbalancer" | "nodes";
-        };
-        /** PlanEdit */
-        PlanEdit: {
-            pool: string;
-            /** @default null */
-            cidr?: string | null;
-            /** @default [] */
-            windows?: [
-                string,
-                string
-            ][];
-            /** @default [] */
-            reserve?: string[];
-        };
-        /**
-         * PlanRequest
-         * @description At least one of these.
-         */
-        PlanRequest: {
-            /** @default null */
-            tenants?: components["schemas"]["PlanTenants"] | null;
-            /** @default [] */
-            requests?: components["schemas"]["PlanSingle"][];
-            /** @default null */
-            edit?: components["schemas"]["PlanEdit"] | null;
-        };
-        /** PlannedBlock */
-        PlannedBlock: {
-            name: string;
-            tenant: string;
-            type: string;
-            pool: string;
-            count: number | null;
-            range: components["schemas"]["AddressRange"] | null;
-            reason: string;
-            message: string;
-        };
-        /** PlannedTenant */
-        PlannedTenant: {
-            name: string;
-            fits: boolean;
-            blocks: components["schemas"]["PlannedBlock"][];
-            message: string;
-        };
-        /** FirstFailure */
-        FirstFailure: {
-            tenant: number;
-            message: string;
-        };
-        /** PlannedPool */
-        PlannedPool: {
-            name: string;
-            cidr: string;
-            before: components["schemas"]["Fill"] | null;
-            after: components["schemas"]["Fill"] | null;
-        };
-        /** Fill */
-        Fill: {
-            total: number;
-            allocated: number;
-            available: number;
-            largestFreeBlock: number;
-            percent: number;
-            tiers: ("CapacityCritical" | "CapacityExhausted" | "CapacityWarning")[];
-        };
-        /** PlainRange */
-        PlainRange: {
-            start: string;
-            end: string;
-        };
-        /** PlannedSpec */
-        PlannedSpec: {
-            cidr: string;
-            windows: components["schemas"]["PlainRange"][];
-            reserved: string[];
-        };
-        /** PlannedEdit */
-        PlannedEdit: {
-            pool: string;
-            before: components["schemas"]["PlannedSpec"];
-            after: components["schemas"]["PlannedSpec"];
-            refused: components["schemas"]["FieldError"][];
-            warnings: string[];
-            stranded: components["schemas"]["Stranded"][];
-        };
-        /** Stranded */
-        Stranded: {
-            name: string;
-            tenant: string;
-            range: components["schemas"]["AddressRange"];
-        };
-        /** Plan */
-        Plan: {
-            fits: boolean;
-            provider: string | null;
-            edit: components["schemas"]["PlannedEdit"] | null;
-            waiting: components["schemas"]["PlannedBlock"][];
-            tenants: components["schemas"]["PlannedTenant"][];
-            tenantsThatFit: number;
-            firstFailure: components["schemas"]["FirstFailure"] | null;
-            requests: components["schemas"]["PlannedBlock"][];
-            orderByChance: boolean;
-            pools: components["schemas"]["PlannedPool"][];
-        };
-        /**
-         * PoolItem
-         * @description A pool in a list. Counters are counted anew from the allocations; null where the pool cannot be read.
-         */
-        PoolItem: {
-            namespace: string;
-            name: string;
-            cidr: string;
-            total: number | null;
-            allocated: number | null;
-            available: number | null;
-            percent: number | null;
-            largestFreeBlock: number | null;
-            fragmentationPercent: number | null;
-            allocationCount: number;
-            waiting: number;
-            tier: ("CapacityCritical" | "CapacityExhausted" | "CapacityWarning") | null;
-            ready: boolean;
-            problem: string;
-            providers: string[];
-            strip: number[];
-            createdAt: string | null;
-            resourceVersion: string;
-        };
-        /** PoolList */
-        PoolList: {
-            items: components["schemas"]["PoolItem"][];
-            total: number;
-            next: string | null;
-        };
-        /**
-         * TierMark
-         * @description From how many addresses on a tier holds.
-         */
-        TierMark: {
-            /** @enum {unknown} */
-            tier: "CapacityCritical" | "CapacityExhausted" | "CapacityWarning";
-            percent: number;
-            addresses: number;
-            reached: boolean;
-        };
-        /**
-         * HoleBucket
-         * @description Free blocks of about one size.
-         */
-        HoleBucket: {
-            least: number;
-            most: number;
-            holes: number;
-            addresses: number;
-        };
-        /** TenantShare */
-        TenantShare: {
-            tenant: string;
-            addresses: number;
-            allocations: number;
-        };
-        /** Reserved */
-        Reserved: {
-            cidr: string;
-            description: string;
-            start: string;
-            end: string;
-            count: number;
-        };
-        /** Defaults */
-        Defaults: {
-            nodesPerTenant: number;
-            lbPoolPerTenant: number;
-        };
-        /**
-         * PoolDetail
-         * @description Everything about one pool but its segments.
-         */
-        PoolDetail: {
-            pool: components["schemas"]["PoolItem"];
-            start: string | null;
-            end: string | null;
-            count: number;
-            windows: components["schemas"]["AddressRange"][];
-            reserved: components["schemas"]["Reserved"][];
-            defaults: components["schemas"]["Defaults"];
-            tiers: components["schemas"]["TierMark"][];
-            holes: components["schemas"]["HoleBucket"][];
-            shares: components["schemas"]["TenantShare"][];
-            wrong: string[];
-            doubts: string[];
-            conditions: components["schemas"]["Condition"][];
-        };
-        /** SegmentHolder */
-        SegmentHolder: {
-            allocation: string;
-            tenant: string;
-            type: string;
-            role: string;
-            pool: string;
-        };
-        /**
-         * SegmentColumns
-         * @description The segments of a pool by column, in order of address and without gaps: entry i of each column is segment i.
-         *
-         *         Offsets count from `start`. -1 in `holder` and `note` means none.
-         */
-        SegmentColumns: {
-            first: number[];
-            size: number[];
-            kind: number[];
-            holder: number[];
-            note: number[];
-            heldBy: number[];
-            stranded: boolean[];
-        };
-        /**
-         * Elsewhere
-         * @description An allocation of this pool that cannot be drawn.
-         */
-        Elsewhere: {
-            allocation: string;
-            tenant: string;
-            start: string;
-            end: string;
-        };
-        /**
-         * Segments
-         * @description Where everything in a pool is, in true positions. Bar, map and export all draw from this.
-         */
-        Segments: {
-            pool: string;
-            cidr: string;
-            start: string | null;
-            end: string | null;
-            count: number;
-            kinds: ("allocated" | "draining" | "free" | "granting" | "outside" | "reserved")[];
-            columns: components["schemas"]["SegmentColumns"];
-            holders: components["schemas"]["SegmentHolder"][];
-            notes: string[];
-            elsewhere: components["schemas"]["Elsewhere"][];
-            problems: components["schemas"]["FieldError"][];
         };
         /**
          * SegmentRow
@@ -2337,67 +1758,6 @@ export interface components {
             changes: components["schemas"]["Change"][];
             note: string;
         };
-        /** ReservedWrite */
-        ReservedWrite: {
-            cidr: string;
-            /** @default  */
-            description?: string;
-        };
-        /** WindowWrite */
-        WindowWrite: {
-            start: string;
-            end: string;
-        };
-        /** DefaultsWrite */
-        DefaultsWrite: {
-            /** @default 5 */
-            nodesPerTenant?: number;
-            /** @default 8 */
-            lbPoolPerTenant?: number;
-        };
-        /** PoolCreate */
-        PoolCreate: {
-            name: string;
-            cidr: string;
-            /** @default [] */
-            reserved?: components["schemas"]["ReservedWrite"][];
-            /** @default [] */
-            windows?: components["schemas"]["WindowWrite"][];
-            /** @default null */
-            defaults?: components["schemas"]["DefaultsWrite"] | null;
-        };
-        /**
-         * PoolEdit
-         * @description What to change; what is left out stays as it is.
-         */
-        PoolEdit: {
-            /** @default null */
-            cidr?: string | null;
-            /** @default null */
-            reserved?: components["schemas"]["ReservedWrite"][] | null;
-            /** @default null */
-            windows?: components["schemas"]["WindowWrite"][] | null;
-            /** @default null */
-            defaults?: components["schemas"]["DefaultsWrite"] | null;
-            /** @default null */
-            growBy?: number | null;
-        };
-        /**
-         * PoolPreview
-         * @description What a new pool or an edit would do; nothing was written.
-         */
-        PoolPreview: {
-            allowed: boolean;
-            errors: components["schemas"]["FieldError"][];
-            warnings: string[];
-            stranded: components["schemas"]["Stranded"][];
-            before: components["schemas"]["Fill"] | null;
-            after: components["schemas"]["Fill"] | null;
-            cidr: string;
-            windows: components["schemas"]["AddressRange"][];
-            reserved: components["schemas"]["Reserved"][];
-            yaml: string;
-        };
         /** PoolOverlap */
         PoolOverlap: {
             trouble: string;
@@ -2410,128 +1770,6 @@ export interface components {
         /** Overlaps */
         Overlaps: {
             items: components["schemas"]["PoolOverlap"][];
-        };
-        /** ProviderItem */
-        ProviderItem: {
-            namespace: string;
-            name: string;
-            provider: string;
-            mode: string;
-            ready: boolean;
-            problem: string;
-            allocationMode: string;
-            pools: string[];
-            tenants: number;
-            available: number | null;
-            estimatedTenants: number | null;
-            createdAt: string | null;
-            resourceVersion: string;
-        };
-        /** ProviderList */
-        ProviderList: {
-            items: components["schemas"]["ProviderItem"][];
-            total: number;
-            next: string | null;
-        };
-        /** ProviderPool */
-        ProviderPool: {
-            name: string;
-            priority: number;
-            purpose: string;
-            exists: boolean;
-            gateway: string;
-        };
-        /** ProviderDetail */
-        ProviderDetail: {
-            provider: components["schemas"]["ProviderItem"];
-            pools: components["schemas"]["ProviderPool"][];
-            scope: string;
-            quotas: string[];
-            conditions: components["schemas"]["Condition"][];
-            tenants: string[];
-            yaml: string;
-        };
-        /** TenantItem */
-        TenantItem: {
-            namespace: string;
-            name: string;
-            phase: string;
-            since: string | null;
-            waitsFor: string;
-            trouble: string[];
-            version: string;
-            goesTo: string;
-            workersReady: number;
-            workersWanted: number;
-            provider: string;
-            team: string;
-            endpoint: string;
-            nodeAddresses: number | null;
-            loadBalancerAddresses: number | null;
-            loadBalancersInUse: number | null;
-            servicesWaiting: number | null;
-            elastic: boolean;
-            createdAt: string | null;
-            deleting: boolean;
-            resourceVersion: string;
-        };
-        /** TenantList */
-        TenantList: {
-            items: components["schemas"]["TenantItem"][];
-            total: number;
-            next: string | null;
-        };
-        /**
-         * Block
-         * @description Addresses that a cluster holds or asks for: one IPAllocation.
-         */
-        Block: {
-            allocation: string;
-            /** @enum {unknown} */
-            type: "loadbalancer" | "nodes";
-            pool: string;
-            phase: string;
-            state: string;
-            range: components["schemas"]["AddressRange"] | null;
-            requested: number;
-            growth: boolean;
-            pinned: boolean;
-            leaving: boolean;
-            why: string;
-            since: string | null;
-            idleSince: string | null;
-        };
-        /**
-         * LoadBalancerUse
-         * @description What the tenant's Services make of its addresses, as the controller last saw it.
-         */
-        LoadBalancerUse: {
-            held: number;
-            inUse: number;
-            idle: number;
-            waiting: number;
-            most: number | null;
-        };
-        /**
-         * TenantChange
-         * @description Growth or shrinking of its addresses.
-         */
-        TenantChange: {
-            at: string;
-            action: string;
-            allocation: string;
-            type: string;
-            range: components["schemas"]["AddressRange"];
-            growth: boolean;
-        };
-        /** TenantDetail */
-        TenantDetail: {
-            tenant: components["schemas"]["TenantItem"];
-            steps: components["schemas"]["Condition"][];
-            blocks: components["schemas"]["Block"][] | null;
-            loadBalancers: components["schemas"]["LoadBalancerUse"] | null;
-            changes: components["schemas"]["TenantChange"][];
-            yaml: string;
         };
         /**
          * Span
@@ -2587,42 +1825,6 @@ export interface components {
             items: components["schemas"]["Drift"][];
             notAsked: number;
         };
-        /**
-         * TenantManifest
-         * @description A TenantCluster as kubectl would take it.
-         */
-        TenantManifest: {
-            manifest: Record<string, unknown>;
-        };
-        /**
-         * TenantPreview
-         * @description What a new tenant would get, or a changed one beyond what it has; nothing was written.
-         */
-        TenantPreview: {
-            allowed: boolean;
-            errors: components["schemas"]["FieldError"][];
-            warnings: string[];
-            provider: string;
-            gets: components["schemas"]["Block"][];
-            obstacle: string;
-            waits: boolean;
-        };
-        /** Scale */
-        Scale: {
-            workers: number;
-        };
-        /** Upgrade */
-        Upgrade: {
-            version: string;
-        };
-        /**
-         * Kubeconfig
-         * @description A secret: sent only when somebody asks for this one, and never kept.
-         */
-        Kubeconfig: {
-            kubeconfig: string;
-            filename: string;
-        };
     };
     responses: never;
     parameters: never;
@@ -2631,4 +1833,1337 @@ export interface components {
     pathItems: never;
 }
 export type $defs = Record<string, never>;
-export type operations = Record<string, never>;
+export interface operations {
+    listActivity: {
+        parameters: {
+            query?: {
+                /** @description About this kind. */
+                kind?: "pool" | "allocation" | "tenant" | "provider" | null;
+                /** @description About objects of this namespace. */
+                namespace?: string | null;
+                /** @description About this object. */
+                name?: string | null;
+                /** @description Of this severity. */
+                severity?: "Normal" | "Warning" | null;
+                /** @description With exactly this reason. */
+                reason?: string | null;
+                /** @description Items on a page. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description Show only what has this text in it. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ActivityList"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    getAddress: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description An address, `start-end`, or a network such as 10.40.1.0/24. */
+                address: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AddressAnswer"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    listAllocations: {
+        parameters: {
+            query?: {
+                /** @description Of this pool, by name. */
+                pool?: string | null;
+                /** @description Of this tenant, as `namespace/name`. */
+                tenant?: string | null;
+                /** @description In this phase. */
+                phase?: "Pending" | "Allocated" | "Released" | "Failed" | null;
+                /** @description For nodes, or for load balancers. */
+                type?: "nodes" | "loadbalancer" | null;
+                /** @description In this state. */
+                state?: "held" | "idle" | "going back" | "asked for" | "refused" | "released" | null;
+                /** @description Items on a page. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description A field, or `-` and a field for the other way. */
+                sort?: string;
+                /** @description Show only what has this text in it. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllocationList"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    createAllocation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AllocationCreate"];
+            };
+        };
+        responses: {
+            /** @description Document created, URL follows */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Written"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    previewAllocation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AllocationCreate"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllocationPreview"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    getAllocation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AllocationItem"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    releaseAllocation: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The resourceVersion that you looked at, in quotes. Needed. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Written"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    getLoginMethods: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginMethods"];
+                };
+            };
+        };
+    };
+    logOut: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, nothing follows */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": null;
+                };
+            };
+        };
+    };
+    getMe: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Me"];
+                };
+            };
+        };
+    };
+    getOverview: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Overview"];
+                };
+            };
+        };
+    };
+    plan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlanRequest"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Plan"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    listPools: {
+        parameters: {
+            query?: {
+                /** @description Items on a page. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description A field, or `-` and a field for the other way. */
+                sort?: string;
+                /** @description Show only what has this text in it. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolList"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    createPool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PoolCreate"];
+            };
+        };
+        responses: {
+            /** @description Document created, URL follows */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Written"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    previewNewPool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PoolCreate"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolPreview"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    getPool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolDetail"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    deletePool: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The resourceVersion that you looked at, in quotes. Needed. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Written"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    editPool: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The resourceVersion that you looked at, in quotes. Needed. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PoolEdit"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Written"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    previewPoolEdit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PoolEdit"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolPreview"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    getSegments: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Segments"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    listProviders: {
+        parameters: {
+            query?: {
+                /** @description Items on a page. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description A field, or `-` and a field for the other way. */
+                sort?: string;
+                /** @description Show only what has this text in it. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderList"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    getProvider: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProviderDetail"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    search: {
+        parameters: {
+            query: {
+                /** @description An address, a range, or part of a name. */
+                q: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchAnswer"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    listSessions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SessionList"];
+                };
+            };
+        };
+    };
+    endSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description `id` of one of your sessions. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, nothing follows */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    listTenants: {
+        parameters: {
+            query?: {
+                /** @description In this phase. */
+                phase?: components["schemas"]["TenantClusterPhase"] | null;
+                /** @description On this provider, as the list names it. */
+                provider?: string | null;
+                /** @description Of this team. */
+                team?: string | null;
+                /** @description In it. */
+                namespace?: string | null;
+                /** @description Items on a page. */
+                limit?: number;
+                /** @description `next` of the page before. */
+                cursor?: string | null;
+                /** @description A field, or `-` and a field for the other way. */
+                sort?: string;
+                /** @description Show only what has this text in it. */
+                q?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantList"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    createTenant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TenantManifest"];
+            };
+        };
+        responses: {
+            /** @description Document created, URL follows */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Written"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    previewTenant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TenantManifest"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantPreview"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    getTenant: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TenantDetail"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    editTenant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The resourceVersion that you looked at, in quotes. Needed. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TenantManifest"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Written"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    deleteTenant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The resourceVersion that you looked at, in quotes. Needed. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Written"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    getKubeconfig: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Kubeconfig"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    scaleTenant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The resourceVersion that you looked at, in quotes. Needed. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Scale"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Written"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+    upgradeTenant: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The resourceVersion that you looked at, in quotes. Needed. */
+                "If-Match"?: string | null;
+            };
+            path: {
+                /** @description Namespace of the object. */
+                namespace: string;
+                /** @description Name of the object. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Upgrade"];
+            };
+        };
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Written"];
+                };
+            };
+            /** @description Bad request syntax or unsupported method */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        detail: string;
+                        extra?: null | {
+                            [key: string]: unknown;
+                        } | unknown[];
+                        status_code: number;
+                    };
+                };
+            };
+        };
+    };
+}

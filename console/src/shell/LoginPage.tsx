@@ -114,7 +114,7 @@ function LocalHint({ alone }: { alone: boolean }) {
   return (
     <Text fz="sm" c={alone ? undefined : "dimmed"} ta="center">
       This Butler runs on one machine: open the link that <code>make run</code> printed. It works once; when it was
-      used, <code>butleradm local link</code> prints another.
+      used, <code>butleradm server link</code> prints another.
     </Text>
   );
 }

@@ -1,6 +1,6 @@
 // Every address of a pool, in true positions, from a /28 to a /8: rows in order of address, zoomed and panned with the
 // wheel, fingers, buttons or keys. One tab stop; what has the focus is spoken. SegmentTable tells the same in text.
-import { useElementSize, useMergedRef } from "@mantine/hooks";
+import { useElementSize } from "@mantine/hooks";
 import { useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
 import type { Segments } from "../../api/types";
 import { cellInWords, describeCell } from "../describe";
@@ -91,7 +91,7 @@ export function AddressMap({ segments, selected, onSelect }: AddressMapProps) {
           }}
         />
       )}
-      <div ref={useMergedRef(sizeRef)} className={classes.frame}>
+      <div ref={sizeRef} className={classes.frame}>
         {/* Canvas has no children to point at: it is an application with keys of its own, told in the label. */}
         <canvas
           ref={canvas}
@@ -123,8 +123,8 @@ function useView(count: number, width: number): [Viewport | null, (next: Viewpor
   const view = useMemo(() => {
     if (width <= MARGIN || count < 1) return null;
     const inner = width - MARGIN - 2;
-    const { rows, cell } = gridOf({ count, width: inner, height: 0, perCell: 1, top: 0 });
-    const size = { count, width: inner, height: Math.min(TALLEST, Math.ceil(rows * cell)) };
+    const { rows, row } = gridOf({ count, width: inner, height: TALLEST, perCell: 1, top: 0 });
+    const size = { count, width: inner, height: Math.min(TALLEST, Math.ceil(rows * row)) };
     if (!chosen || chosen.count !== count) return fitted({ ...size, perCell: 1, top: 0 });
     const resized = { ...chosen, ...size };
     return clamped({ ...resized, perCell: Math.min(resized.perCell, coarsest(resized)) });

@@ -21,7 +21,7 @@ export function MapTip({ view, cell, margin, words }: MapTipProps) {
     ...(toTheLeft
       ? { right: `calc(100% - ${margin + place.x - GAP}px)` }
       : { left: margin + place.x + place.cell + GAP }),
-    ...(above ? { bottom: view.height - place.y - place.cell } : { top: place.y }),
+    ...(above ? { bottom: view.height - place.y - place.row } : { top: place.y }),
   };
   return (
     <div className={classes.tip} style={style} aria-hidden>

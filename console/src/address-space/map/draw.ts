@@ -40,22 +40,22 @@ export function drawMap(draw: Draw, scene: Scene): void {
   }
 }
 
-function drawRowNames(draw: Draw, { index, view, palette, margin }: Scene, { cell, perRow }: Grid): void {
+function drawRowNames(draw: Draw, { index, view, palette, margin }: Scene, { row: high, perRow }: Grid): void {
   const { first, end } = rowsInSight(view);
   // Every row has its name where there is room, else each second, fourth ...
-  const step = 2 ** Math.max(0, Math.ceil(Math.log2(13 / cell)));
+  const step = 2 ** Math.max(0, Math.ceil(Math.log2(13 / high)));
   draw.font = "11px ui-monospace, SFMono-Regular, Menlo, Consolas, monospace";
   draw.textBaseline = "middle";
   draw.textAlign = "right";
   draw.fillStyle = palette.textFaint;
   for (let row = Math.ceil(first / step) * step; row < end; row += step) {
-    const y = (row + 0.5) * cell - view.top;
+    const y = (row + 0.5) * high - view.top;
     if (y > 5 && y < view.height - 4) draw.fillText(formatAddress(index.start + row * perRow), margin - 8, y);
   }
 }
 
 /** One address per cell: what belongs together is one line, with its name in it. */
-function drawRuns(draw: Draw, scene: Scene, { cell, perRow }: Grid): void {
+function drawRuns(draw: Draw, scene: Scene, { cell, row: high, perRow }: Grid): void {
   const { index, view } = scene;
   const { first, end } = rowsInSight(view);
   for (let row = first; row < end; row += 1) {
@@ -65,7 +65,7 @@ function drawRuns(draw: Draw, scene: Scene, { cell, perRow }: Grid): void {
       const segment = index.segment(at);
       const left = Math.max(segment.first, from) - from;
       const right = Math.min(segment.first + segment.size, to) - from;
-      drawRun(draw, scene, segment, { x: left * cell, y: row * cell, cells: right - left, cell });
+      drawRun(draw, scene, segment, { x: left * cell, y: row * high, cells: right - left, cell, high });
     }
   }
 }
@@ -75,16 +75,16 @@ interface Run {
   y: number;
   cells: number;
   cell: number;
+  high: number;
 }
 
-function drawRun(draw: Draw, { palette, signs }: Scene, segment: Segment, { x, y, cells, cell }: Run): void {
-  const width = cells * cell;
-  const box = [x + 1, y + 1, width - 2, cell - 2] as const;
+function drawRun(draw: Draw, { palette, signs }: Scene, segment: Segment, run: Run): void {
+  const box = [run.x + 1, run.y + 1, run.cells * run.cell - 2, run.high - 2] as const;
   const { kind, tenant, type, heldBy, stranded } = segment;
   if (kind === "free" || kind === "outside" || kind === "reserved") {
     draw.fillStyle = kind === "free" ? palette.free : signs[kind];
     draw.fillRect(...box);
-    if (kind === "free") separate(draw, palette.freeEdge, { x, y, cells, cell });
+    if (kind === "free") separate(draw, palette.freeEdge, run);
     return;
   }
   draw.fillStyle = tenantColour(palette, tenant);
@@ -93,9 +93,9 @@ function drawRun(draw: Draw, { palette, signs }: Scene, segment: Segment, { x, y
     draw.fillStyle = signs[kind];
     draw.fillRect(...box);
   }
-  separate(draw, `${palette.gap}66`, { x, y, cells, cell });
-  const named = nameRun(draw, palette, tenant, box);
-  if (!named && type === "loadbalancer") dots(draw, palette.onTenant, { x, y, cells, cell });
+  separate(draw, `${palette.gap}66`, run);
+  if (type === "loadbalancer") dots(draw, palette.onTenant, run);
+  nameRun(draw, palette, tenant, box);
   if (stranded || heldBy > 1) {
     draw.strokeStyle = palette.wrong;
     draw.lineWidth = 2;
@@ -106,40 +106,40 @@ function drawRun(draw: Draw, { palette, signs }: Scene, segment: Segment, { x, y
 }
 
 /** Faint lines between the addresses of a run, so that they can be counted. */
-function separate(draw: Draw, colour: string, { x, y, cells, cell }: Run): void {
+function separate(draw: Draw, colour: string, { x, y, cells, cell, high }: Run): void {
   draw.fillStyle = colour;
-  for (let index = 1; index < cells; index += 1) draw.fillRect(x + index * cell - 0.5, y + 1, 1, cell - 2);
+  for (let index = 1; index < cells; index += 1) draw.fillRect(x + index * cell - 0.5, y + 1, 1, high - 2);
 }
 
 /** Load balancers have a dot in each cell, nodes have none. */
-function dots(draw: Draw, colour: string, { x, y, cells, cell }: Run): void {
+function dots(draw: Draw, colour: string, { x, y, cells, cell, high }: Run): void {
   draw.fillStyle = colour;
   const size = Math.max(2, cell / 5);
   for (let index = 0; index < cells; index += 1) {
-    draw.fillRect(x + (index + 0.5) * cell - size / 2, y + (cell - size) / 2, size, size);
+    draw.fillRect(x + (index + 0.5) * cell - size / 2, y + (high - size) / 2, size, size);
   }
 }
 
-function nameRun(draw: Draw, palette: Palette, tenant: string, [x, y, width, height]: readonly [number, number, number, number]): boolean {
-  if (height < 11 || width < 56) return false;
+function nameRun(draw: Draw, palette: Palette, tenant: string, [x, y, width, height]: readonly [number, number, number, number]): void {
+  if (height < 11 || width < 40) return;
   const name = tenant.slice(tenant.indexOf("/") + 1);
-  draw.font = "600 10.5px system-ui, sans-serif";
+  draw.font = "600 11px system-ui, sans-serif";
   const room = draw.measureText(name).width;
-  if (room + 12 > width) return false;
-  // A ground of the tenant's own colour under the name keeps it readable on stripes.
+  if (room + 10 > width) return;
+  // A ground of the tenant's own colour under the name keeps it readable on stripes and dots.
   draw.fillStyle = tenantColour(palette, tenant);
-  draw.fillRect(x + 2, y, room + 8, height);
+  draw.fillRect(x, y, room + 10, height);
   draw.fillStyle = palette.onTenant;
   draw.textAlign = "left";
   draw.textBaseline = "middle";
-  draw.fillText(name, x + 6, y + height / 2 + 0.5);
-  return true;
+  draw.fillText(name, x + 5, y + height / 2 + 0.5);
 }
 
 /** Many addresses per cell: each fills up from below as its addresses are held, and darkens. */
-function drawShares(draw: Draw, { index, view, palette, signs }: Scene, { columns, cell, perRow }: Grid): void {
+function drawShares(draw: Draw, { index, view, palette, signs }: Scene, { columns, cell, row: high, perRow }: Grid): void {
   const { first, end } = rowsInSight(view);
-  const inner = cell - 1;
+  const wide = cell - 1;
+  const inner = high - 1;
   for (let row = first; row < end; row += 1) {
     for (let column = 0; column < columns; column += 1) {
       const from = row * perRow + column * view.perCell;
@@ -147,25 +147,25 @@ function drawShares(draw: Draw, { index, view, palette, signs }: Scene, { column
       const made = index.makeup(from, Math.min(from + view.perCell, view.count));
       const given = made.held + made.free;
       const x = column * cell + 0.5;
-      const y = row * cell + 0.5;
+      const y = row * high + 0.5;
       if (given === 0) {
         draw.fillStyle = made.reserved >= made.outside ? signs.reserved : signs.outside;
-        draw.fillRect(x, y, inner, inner);
+        draw.fillRect(x, y, wide, inner);
         continue;
       }
       draw.fillStyle = palette.free;
-      draw.fillRect(x, y, inner, inner);
+      draw.fillRect(x, y, wide, inner);
       if (made.held === 0) continue;
       const share = made.held / given;
       // Little is never drawn as nothing, and nearly all never as all.
       const height = share === 1 ? inner : Math.min(inner - 1.5, Math.max(1.5, inner * share));
       draw.fillStyle = heatColour(palette, share);
-      draw.fillRect(x, y + inner - height, inner, height);
+      draw.fillRect(x, y + inner - height, wide, height);
     }
   }
 }
 
-function drawSelected(draw: Draw, { view, palette, selected }: Scene, { cell, perRow, columns }: Grid): void {
+function drawSelected(draw: Draw, { view, palette, selected }: Scene, { cell, row: high, perRow, columns }: Grid): void {
   if (!selected) return;
   const lastAddress = selected.first + selected.size - 1;
   const sight = rowsInSight(view);
@@ -176,16 +176,16 @@ function drawSelected(draw: Draw, { view, palette, selected }: Scene, { cell, pe
   for (let row = firstRow; row <= lastRow; row += 1) {
     const left = Math.max(0, Math.floor((selected.first - row * perRow) / view.perCell));
     const right = Math.min(columns - 1, Math.floor((lastAddress - row * perRow) / view.perCell));
-    draw.strokeRect(left * cell, row * cell, (right - left + 1) * cell, cell);
+    draw.strokeRect(left * cell, row * high, (right - left + 1) * cell, high);
   }
 }
 
 function drawFrame(draw: Draw, { view, margin, palette }: Scene, offset: number, width: number): void {
-  const { x, y, cell } = placeOf(view, offset);
+  const { x, y, cell, row } = placeOf(view, offset);
   draw.lineWidth = width + 2;
   draw.strokeStyle = palette.gap;
-  draw.strokeRect(margin + x, y, cell, cell);
+  draw.strokeRect(margin + x, y, cell, row);
   draw.lineWidth = width;
   draw.strokeStyle = palette.focus;
-  draw.strokeRect(margin + x, y, cell, cell);
+  draw.strokeRect(margin + x, y, cell, row);
 }

@@ -18,9 +18,9 @@ describe.each([28, 24, 21, 16, 8])("in a /%i", (prefix) => {
       expect(focus).toBeGreaterThanOrEqual(0);
       expect(focus).toBeLessThan(view.count);
       expect(focus % view.perCell).toBe(0);
-      const { y, cell } = placeOf(view, focus);
+      const { y, row } = placeOf(view, focus);
       expect(y).toBeGreaterThanOrEqual(-1e-6);
-      expect(y + cell).toBeLessThanOrEqual(view.height + 1e-6);
+      expect(y + row).toBeLessThanOrEqual(view.height + 1e-6);
     }
   });
 

@@ -48,8 +48,8 @@ export function afterKey({ view, focus }: Position, key: string, ctrl: boolean):
 
 /** Zoomed around a cell, which keeps the focus. */
 export function zoomTo(view: Viewport, steps: number, focus: number): Position {
-  const { y, cell } = placeOf(view, focus);
-  const height = Math.min(Math.max(y + cell / 2, 0), view.height);
+  const { y, row } = placeOf(view, focus);
+  const height = Math.min(Math.max(y + row / 2, 0), view.height);
   return at(zoomed(view, steps, focus, height), focus);
 }
 

@@ -48,7 +48,7 @@ export function useMapGestures({ canvas, view, margin, change, onHover, onClick 
     const box = event.currentTarget.getBoundingClientRect();
     return { x: event.clientX - box.left - margin, y: event.clientY - box.top };
   };
-  const overflows = gridOf(view).rows * gridOf(view).cell > view.height + 1;
+  const overflows = gridOf(view).rows * gridOf(view).row > view.height + 1;
 
   return {
     style: { touchAction: overflows ? "none" : "pan-y" },

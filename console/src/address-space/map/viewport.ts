@@ -17,8 +17,9 @@ export interface Viewport {
 export interface Grid {
   columns: number;
   rows: number;
-  /** Side of a cell in pixels. */
+  /** Width of a cell and height of a row in pixels. */
   cell: number;
+  row: number;
   perRow: number;
 }
 
@@ -26,24 +27,25 @@ export interface Grid {
 const SMALLEST_SINGLE = 14;
 const SMALLEST_SHARED = 9;
 const LARGEST = 26;
+const LOWEST_SINGLE_ROW = 20;
 
-export function gridOf({ count, width, perCell }: Viewport): Grid {
+export function gridOf({ count, width, height, perCell }: Viewport): Grid {
   const smallest = perCell === 1 ? SMALLEST_SINGLE : SMALLEST_SHARED;
   const cells = Math.ceil(count / perCell);
   const fitting = Math.max(1, 2 ** Math.floor(Math.log2(Math.max(1, width / smallest))));
   const columns = Math.min(fitting, 2 ** Math.ceil(Math.log2(cells)));
-  return {
-    columns,
-    rows: Math.ceil(cells / columns),
-    cell: Math.min(LARGEST, width / columns),
-    perRow: columns * perCell,
-  };
+  const rows = Math.ceil(cells / columns);
+  const cell = Math.min(LARGEST, width / columns);
+  const lowest = perCell === 1 ? Math.max(LOWEST_SINGLE_ROW, cell) : cell;
+  // A few rows stretch to fill what room there is.
+  const row = Math.max(lowest, Math.min(LARGEST, height / rows));
+  return { columns, rows, cell, row, perRow: columns * perCell };
 }
 
 /** The viewport with `top` where there is something to see. */
 export function clamped(view: Viewport): Viewport {
-  const { rows, cell } = gridOf(view);
-  const most = Math.max(0, rows * cell - view.height);
+  const { rows, row } = gridOf(view);
+  const most = Math.max(0, rows * row - view.height);
   return { ...view, top: Math.min(Math.max(0, view.top), most) };
 }
 
@@ -51,8 +53,8 @@ export function clamped(view: Viewport): Viewport {
 export function coarsest(view: Viewport): number {
   let perCell = 1;
   for (;;) {
-    const { rows, cell } = gridOf({ ...view, perCell });
-    if (rows * cell <= view.height || perCell >= view.count) return perCell;
+    const { rows, row } = gridOf({ ...view, perCell });
+    if (rows * row <= view.height + 0.01 || perCell >= view.count) return perCell;
     perCell *= 2;
   }
 }
@@ -70,41 +72,41 @@ export function panned(view: Viewport, byPixels: number): Viewport {
 export function zoomed(view: Viewport, steps: number, offset: number, y: number): Viewport {
   const perCell = Math.min(coarsest(view), Math.max(1, view.perCell * 2 ** -steps));
   const next = { ...view, perCell };
-  const { cell, perRow } = gridOf(next);
-  return clamped({ ...next, top: (Math.floor(offset / perRow) + 0.5) * cell - y });
+  const { row, perRow } = gridOf(next);
+  return clamped({ ...next, top: (Math.floor(offset / perRow) + 0.5) * row - y });
 }
 
 /** Scrolled as little as needed to have a cell in sight. */
 export function revealing(view: Viewport, offset: number): Viewport {
-  const { cell, perRow } = gridOf(view);
-  const y = Math.floor(offset / perRow) * cell;
+  const { row, perRow } = gridOf(view);
+  const y = Math.floor(offset / perRow) * row;
   if (y < view.top) return clamped({ ...view, top: y });
-  if (y + cell > view.top + view.height) return clamped({ ...view, top: y + cell - view.height });
+  if (y + row > view.top + view.height) return clamped({ ...view, top: y + row - view.height });
   return view;
 }
 
 /** The first address of the cell at a point; null where there is none. */
 export function cellAt(view: Viewport, x: number, y: number): number | null {
-  const { columns, cell, perRow } = gridOf(view);
+  const { columns, cell, row, perRow } = gridOf(view);
   const column = Math.floor(x / cell);
-  const row = Math.floor((y + view.top) / cell);
-  if (column < 0 || column >= columns || row < 0) return null;
-  const offset = row * perRow + column * view.perCell;
+  const line = Math.floor((y + view.top) / row);
+  if (column < 0 || column >= columns || line < 0) return null;
+  const offset = line * perRow + column * view.perCell;
   return offset < view.count ? offset : null;
 }
 
 /** Where the cell with an address is drawn. */
-export function placeOf(view: Viewport, offset: number): { x: number; y: number; cell: number } {
-  const { columns, cell, perRow } = gridOf(view);
+export function placeOf(view: Viewport, offset: number): { x: number; y: number; cell: number; row: number } {
+  const { columns, cell, row, perRow } = gridOf(view);
   const column = Math.floor((offset % perRow) / view.perCell);
-  return { x: Math.min(column, columns - 1) * cell, y: Math.floor(offset / perRow) * cell - view.top, cell };
+  return { x: Math.min(column, columns - 1) * cell, y: Math.floor(offset / perRow) * row - view.top, cell, row };
 }
 
 /** Rows that are at least partly in sight, from the first to before the last. */
 export function rowsInSight(view: Viewport): { first: number; end: number } {
-  const { rows, cell } = gridOf(view);
+  const { rows, row } = gridOf(view);
   return {
-    first: Math.max(0, Math.floor(view.top / cell)),
-    end: Math.min(rows, Math.ceil((view.top + view.height) / cell)),
+    first: Math.max(0, Math.floor(view.top / row)),
+    end: Math.min(rows, Math.ceil((view.top + view.height) / row)),
   };
 }

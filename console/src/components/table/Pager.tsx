@@ -6,7 +6,7 @@ import type { ListState } from "./useListState";
 
 interface PagerProps {
   page: Page<unknown>;
-  list: ListState;
+  list: Pick<ListState, "page" | "toNext" | "toPrevious">;
   limit: number;
 }
 
