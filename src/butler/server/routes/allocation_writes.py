@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from litestar import Router, delete, post
+from litestar.params import JSONBody
 
 from butler.api.codec import to_json
 from butler.api.ipallocation import IPAllocation
@@ -27,7 +28,7 @@ from butler.views.estate import granted_range
 
 
 @post("/allocations", operation_id="createAllocation")
-async def create_allocation(parts: TheParts, person: ThePerson, data: AllocationCreate) -> Written:
+async def create_allocation(parts: TheParts, person: ThePerson, data: JSONBody[AllocationCreate]) -> Written:
     """Ask a pool for addresses."""
     key = Key(parts.home, data.name)
 
@@ -40,7 +41,7 @@ async def create_allocation(parts: TheParts, person: ThePerson, data: Allocation
 
 
 @post("/allocations/preview", operation_id="previewAllocation", status_code=200)
-async def preview_allocation(parts: TheParts, person: ThePerson, data: AllocationCreate) -> AllocationPreview:
+async def preview_allocation(parts: TheParts, person: ThePerson, data: JSONBody[AllocationCreate]) -> AllocationPreview:
     """What a request would get now; nothing is written. What Kubernetes would refuse is refused here."""
     await parts.sight.need_pools(person)
     request = new_allocation(data, parts.home, await _cluster(parts, person, data))

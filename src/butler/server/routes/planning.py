@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 from litestar import Router, post
+from litestar.params import JSONBody
 
 from butler.api.ipallocation import IPAllocationType
 from butler.api.networkpool import MOST_RESERVED, MOST_WINDOWS
@@ -30,7 +31,7 @@ MOST_POOLS: Final = 64
 
 
 @post("/plan", operation_id="plan", status_code=200)
-async def plan(parts: TheParts, person: ThePerson, data: PlanRequest) -> Plan:
+async def plan(parts: TheParts, person: ThePerson, data: JSONBody[PlanRequest]) -> Plan:
     """What would happen if so many tenants came, these requests were made, or that pool were edited."""
     await parts.sight.need_pools(person)
     if data.tenants is not None and not await parts.sight.providers(person):

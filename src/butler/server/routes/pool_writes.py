@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 from litestar import Router, delete, patch, post
+from litestar.params import JSONBody
 
 from butler.api.codec import merge_patch, to_json
 from butler.api.networkpool import NetworkPool
@@ -26,7 +27,7 @@ LONGEST_DETAIL = 400
 
 
 @post("/pools", operation_id="createPool")
-async def create_pool(parts: TheParts, person: ThePerson, data: PoolCreate) -> Written:
+async def create_pool(parts: TheParts, person: ThePerson, data: JSONBody[PoolCreate]) -> Written:
     """Make a pool."""
     key = Key(parts.home, data.name)
     warnings: tuple[str, ...] = ()
@@ -45,7 +46,7 @@ async def create_pool(parts: TheParts, person: ThePerson, data: PoolCreate) -> W
 
 
 @post("/pools/preview", operation_id="previewNewPool", status_code=200)
-async def preview_new_pool(parts: TheParts, person: ThePerson, data: PoolCreate) -> PoolPreview:
+async def preview_new_pool(parts: TheParts, person: ThePerson, data: JSONBody[PoolCreate]) -> PoolPreview:
     """What a new pool would be; nothing is written."""
     await parts.sight.need_pools(person)
     pool, estate, now = new_pool(data, parts.home), parts.feed.estate, parts.clock()
@@ -56,7 +57,12 @@ async def preview_new_pool(parts: TheParts, person: ThePerson, data: PoolCreate)
 
 @patch("/pools/{namespace:str}/{name:str}", operation_id="editPool")
 async def edit_pool(
-    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, data: PoolEdit, if_match: IfMatch = None
+    parts: TheParts,
+    person: ThePerson,
+    namespace: Namespace,
+    name: Name,
+    data: JSONBody[PoolEdit],
+    if_match: IfMatch = None,
 ) -> Written:
     """Change a pool; what is not mentioned stays as it is."""
     key = Key(namespace, name)
@@ -81,7 +87,7 @@ async def edit_pool(
 
 @post("/pools/{namespace:str}/{name:str}/preview", operation_id="previewPoolEdit", status_code=200)
 async def preview_edit(
-    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, data: PoolEdit
+    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, data: JSONBody[PoolEdit]
 ) -> PoolPreview:
     """What an edit would do; nothing is written."""
     await parts.sight.need_pools(person)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Final
 
 from litestar import Response, Router, delete, post, put
+from litestar.params import JSONBody
 
 from butler.api.tenantcluster import TenantCluster
 from butler.controllers.kinds import CLUSTERS, WRITE_TIMEOUT
@@ -35,7 +36,7 @@ _VERSION: Final = re.compile(r"v[0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5}")
 
 
 @post("/tenants", operation_id="createTenant")
-async def create_tenant(parts: TheParts, person: ThePerson, data: TenantManifest) -> Written:
+async def create_tenant(parts: TheParts, person: ThePerson, data: JSONBody[TenantManifest]) -> Written:
     """Make a cluster."""
     key = manifests.key_in(data.manifest)
 
@@ -49,7 +50,7 @@ async def create_tenant(parts: TheParts, person: ThePerson, data: TenantManifest
 
 
 @post("/tenants/preview", operation_id="previewTenant", status_code=200)
-async def preview_tenant(parts: TheParts, person: ThePerson, data: TenantManifest) -> TenantPreview:
+async def preview_tenant(parts: TheParts, person: ThePerson, data: JSONBody[TenantManifest]) -> TenantPreview:
     """Which addresses a cluster would get, or get too when it is changed; nothing is written."""
     key = manifests.key_in(data.manifest)
     if not await parts.sight.tenants(person, {key.namespace}):
@@ -70,7 +71,12 @@ async def preview_tenant(parts: TheParts, person: ThePerson, data: TenantManifes
 
 @put("/tenants/{namespace:str}/{name:str}", operation_id="editTenant")
 async def edit_tenant(
-    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, data: TenantManifest, if_match: IfMatch = None
+    parts: TheParts,
+    person: ThePerson,
+    namespace: Namespace,
+    name: Name,
+    data: JSONBody[TenantManifest],
+    if_match: IfMatch = None,
 ) -> Written:
     """Change a cluster to what a manifest says. The version is that of If-Match, or the one in the manifest."""
     key = Key(namespace, name)
@@ -102,7 +108,12 @@ async def edit_tenant(
 
 @post("/tenants/{namespace:str}/{name:str}/scale", operation_id="scaleTenant", status_code=200)
 async def scale_tenant(
-    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, data: Scale, if_match: IfMatch = None
+    parts: TheParts,
+    person: ThePerson,
+    namespace: Namespace,
+    name: Name,
+    data: JSONBody[Scale],
+    if_match: IfMatch = None,
 ) -> Written:
     """Change how many workers a cluster has."""
     before = 0
@@ -119,7 +130,12 @@ async def scale_tenant(
 
 @post("/tenants/{namespace:str}/{name:str}/upgrade", operation_id="upgradeTenant", status_code=200)
 async def upgrade_tenant(
-    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, data: Upgrade, if_match: IfMatch = None
+    parts: TheParts,
+    person: ThePerson,
+    namespace: Namespace,
+    name: Name,
+    data: JSONBody[Upgrade],
+    if_match: IfMatch = None,
 ) -> Written:
     """Bring a cluster to another version of Kubernetes: up by one minor version at a time, and never back."""
     if not _VERSION.fullmatch(data.version):
