@@ -32,6 +32,8 @@ from butler.server.routes import (
     overview,
     people,
     planning,
+    pool_outlook,
+    pool_parts,
     pool_writes,
     pools,
     providers,
@@ -55,6 +57,8 @@ ROUTES: Final[Sequence[ControllerRouterHandler]] = (
     people.router,
     live.live,
     addresses.router,
+    pool_outlook.router,
+    pool_parts.router,
 )
 
 

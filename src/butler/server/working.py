@@ -39,6 +39,19 @@ async def of_pool(feed: Feed, pool: str, what: Hashable, prepare: Callable[[], C
     return await asyncio.shield(task)
 
 
+async def of_pool_at(feed: Feed, pool: str, what: Hashable, at: Hashable, prepare: Callable[[], Callable[[], T]]) -> T:
+    """The same for what depends on the time, too: kept as long as `at` is the same."""
+    kept: dict[Hashable, asyncio.Future[T]] = feed.of_pool(pool, ("at", what), dict)
+    if at not in kept:
+        kept.clear()
+        if feed.count(pool) <= FEW:
+            kept[at] = asyncio.get_running_loop().create_future()
+            kept[at].set_result(_now(prepare))
+        else:
+            kept[at] = asyncio.ensure_future(_in(_pages, prepare()))
+    return await asyncio.shield(kept[at])
+
+
 async def of_all(feed: Feed, what: Hashable, compute: Callable[[Estate], T]) -> T:
     """What `compute` says of everything, kept until anything but Events changes."""
     task = feed.of_all(("task", what), lambda: asyncio.ensure_future(_of_estate(feed, compute)))

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import click
 
 from butler.cli.frame.terminal import has_colour, is_terminal, painted, width
+from butler.views import ages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from butler.kube.resource import Resource
 
 T = TypeVar("T")
+age = ages.age
 FORMATS = ("table", "wide", "json", "yaml", "name", "csv")
 TEMPLATES = ("jsonpath", "custom-columns")
 SHORTEST = 8
@@ -210,21 +212,3 @@ def cell_text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
-
-
-def age(since: datetime | None, now: datetime) -> str:
-    """How long ago, as kubectl says it: `12s`, `5m`, `3h`, `4d`."""
-    if since is None:
-        return ""
-    seconds = max(0, int((now - since).total_seconds()))
-    for size, unit, longest in ((1, "s", 120), (60, "m", 120 * 60), (3600, "h", 48 * 3600)):
-        if seconds < longest:
-            return f"{seconds // size}{unit}"
-    return f"{seconds // 86400}d"
-
-
-def fields(pairs: Iterable[tuple[str, object]]) -> str:
-    """Names and values below each other, for one thing told in full."""
-    listed = [(name, cell_text(value)) for name, value in pairs]
-    size = max((len(name) for name, _ in listed), default=0) + 2
-    return "\n".join(f"{name + ':':<{size}} {value}" for name, value in listed)

@@ -1,0 +1,114 @@
+"""What a pool was like, what would help it, and what is to come. Reads only.
+
+A forecast plays many futures and takes seconds for a large pool: it is made in a thread of its own, and kept for a
+minute, whatever happens to the pool meanwhile.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+from litestar import Request, Response, Router, get
+
+from butler.api.ipallocation import IPAllocation
+from butler.api.networkpool import NetworkPool
+from butler.server import working
+from butler.server.answers import Encoded, answer, encoded
+from butler.server.models.pools import Advice, Change, Forecast, History, UsagePoint
+from butler.server.parameters import Name, Namespace
+from butler.server.parts import Parts, TheParts, ThePerson
+from butler.server.seeing import need_pool
+from butler.server.shown import layout_of, range_of
+from butler.views.advice import advise
+from butler.views.advice_json import advice_json
+from butler.views.advice_says import says
+from butler.views.estate import Estate
+from butler.views.forecast import forecast
+from butler.views.forecast_json import forecast_json
+from butler.views.pool_history import GRANTED, levels, moments, note
+
+KEPT_SECONDS = 60.0
+MOST_POINTS = 500
+MOST_CHANGES = 200
+_forecasts = working.Lately(KEPT_SECONDS)
+
+
+@get("/pools/{namespace:str}/{name:str}/advice", operation_id="getAdvice")
+async def get_advice(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+) -> Response[Advice]:
+    """Why a pool is scattered, and what would open a longer run."""
+    pool = await need_pool(parts, person, namespace, name)
+    now = parts.clock()
+    made = await working.of_pool_at(
+        parts.feed, name, "advice", _minute(now), lambda: partial(_advice, pool, _around(parts, pool), now)
+    )
+    return answer(request, made)
+
+
+def _advice(pool: NetworkPool, estate: Estate, now: datetime) -> Encoded:
+    found = advise(pool, estate)
+    return encoded(msgspec.convert({**advice_json(found), "says": says(found, now)}, Advice))
+
+
+@get("/pools/{namespace:str}/{name:str}/forecast", operation_id="getForecast")
+async def get_forecast(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+) -> Response[Forecast]:
+    """In how many days a pool is full, as far as the record tells; at most a minute old."""
+    pool = await need_pool(parts, person, namespace, name)
+    meta = pool.metadata
+    estate, now = _around(parts, pool), parts.clock()
+    made = await _forecasts.of((meta.uid, meta.generation), lambda: _forecast(pool, estate, now))
+    return answer(request, made)
+
+
+def _forecast(pool: NetworkPool, estate: Estate, now: datetime) -> Encoded:
+    return encoded(msgspec.convert(forecast_json(forecast(pool, estate, now)), Forecast))
+
+
+@get("/pools/{namespace:str}/{name:str}/history", operation_id="getHistory")
+async def get_history(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+) -> Response[History]:
+    """How many addresses were held, and who came and went, as far as the record reaches."""
+    pool = await need_pool(parts, person, namespace, name)
+    now = parts.clock()
+    made = await working.of_pool_at(
+        parts.feed, name, "history", _minute(now), lambda: partial(_history, pool, parts.feed.concerning(name), now)
+    )
+    return answer(request, made)
+
+
+def _history(pool: NetworkPool, allocations: list[IPAllocation], now: datetime) -> Encoded:
+    found, layout = moments(pool.metadata.name, allocations, now), layout_of(pool)
+    changes = [
+        Change(
+            at=each.at,
+            action="granted" if each.action == GRANTED else "released",
+            allocation=each.allocation,
+            tenant=each.tenant,
+            type=each.type,
+            range=range_of(each.range, each.family),
+        )
+        for each in reversed(found[-MOST_CHANGES:])
+    ]
+    points = [UsagePoint(at=each.at, allocated=each.allocated) for each in levels(found, now, MOST_POINTS)]
+    total = layout.total if layout else None
+    return encoded(History(pool=pool.metadata.name, total=total, points=points, changes=changes, note=note(found)))
+
+
+def _around(parts: Parts, pool: NetworkPool) -> Estate:
+    """The estate as far as it concerns one pool."""
+    return Estate(parts.home, (pool,), tuple(parts.feed.concerning(pool.metadata.name)))
+
+
+def _minute(now: datetime) -> datetime:
+    """Times are told to the minute, so that who asks twice is told the same."""
+    return now.replace(second=0, microsecond=0)
+
+
+router = Router("/", route_handlers=[get_advice, get_forecast, get_history], tags=["pools"])
