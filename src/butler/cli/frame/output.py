@@ -212,3 +212,10 @@ def cell_text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
+
+
+def fields(pairs: Iterable[tuple[str, object]]) -> str:
+    """Names and values below each other, for one thing told in full."""
+    listed = [(name, cell_text(value)) for name, value in pairs]
+    size = max((len(name) for name, _ in listed), default=0) + 2
+    return "\n".join(f"{name + ':':<{size}} {value}" for name, value in listed)
