@@ -67,7 +67,7 @@ class Past:
     def add(self, version: int, touches: Iterable[Touch]) -> None:
         """Something happened at a version, or a little before it."""
         self._entries.append((version, tuple(touches)))
-        if len(self._entries) > self._most:
+        while len(self._entries) > self._most:
             # Nearly always in order; where not, what is dropped must still count as unknown.
             self.known_from = max(self.known_from, self._entries.popleft()[0])
 

@@ -1,0 +1,106 @@
+"""A client of the live stream as the console is one: it loads lists, follows, and comes back where it broke off."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+
+from server.conftest import ROLE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Json = dict[str, Any]
+LISTS = {
+    "pool": "pools",
+    "allocation": "allocations",
+    "tenant": "tenants",
+    "provider": "providers",
+    "activity": "activity",
+}
+KINDS = tuple(LISTS)
+
+
+async def load(session: aiohttp.ClientSession, url: str, kind: str, user: str = "admin") -> dict[str, Json]:
+    """All items of a kind by `namespace/name`, page by page; none where they may not be read."""
+    found: dict[str, Json] = {}
+    cursor: str | None = None
+    while True:
+        params = {"limit": "1000", **({"cursor": cursor} if cursor else {})}
+        async with session.get(f"{url}/api/v1/{LISTS[kind]}", params=params, headers={ROLE: user}) as answer:
+            page = await answer.json(content_type=None)
+            if answer.status == 403:
+                return {}
+            assert answer.status == 200, page
+        for item in page["items"]:
+            found[item["id"] if kind == "activity" else f"{item['namespace']}/{item['name']}"] = item
+        cursor = page["next"]
+        if cursor is None:
+            return found
+
+
+class Follower:
+    """What one client knows. `run` follows one server until cut off; call it again to go on, with any server."""
+
+    def __init__(self, session: aiohttp.ClientSession, kinds: Sequence[str] = KINDS, user: str = "admin") -> None:
+        self.session = session
+        self.kinds = kinds
+        self.user = user
+        self.state: dict[str, dict[str, Json]] = {kind: {} for kind in kinds}
+        self.position: str | None = None
+        self.frames: list[Json] = []
+        self.visible: list[str] = []
+        self.resets: list[list[str]] = []
+        self.close_code: int | None = None
+        self.ready = asyncio.Event()
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+
+    async def run(self, url: str) -> None:
+        params = {"kinds": ",".join(self.kinds), **({"since": self.position} if self.position else {})}
+        with contextlib.suppress(aiohttp.ClientConnectionError):
+            async with self.session.ws_connect(
+                f"{url}/api/v1/stream", params=params, headers={ROLE: self.user, "Origin": url}
+            ) as connected:
+                self._socket = connected
+                async for message in connected:
+                    assert message.type is aiohttp.WSMsgType.TEXT, message
+                    await self.hear(message.json(), url)
+                self.close_code = connected.close_code
+        self._socket = None
+
+    async def hear(self, frame: Json, url: str) -> None:
+        self.frames.append(frame)
+        if frame["type"] == "hello":
+            self.visible = frame["kinds"]
+            if self.position is None:
+                await self._load(self.kinds, url)
+            self.ready.set()
+        elif frame["type"] == "reset":
+            self.resets.append(frame["kinds"])
+            await self._load(frame["kinds"], url)
+        elif frame["type"] == "changed":
+            name = f"{frame['namespace']}/{frame['name']}"
+            if frame["item"] is None:
+                self.state[frame["kind"]].pop(name, None)
+            else:
+                self.state[frame["kind"]][name] = frame["item"]
+        self.position = frame["position"]
+
+    async def _load(self, kinds: Sequence[str], url: str) -> None:
+        for kind in kinds:
+            self.state[kind] = await load(self.session, url, kind, self.user)
+
+    def cut(self) -> None:
+        """End the TCP connection without a word."""
+        if self._socket is not None:
+            pipe: socket.socket | None = self._socket.get_extra_info("socket")
+            if pipe is not None:
+                with contextlib.suppress(OSError):
+                    pipe.shutdown(socket.SHUT_RDWR)
+
+    def changes(self, kind: str) -> list[Json]:
+        return [each for each in self.frames if each["type"] == "changed" and each["kind"] == kind]
