@@ -130,6 +130,8 @@ def _refused(error: Exception) -> Refused:
         fields = [FieldError(field=str(each.get("key", "")), message=str(each.get("message", ""))) for each in wrong]
         said = "; ".join(f"{each.field}: {each.message}" if each.field else each.message for each in fields)
         return Refused(422, said or str(error.detail), *fields)
+    if isinstance(error, RecursionError) and "deserializing" in str(error):  # msgspec's word for a body
+        return Refused(400, "the body is nested too deeply: send what the API describes")
     if isinstance(error, HTTPException):
         return Refused(error.status_code, str(error.detail), headers=dict(error.headers or {}))
     return Refused(
