@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import uvicorn
 from litestar.types import ASGIApp
@@ -21,6 +22,8 @@ from butler.server.access.guard import Guard, Who
 from butler.server.access.keys import shared_key
 from butler.server.access.limits import Limit
 from butler.server.access.links import Links, link_of, publish_address
+from butler.server.access.oidc import Oidc, OidcSettings
+from butler.server.access.passwords import Passwords
 from butler.server.access.sessions import Lifetime, Sessions
 from butler.server.access.where import Where, is_loopback
 from butler.server.acting import Acting
@@ -59,6 +62,9 @@ class Settings:
     world: bool = False
     local: bool = False
     """One-time links are taken: whoever can make one is an administrator of this machine's control plane anyway."""
+    local_admin: bool = False
+    """The local administrator may log in with a password; `butleradm server password` makes one."""
+    oidc: OidcSettings | None = None
     url: str = ""
     """What people type; needed behind a proxy and where the address says nothing. [default: host and port]"""
     tls_certificate: Path | None = None
@@ -71,6 +77,8 @@ class Settings:
     metrics_port: int | None = None
     requests_per_second: float = 500.0
     """How much one address may ask of one replica in the long run."""
+    tries_per_minute: float = 12.0
+    """How often one address may try to come in, in the long run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,21 +143,26 @@ async def running(connection: Connection, settings: Settings, who: Who | None = 
 
 def why_unsafe(settings: Settings) -> str:
     """What is wrong with the settings, or nothing. Pure."""
-    tls = settings.tls_certificate is not None
-    if tls != (settings.tls_key is not None):
+    at, host = urlsplit(settings.url), settings.host
+    encrypted = settings.tls_certificate is not None or settings.behind_proxy
+    if (settings.tls_certificate is None) != (settings.tls_key is None):
         return "a certificate needs its key, and a key its certificate: give both --tls-cert and --tls-key"
-    if settings.url and not settings.url.startswith(("https://", "http://")):
-        return f"{settings.url} is no address of a web page: begin it with https://"
-    if settings.behind_proxy and not settings.url.startswith("https://"):
-        return "behind a proxy the server has to know what people type: give --url https://..."
-    if settings.local and not (is_loopback(settings.host) and not settings.behind_proxy):
+    if settings.url and not (at.scheme in ("https", "http") and at.hostname):
+        return f"{settings.url} is no address of a web page: begin it with https:// and a name"
+    if at.path.strip("/") or at.query or at.fragment:
+        return f"{settings.url}: the console has a host of its own and no path there: give it without"
+    if not encrypted and not is_loopback(host):
+        return (
+            f"on {host} others could read along: give --tls-cert and --tls-key, put a proxy before it and say"
+            " --behind-proxy, or serve 127.0.0.1"
+        )
+    if not settings.url and (settings.behind_proxy or host in ("0.0.0.0", "::")):  # noqa: S104
+        return "the server has to know what people type: give --url https://..."
+    if settings.url and (at.scheme == "https") != encrypted:
+        return f"{settings.url} does not fit: https needs --tls-cert or --behind-proxy, and these need https"
+    if settings.local and (settings.behind_proxy or not is_loopback(host)):
         return "one-time links are for one machine: leave out --local, or serve 127.0.0.1"
-    if tls or settings.behind_proxy or is_loopback(settings.host):
-        return ""
-    return (
-        f"on {settings.host} others could read along: give --tls-cert and --tls-key, put a proxy before it and say"
-        " --behind-proxy, or serve 127.0.0.1"
-    )
+    return ""
 
 
 async def _doors(client: Client, settings: Settings, where: Where) -> Doors:
@@ -158,7 +171,9 @@ async def _doors(client: Client, settings: Settings, where: Where) -> Doors:
         where,
         Sessions(client, settings.home, key, lifetime=settings.lifetime, now=now),
         Links(client, settings.home, key, now=now) if settings.local else None,
-        tries=Limit(burst=20, per_second=0.2),
+        Passwords(client, settings.home, now=now) if settings.local_admin else None,
+        Oidc(client, settings.home, key, settings.oidc, where.url, now=now) if settings.oidc else None,
+        tries=Limit(burst=max(20.0, settings.tries_per_minute), per_second=settings.tries_per_minute / 60),
         now=now,
     )
 

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from litestar import Request, Response
@@ -18,6 +18,8 @@ from butler.kube.errors import KubeError
 from butler.server import audit
 from butler.server.access.limits import Limit
 from butler.server.access.links import Links
+from butler.server.access.oidc import Oidc
+from butler.server.access.passwords import Passwords
 from butler.server.access.person import Person
 from butler.server.access.sessions import Identity, Sessions
 from butler.server.access.where import Where
@@ -34,6 +36,9 @@ class Doors:
     sessions: Sessions
     links: Links | None
     """None: links are not taken here."""
+    passwords: Passwords | None
+    """None: there is no local administrator."""
+    oidc: Oidc | None
     tries: Limit
     """For each address: how often it may try to come in."""
     now: Callable[[], datetime]
@@ -61,20 +66,28 @@ class Doors:
         while True:
             try:
                 await self.sessions.sweep()
-                if self.links is not None:
-                    await self.links.sweep()
+                for each in (self.links, self.oidc):
+                    if each is not None:
+                        await each.sweep()
             except KubeError as error:
                 log.info("sessions that are over stay for now: %s", error)
             await asyncio.sleep(SWEEP_EVERY)
 
+    def login_cookie(self, sealed: str, max_age: int) -> Cookie:
+        """What a browser carries to the provider's page and back; it comes back from another site."""
+        return self._kept(self.where.login_cookie, sealed, "lax", max_age)
+
     def _cookie(self, token: str, max_age: int | None = None) -> Cookie:
+        return self._kept(self.where.session_cookie, token, "strict", max_age)
+
+    def _kept(self, name: str, value: str, sites: Literal["lax", "strict"], max_age: int | None) -> Cookie:
         return Cookie(
-            key=self.where.session_cookie,
-            value=token,
+            key=name,
+            value=value,
             path="/",
             httponly=True,
             secure=self.where.secure,
-            samesite="strict",
+            samesite=sites,
             max_age=max_age,
         )
 

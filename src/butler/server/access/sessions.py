@@ -163,7 +163,7 @@ class Sessions:
         now = self._now()
         if now - kept.content.seen < self._lifetime.worth_writing:
             return
-        used = replace_seen(kept, now)
+        used = _seen_at(kept, now)
         told: asyncio.Future[Kept[Record] | None] = asyncio.get_running_loop().create_future()
         told.set_result(used)
         self._known[_id(kept.name)] = (self._clock(), told)  # so that the next request does not write it again
@@ -191,7 +191,13 @@ class Sessions:
         )
 
 
-def replace_seen(kept: Kept[Record], seen: datetime) -> Kept[Record]:
+async def end_all(client: Client, home: str, via: Via) -> int:
+    """End every session that began in one way, such as with a password that is no longer good."""
+    records = Records(client, home, "session", Record)
+    return sum([await records.remove(each.name) for each in await records.list() if each.content.via == via])
+
+
+def _seen_at(kept: Kept[Record], seen: datetime) -> Kept[Record]:
     return replace(kept, content=msgspec.structs.replace(kept.content, seen=seen))
 
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated, Any, Final
 
-from litestar import Response, Router, delete, get, post
-from litestar.params import PathParameter
+from litestar import Request, Response, Router, delete, get, post
+from litestar.params import JSONBody, PathParameter
 
 from butler import __version__
 from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.resource import SECRETS, Resource
-from butler.server.access.doors import with_cookie
+from butler.server.access.doors import Doors, address_of, with_cookie
+from butler.server.access.guard import too_many
+from butler.server.access.passwords import Wait
 from butler.server.access.person import Person
-from butler.server.models.people import LoginMethods, Me, Permissions, Session, SessionList
+from butler.server.models.people import LoginMethods, Me, PasswordLogin, Permissions, Session, SessionList
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.problems import Refused
 
@@ -61,7 +63,45 @@ async def me_of(parts: Parts, person: Person) -> Me:
 @get("/login-methods", operation_id="getLoginMethods", security=[])
 async def login_methods(parts: TheParts) -> LoginMethods:
     """How somebody can come in here. Anybody may ask."""
-    return LoginMethods(local=parts.doors.links is not None, password=False, oidc=False, oidc_name="")
+    doors = parts.doors
+    return LoginMethods(
+        local=doors.links is not None,
+        password=doors.passwords is not None,
+        oidc=doors.oidc is not None,
+        oidc_name=doors.oidc.settings.name if doors.oidc is not None else "",
+    )
+
+
+@post("/login/password", operation_id="logInWithPassword", status_code=200, request_max_body_size=4096, security=[])
+async def log_in(request: Request[Any, Any, Any], parts: TheParts, data: JSONBody[PasswordLogin]) -> Response[Me]:
+    """Come in as the local administrator."""
+    doors = parts.doors
+    if doors.passwords is None:
+        raise Refused(404, "nobody logs in with a password here: see /api/v1/login-methods")
+    need_a_try(doors, request)
+    try:
+        who = await doors.passwords.check(data.user, data.password)
+    except Wait as wait:
+        _tell_wrong(doors, request, data.user, 429, "too many wrong passwords")
+        raise too_many(wait.seconds) from None
+    if who is None:
+        known = data.user if await doors.passwords.is_admin(data.user) else ""
+        _tell_wrong(doors, request, known, 401, "wrong name or password")
+        raise Refused(
+            401, "the name or the password is wrong: try again, or get a new one with `butleradm server password`"
+        )
+    cookie, person = await doors.let_in(request, who)
+    return with_cookie(Response(await me_of(parts, person)), cookie)
+
+
+def need_a_try(doors: Doors, request: Request[Any, Any, Any]) -> None:
+    """Refuses an address that tries to come in too often."""
+    if (wait := doors.tries.take(address_of(request))) > 0:
+        raise too_many(wait)
+
+
+def _tell_wrong(doors: Doors, request: Request[Any, Any, Any], user: str, status: int, why: str) -> None:
+    doors.tell_refusal("log in", user, "password", status=status, why=why, detail=f"from {address_of(request)}")
 
 
 @get("/me", operation_id="getMe")
@@ -108,4 +148,6 @@ async def end_session(
     parts.doors.tell("end session", person, name=id)
 
 
-router = Router("/", route_handlers=[login_methods, get_me, log_out, list_sessions, end_session], tags=["people"])
+router = Router(
+    "/", route_handlers=[login_methods, log_in, get_me, log_out, list_sessions, end_session], tags=["people"]
+)

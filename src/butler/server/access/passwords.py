@@ -1,0 +1,144 @@
+"""The local administrator: one account with a generated password, of which only a hash is kept.
+
+Wrong passwords are counted in a record that all replicas share, before the password is looked at: who tries many at
+once is counted many times. After a few, each further try has to wait, twice as long every time. The count is one for
+all names, and a name that nobody has takes as long as a wrong password: an answer never tells which names there are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import msgspec
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from butler.kube.client import Client
+from butler.kube.errors import AlreadyExists
+from butler.server.access.records import Kept, Records
+from butler.server.access.sessions import Identity
+
+NAME: Final = "butler-console-admin"
+TRIES: Final = "butler-console-tries"
+USER: Final = "butler:admin"
+GROUPS: Final = ("butler:admins",)
+LOGIN: Final = "admin"
+FREE: Final = 5
+"""So many wrong passwords cost nothing but themselves."""
+LONGEST_WAIT: Final = timedelta(minutes=15)
+LONGEST_PASSWORD: Final = 200
+AT_ONCE: Final = 2
+"""Hashes that are worked out at the same time: each takes 64 MiB and a good part of a core."""
+ALPHABET: Final = "abcdefghjkmnpqrstuvwxyz23456789"
+_BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
+
+hasher = PasswordHasher()
+
+
+class Admin(msgspec.Struct, frozen=True):
+    """The account."""
+
+    login: str
+    """What is typed."""
+    user: str
+    """Who that is to Kubernetes."""
+    groups: tuple[str, ...]
+    hash: str
+
+
+class Tries(msgspec.Struct, frozen=True):
+    """Wrong passwords in a row."""
+
+    failures: int = 0
+    last: datetime = _BEGINNING
+
+
+def wait_until(tries: Tries) -> datetime:
+    """When the next try is looked at. Pure."""
+    if tries.failures < FREE:
+        return tries.last
+    return tries.last + min(timedelta(seconds=2 ** min(tries.failures - FREE, 20)), LONGEST_WAIT)
+
+
+class Wait(Exception):
+    """Too many wrong passwords: nothing was looked at."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(seconds)
+        self.seconds = seconds
+
+
+class Passwords:
+    """Checks the password of the local administrator."""
+
+    def __init__(self, client: Client, home: str, *, now: Callable[[], datetime]) -> None:
+        self._admins = Records(client, home, "admin", Admin)
+        self._tries = Records(client, home, "tries", Tries)
+        self._now = now
+        self._room = asyncio.Semaphore(AT_ONCE)
+        self._nobody = hasher.hash(secrets.token_hex(16))
+
+    async def check(self, login: str, password: str) -> Identity | None:
+        """Who it is; None for a wrong name or password; raises `Wait`."""
+        if len(password) > LONGEST_PASSWORD:
+            return None
+        await self._count()
+        kept = await self._admins.get(NAME)
+        known = kept is not None and secrets.compare_digest(kept.content.login.encode(), login.encode())
+        expected = kept.content.hash if kept is not None and known else self._nobody
+        async with self._room:
+            right = await asyncio.to_thread(_matches, expected, password)
+        if kept is None or not known or not right:
+            return None
+        await self._tries.put(TRIES, Tries())
+        return Identity(kept.content.user, kept.content.groups, "password")
+
+    async def is_admin(self, login: str) -> bool:
+        """Whether it is the account's name, for the audit: what else is typed there may be a password."""
+        kept = await self._admins.get(NAME)
+        return kept is not None and kept.content.login == login
+
+    async def _count(self) -> None:
+        """Take it for wrong, until it is known to be right."""
+        for _ in range(10):
+            kept = await self._tries.get(TRIES)
+            now, before = self._now(), kept.content if kept is not None else Tries()
+            if before.failures and (until := wait_until(before)) > now:
+                raise Wait((until - now).total_seconds())
+            if await self._write(kept, Tries(before.failures + 1, now)):
+                return
+            await asyncio.sleep(secrets.randbelow(50) / 1000)
+        raise Wait(1.0)  # so many try at once that nobody can count them
+
+    async def _write(self, kept: Kept[Tries] | None, tries: Tries) -> bool:
+        if kept is not None:
+            return await self._tries.replace(kept, tries)
+        try:
+            await self._tries.create(TRIES, tries)
+        except AlreadyExists:
+            return False
+        return True
+
+
+async def reset_admin(client: Client, home: str, admin: Callable[[str], Admin]) -> str:
+    """A new password, whatever was there, to be told once; the count of wrong ones begins anew."""
+    password = new_password()
+    await Records(client, home, "admin", Admin).put(NAME, admin(hasher.hash(password)))
+    await Records(client, home, "tries", Tries).put(TRIES, Tries())
+    return password
+
+
+def new_password() -> str:
+    """Five groups of five letters and digits that are not mistaken for each other: 123 bits."""
+    return "-".join("".join(secrets.choice(ALPHABET) for _ in range(5)) for _ in range(5))
+
+
+def _matches(expected: str, password: str) -> bool:
+    try:
+        return hasher.verify(expected, password)
+    except (VerificationError, InvalidHashError):
+        return False
