@@ -23,6 +23,7 @@ from butler.server.shelf import Shelf
 from butler.server.shown import allocation_item
 from butler.server.shown_activity import activity_item
 from butler.server.shown_tenants import tenant_item
+from butler.server.working import Lately
 
 BY_TENANT: Final = "tenant"
 SETTLED: Final = 15.0
@@ -89,6 +90,9 @@ class Shelves:
         self._clock = clock
         self.allocations: Shelf[AllocationItem] = Shelf(ALLOCATION_SORTS, _allocation_text)
         self.activity: Shelf[ActivityItem] = Shelf({"at": lambda each: each.at.timestamp()}, _activity_text)
+        self.forecasts = Lately(60.0)
+        self.drift = Lately(10.0)
+        """What tenants said when all of them were asked, by who asked."""
         self._ranges: dict[Key, tuple[int, int]] = {}
         self._tenants: dict[tuple[str, bool, bool], TenantItem] = {}
         self._changed: dict[str, float] = {}

@@ -10,8 +10,19 @@ from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.controllers.loadbalancers.survey import is_growth
 from butler.controllers.owners import recorded_owner
-from butler.server.models.tenants import Block, LoadBalancerUse, TenantChange, TenantItem
+from butler.ipam.addresses import Family
+from butler.server.models.tenants import (
+    Block,
+    Drift,
+    LoadBalancerUse,
+    MetalLB,
+    Span,
+    TenantAddresses,
+    TenantChange,
+    TenantItem,
+)
 from butler.server.shown import range_of
+from butler.views import tenant_addresses as view_addresses
 from butler.views import tenants as view
 from butler.views.estate import granted_range
 
@@ -107,3 +118,46 @@ def _moments(allocation: IPAllocation) -> Iterable[tuple[datetime, str]]:
         yield status.allocated_at, "granted"
     if status.released_at is not None and status.phase is IPAllocationPhase.RELEASED:
         yield status.released_at, "released"
+
+
+def shown_addresses(found: view_addresses.TenantAddresses) -> TenantAddresses:
+    return TenantAddresses(
+        namespace=found.namespace,
+        name=found.name,
+        nodes=[_span(each) for each in found.nodes],
+        load_balancers=[_span(each) for each in found.load_balancers],
+        waiting=None if found.waiting is None else list(found.waiting),
+        metallb=MetalLB(
+            in_step=found.metallb.in_step,
+            missing=list(found.metallb.missing),
+            strange=list(found.metallb.strange),
+            says=found.metallb.says,
+        ),
+        unseen=list(found.unseen),
+    )
+
+
+def _span(span: view_addresses.Span) -> Span:
+    where = range_of(span.range, Family.V4)
+    return Span(
+        start=where.start,
+        end=where.end,
+        count=where.count,
+        state=span.state,
+        users=list(span.users),
+        platform=span.platform,
+        pool=span.pool,
+        allocation=span.allocation,
+    )
+
+
+def shown_drift(found: view_addresses.TenantAddresses) -> Drift:
+    lb = found.metallb
+    return Drift(
+        namespace=found.namespace,
+        name=found.name,
+        in_step=lb.in_step,
+        missing=list(lb.missing),
+        strange=list(lb.strange),
+        says=lb.says,
+    )

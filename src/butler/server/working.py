@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final, TypeVar
 
@@ -81,24 +81,29 @@ async def _estate(feed: Feed) -> Estate:
     return await _in(_pages, made)
 
 
+async def foretold(compute: Callable[[], T]) -> T:
+    """Something that takes seconds."""
+    return await _in(_forecasts, compute)
+
+
 async def once(compute: Callable[[], T]) -> T:
     """Something that takes long and is not worth keeping."""
     return await _in(_pages, compute)
 
 
 class Lately:
-    """Forecasts, each kept for a while whatever changes: what they foretell does not change with every request."""
+    """Answers that are kept for a while, whatever changes: who asks meanwhile gets the same, or waits for it too."""
 
-    def __init__(self, seconds: float, *, most: int = 1_000, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, seconds: float, *, most: int = 256, clock: Callable[[], float] = time.monotonic) -> None:
         self._seconds = seconds
         self._most = most
         self._clock = clock
         self._kept: OrderedDict[Hashable, tuple[float, asyncio.Future[Any]]] = OrderedDict()
 
-    async def of(self, what: Hashable, compute: Callable[[], T]) -> T:
+    async def of(self, what: Hashable, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
         kept = self._kept.get(what)
-        if kept is None or self._clock() - kept[0] > self._seconds or _failed(kept[1]):
-            kept = (self._clock(), asyncio.ensure_future(_in(_forecasts, compute)))
+        if kept is None or self._is_over(*kept):
+            kept = (self._clock(), asyncio.create_task(start()))
             self._kept[what] = kept
             self._kept.move_to_end(what)
             if len(self._kept) > self._most:
@@ -106,9 +111,10 @@ class Lately:
         found: T = await asyncio.shield(kept[1])
         return found
 
-
-def _failed(task: asyncio.Future[Any]) -> bool:
-    return task.done() and (task.cancelled() or task.exception() is not None)
+    def _is_over(self, began: float, task: asyncio.Future[Any]) -> bool:
+        if not task.done():
+            return False
+        return self._clock() - began > self._seconds or task.cancelled() or task.exception() is not None
 
 
 def _now(prepare: Callable[[], Callable[[], T]]) -> T:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address
+from butler.kube.objects import name_of
 from butler.tenant.metallb import entry_range
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from butler.kube.resource import Key
+    from butler.kube.resource import Json, Key
     from butler.tenant.inventory import Inventory
 
 
@@ -19,7 +20,7 @@ class Use(NamedTuple):
 
     tenant: Key
     kind: str
-    """Node or Service."""
+    """Node, Service or Machine."""
     name: str
     address: str
 
@@ -46,6 +47,22 @@ def uses_in(addresses: Range, family: Family, told: Mapping[Key, Inventory]) -> 
             if value is not None and addresses.first <= value <= addresses.last:
                 found.append((value, Use(tenant, kind, name, address_text(value, family))))
     return [use for _, use in sorted(found)]
+
+
+def machine_uses(tenant: Key, machines: Iterable[Json]) -> list[Use]:
+    """The Machines of a tenant, as the management cluster lists them, with the addresses that they report."""
+    return [
+        Use(tenant, "Machine", name_of(machine), str(shown.get("address")))
+        for machine in machines
+        for shown in (machine.get("status") or {}).get("addresses") or ()
+        if shown.get("type") == "InternalIP"
+    ]
+
+
+def within(uses: Iterable[Use], family: Family, addresses: Range) -> list[Use]:
+    """Those with one of these addresses."""
+    found = ((each, _value(each.address, family)) for each in uses)
+    return [each for each, value in found if value is not None and addresses.first <= value <= addresses.last]
 
 
 def announced_in(addresses: Range, family: Family, told: Mapping[Key, Inventory]) -> list[Announced]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Annotated, Any, Literal
 
+import msgspec
 from litestar import Request, Response, Router, get
 from litestar.params import QueryParameter
 
@@ -12,12 +13,14 @@ from butler.ipam.addresses import BadAddress, parse_address
 from butler.kube.resource import Key
 from butler.server.access.person import Person
 from butler.server.answers import USUAL, answer
-from butler.server.models.allocations import AllocationItem, AllocationList
+from butler.server.asking import release_impact
+from butler.server.models.allocations import AllocationItem, AllocationList, ReleaseImpact
 from butler.server.models.common import Type
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.problems import Refused, forbidden, not_found
 from butler.server.shelves import in_pool, of_tenant
+from butler.views.release import impact_json
 
 Phase = Literal["Pending", "Allocated", "Released", "Failed"]
 Pool = Annotated[str | None, QueryParameter(description="Of this pool, by name.", max_length=253)]
@@ -101,4 +104,18 @@ async def get_allocation(
     return answer(request, found)
 
 
-router = Router("/", route_handlers=[list_allocations, get_allocation], tags=["allocations"])
+@get("/allocations/{namespace:str}/{name:str}/impact", operation_id="getReleaseImpact")
+async def get_impact(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+) -> Response[ReleaseImpact]:
+    """What hangs on an allocation that somebody is about to release; its tenant is asked now, as the person."""
+    await need_allocations(parts, person)
+    found = parts.feed.allocations.get(Key(namespace, name))
+    if found is None:
+        raise not_found("IPAllocation", namespace, name)
+    said = impact_json(await release_impact(parts, person, found))
+    version = found.metadata.resource_version
+    return answer(request, msgspec.convert({**said, "resourceVersion": version}, ReleaseImpact))
+
+
+router = Router("/", route_handlers=[list_allocations, get_allocation, get_impact], tags=["allocations"])

@@ -30,10 +30,8 @@ from butler.views.forecast import forecast
 from butler.views.forecast_json import forecast_json
 from butler.views.pool_history import GRANTED, levels, moments, note
 
-KEPT_SECONDS = 60.0
 MOST_POINTS = 500
 MOST_CHANGES = 200
-_forecasts = working.Lately(KEPT_SECONDS)
 
 
 @get("/pools/{namespace:str}/{name:str}/advice", operation_id="getAdvice")
@@ -62,7 +60,9 @@ async def get_forecast(
     pool = await need_pool(parts, person, namespace, name)
     meta = pool.metadata
     estate, now = _around(parts, pool), parts.clock()
-    made = await _forecasts.of((meta.uid, meta.generation), lambda: _forecast(pool, estate, now))
+    made = await parts.shelves.forecasts.of(
+        (meta.uid, meta.generation), lambda: working.foretold(partial(_forecast, pool, estate, now))
+    )
     return answer(request, made)
 
 

@@ -8,19 +8,31 @@ from typing import Annotated, Any
 from litestar import Request, Response, Router, get
 from litestar.params import QueryParameter
 
+from butler.api.ipallocation import IPAllocationType
 from butler.api.tenantcluster import TenantCluster, TenantClusterPhase
 from butler.controllers.kinds import CLUSTERS
 from butler.kube.objects import key_of
+from butler.server import asking
 from butler.server.answers import USUAL, answer, page
 from butler.server.manifest import as_yaml
-from butler.server.models.tenants import TenantDetail, TenantItem, TenantList
+from butler.server.models.tenants import DriftList, TenantAddresses, TenantDetail, TenantItem, TenantList
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.problems import forbidden
-from butler.server.seeing import need_tenant, seen_tenants
+from butler.server.seeing import need_tenant, seen_tenants, tenant_namespaces
 from butler.server.shown import condition
-from butler.server.shown_tenants import shown_blocks, shown_tenant, shown_use, tenant_changes
+from butler.server.shown_tenants import (
+    shown_addresses,
+    shown_blocks,
+    shown_drift,
+    shown_tenant,
+    shown_use,
+    tenant_changes,
+)
 from butler.views import tenants as view
+from butler.views.standing import phase_of
+
+UP = (TenantClusterPhase.READY, TenantClusterPhase.UPDATING)
 
 Phase = Annotated[TenantClusterPhase | None, QueryParameter(description="In this phase.")]
 Provider = Annotated[str | None, QueryParameter(description="On this provider, as the list names it.", max_length=320)]
@@ -102,4 +114,37 @@ def _detail(parts: Parts, cluster: TenantCluster, *, allocations: bool, provider
     )
 
 
-router = Router("/", route_handlers=[list_tenants, get_tenant], tags=["tenants"])
+@get("/tenants/{namespace:str}/{name:str}/addresses", operation_id="getTenantAddresses")
+async def get_addresses(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+) -> Response[TenantAddresses]:
+    """Every address of a tenant and who has it, as the tenant itself says when it is asked now."""
+    cluster = await need_tenant(parts, person, namespace, name)
+    found = await asking.addresses(parts, person, [cluster])
+    return answer(request, shown_addresses(found[0]))
+
+
+@get("/drift", operation_id="getDrift")
+async def get_drift(request: Request[Any, Any, Any], parts: TheParts, person: ThePerson) -> Response[DriftList]:
+    """What MetalLB of each tenant may announce, beside what the tenant holds; all are asked, at most each ten seconds.
+
+    What is out of step comes first, then what could not be asked."""
+    if not await parts.sight.allocations(person):
+        raise forbidden(f"read IPAllocations in namespace {parts.home}")
+    allowed = await tenant_namespaces(parts, person)
+    clusters = [each for each in parts.feed.clusters.values() if each.metadata.namespace in allowed]
+    asked = [each for each in sorted(clusters, key=key_of) if _is_asked(parts, each)]
+    told = await parts.shelves.drift.of((person.user, person.groups), lambda: asking.addresses(parts, person, asked))
+    found = [shown_drift(each) for each in told]
+    order = {False: 0, None: 1, True: 2}
+    items = sorted(found, key=lambda each: (order[each.in_step], each.namespace, each.name))
+    return answer(request, DriftList(items=items, not_asked=max(0, len(clusters) - len(found))))
+
+
+def _is_asked(parts: Parts, cluster: TenantCluster) -> bool:
+    """Whether it is up, and has load-balancer addresses from pools."""
+    own = parts.shelves.allocations_of(str(key_of(cluster)))
+    return phase_of(cluster) in UP and any(each.spec.type is IPAllocationType.LOAD_BALANCER for each in own)
+
+
+router = Router("/", route_handlers=[list_tenants, get_tenant, get_addresses, get_drift], tags=["tenants"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -88,6 +88,7 @@ async def _impacts(session: Session, estate: Estate, chosen: Sequence[IPAllocati
     from butler.kube.objects import key_of
     from butler.views.estate import held_range
     from butler.views.release import impact
+    from butler.views.uses import within
 
     holding = {tenant_key(each) for each in chosen if held_range(each) is not None}
     clusters = [each for each in estate.clusters if key_of(each) in holding]
@@ -98,7 +99,7 @@ async def _impacts(session: Session, estate: Estate, chosen: Sequence[IPAllocati
     found = []
     for each in chosen:
         tenant, held = tenant_key(each), held_range(each)
-        using = _within(known.get(tenant, ()), held) if held else []
+        using = within(known.get(tenant, ()), *held) if held else []
         found.append(impact(each, estate, using, told.get(tenant)))
     return found
 
@@ -107,35 +108,16 @@ async def _machines(session: Session, cluster: TenantCluster) -> list[Use]:
     """The Machines of a cluster with the addresses that they report, as far as they may be read."""
     from butler.capi.naming import MACHINE, tenant_namespace
     from butler.kube.errors import Forbidden, NotFound
-    from butler.kube.objects import key_of, name_of
+    from butler.kube.objects import key_of
     from butler.kube.resource import untyped
-    from butler.views.uses import Use
+    from butler.views.uses import machine_uses
 
     resource = untyped(MACHINE.group, MACHINE.version, MACHINE.plural, MACHINE.kind)
     try:
         listed = await session.client.list(resource, tenant_namespace(cluster))
     except (NotFound, Forbidden):
         return []
-    return [
-        Use(key_of(cluster), "Machine", name_of(machine), str(shown.get("address")))
-        for machine in listed.items
-        for shown in (machine.get("status") or {}).get("addresses") or ()
-        if shown.get("type") == "InternalIP"
-    ]
-
-
-def _within(machines: Sequence[Use], held: Any) -> list[Use]:
-    from butler.ipam.addresses import BadAddress, parse_address
-
-    found = []
-    for each in machines:
-        try:
-            family, value = parse_address(each.address)
-        except BadAddress:
-            continue
-        if family is held[0] and held[1].first <= value <= held[1].last:
-            found.append(each)
-    return found
+    return machine_uses(key_of(cluster), listed.items)
 
 
 def _question(impacts: Sequence[Impact]) -> str:

@@ -1,0 +1,84 @@
+"""Live questions to tenants: which addresses they use, and what their MetalLB may announce.
+
+A tenant is asked through its kubeconfig, which is read in the name of the person who wants to know: who may not read
+that Secret learns nothing from here either. Nothing that was said is kept beyond a few seconds, and that only for who
+asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from butler.api.ipallocation import IPAllocation
+from butler.api.tenantcluster import TenantCluster
+from butler.capi.naming import MACHINE, tenant_namespace
+from butler.controllers.loadbalancers.terms import terms_of
+from butler.controllers.owners import tenant_key
+from butler.kube.errors import Forbidden, NotFound
+from butler.kube.objects import key_of
+from butler.kube.resource import Key, untyped
+from butler.server.access.person import Person
+from butler.server.parts import Parts
+from butler.tenant import asking
+from butler.tenant.inventory import Inventory
+from butler.views.estate import Estate, held_range
+from butler.views.release import Impact, impact
+from butler.views.tenant_addresses import TenantAddresses, tenant_addresses
+from butler.views.tenants import blocks
+from butler.views.uses import Use, machine_uses, within
+
+MACHINES: Final = untyped(MACHINE.group, MACHINE.version, MACHINE.plural, MACHINE.kind)
+
+
+async def inventories(parts: Parts, person: Person, clusters: Iterable[TenantCluster]) -> dict[Key, Inventory | str]:
+    """What each of these tenants uses, or why it is not known."""
+    whom = [asking.Whom(key_of(each), each.metadata.uid, tenant_namespace(each)) for each in clusters]
+    return await asking.inventories(parts.acting.client(person), whom)
+
+
+async def addresses(parts: Parts, person: Person, clusters: Sequence[TenantCluster]) -> list[TenantAddresses]:
+    """Every address of these tenants and who has it, in the order of the tenants."""
+    may_allocations, may_providers = await parts.sight.allocations(person), await parts.sight.providers(person)
+    told = await inventories(parts, person, clusters)
+    hidden = () if may_allocations else (_hidden(parts.home),)
+    found = []
+    for each in clusters:
+        provider = parts.shelves.provider_of(each) if may_providers else None
+        own = blocks(each, parts.shelves.allocations_of(str(key_of(each)))) if may_allocations else None
+        found.append(
+            tenant_addresses(
+                each.metadata.namespace,
+                each.metadata.name,
+                own,
+                told[key_of(each)],
+                served_class=terms_of(each, provider).served_class if provider else "",
+                unseen=hidden,
+            )
+        )
+    return found
+
+
+def _hidden(home: str) -> str:
+    return f"You may not read IPAllocations in {home}: what depends on that is left out."
+
+
+async def release_impact(parts: Parts, person: Person, allocation: IPAllocation) -> Impact:
+    """What hangs on an allocation, as far as the person may know."""
+    estate = Estate(parts.home, clusters=tuple(parts.feed.clusters.values()))
+    held = held_range(allocation)
+    cluster = parts.feed.clusters.get(tenant_key(allocation))
+    if held is None or cluster is None:
+        return impact(allocation, estate, (), None)
+    told, machines = await asyncio.gather(inventories(parts, person, [cluster]), _machines(parts, person, cluster))
+    return impact(allocation, estate, within(machines, *held), told[key_of(cluster)])
+
+
+async def _machines(parts: Parts, person: Person, cluster: TenantCluster) -> list[Use]:
+    """The Machines of a cluster, as far as the person may read them."""
+    try:
+        listed = await parts.acting.client(person).list(MACHINES, tenant_namespace(cluster))
+    except (NotFound, Forbidden):
+        return []
+    return machine_uses(key_of(cluster), listed.items)
