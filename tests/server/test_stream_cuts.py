@@ -52,12 +52,32 @@ class History:
         self._team = namespace(plane, f"team-{self._tag}")
         for number, name in enumerate(self._pools):
             create(plane, pool(name, f"{network}.{number}.0/24"))
+        create(plane, self._provider())
         self._alive: list[tuple[str, str]] = []
         self._made = 0
 
+    def _provider(self) -> Json:
+        """A provider for tenants of some of the pools; its Secret is not there, and nobody asks it anything."""
+        some = self._rng.sample(self._pools, 2)
+        spec = {
+            "provider": "harvester",
+            "credentialsRef": {"name": "nobody-made-it"},
+            "harvester": {"namespace": "default", "networkName": "default/workloads"},
+            "network": {"mode": "ipam", "poolRefs": [{"name": each} for each in some]},
+        }
+        meta = {"name": f"cuts-{self._tag}", "namespace": HOME}
+        return {"apiVersion": GROUP, "kind": "ProviderConfig", "metadata": meta, "spec": spec}
+
     def step(self) -> None:
         """One change; refusals are part of life."""
-        moves: list[Callable[[], object]] = [self._ask, self._ask, self._ask, self._touch_pool, self._tenant]
+        moves: list[Callable[[], object]] = [
+            self._ask,
+            self._ask,
+            self._ask,
+            self._touch_pool,
+            self._move,
+            self._tenant,
+        ]
         if self._alive:
             moves += [self._drop, self._drop, self._annotate]
         self._rng.choice(moves)()
@@ -81,6 +101,12 @@ class History:
         status, _ = self._plane.request("POST", self._path("tenantclusters", where=self._team), tenant)
         if status == 201:
             self._alive.append(("tenantclusters", name))
+
+    def _move(self) -> None:
+        path = self._path("providerconfigs", f"cuts-{self._tag}")
+        status, found = self._plane.request("GET", path)
+        if status == 200:
+            self._plane.request("PUT", path, {**found, "spec": self._provider()["spec"]})
 
     def _drop(self) -> None:
         plural, name = self._alive.pop(self._rng.randrange(len(self._alive)))
@@ -126,12 +152,14 @@ async def known(url: str, session: aiohttp.ClientSession) -> dict[str, dict[str,
 @pytest.mark.parametrize("seed", range(4))
 async def test_cuts_lose_nothing(replicas: list[Running], plane: ControlPlane, network: str, seed: int) -> None:
     rng = random.Random(seed)
+    # Before anybody listens: so both replicas have seen every kind change, and know it from then on.
+    history = await asyncio.to_thread(History, plane, rng, network)
+    await asyncio.sleep(1)
     async with aiohttp.ClientSession() as session:
         followers = [Follower(session) for _ in range(3)]
         tasks = [
             asyncio.create_task(follow_through_cuts(each, replicas, random.Random(rng.random()))) for each in followers
         ]
-        history = await asyncio.to_thread(History, plane, rng, network)
         for _ in range(CHANGES):
             await asyncio.to_thread(history.step)
             if rng.random() < 0.1:
@@ -144,7 +172,7 @@ async def test_cuts_lose_nothing(replicas: list[Running], plane: ControlPlane, n
         resets = sum(len(follower.resets) for follower in followers)
         print(f"seed {seed}: {CHANGES} changes, {hellos} connections, {resets} times told to load again")
         assert hellos > 10
-        assert resets < hellos / 2
+        assert resets <= hellos / 10
 
 
 async def _all_know_the_same(
