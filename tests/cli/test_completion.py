@@ -25,6 +25,8 @@ QUESTIONS = [
     (("butleradm", "ipam", "fsck", "--pool", ""), ["east", "eastern"]),
     (("butleradm", "ipam", "fsck", "--tenant", "team/"), ["team/shop"]),
     (("butleradm", "pool", "get", "eastern"), ["eastern"]),
+    (("butleradm", "-n", "butler-system", "pool", "get", "eastern"), ["eastern"]),
+    (("butleradm", "-n", "butler-system", "po"), ["pool"]),
     (("butleradm", "pool", "list", "-o", "cs"), ["csv"]),
     (("butleradm", "completion", "f"), ["fish"]),
     (("butleradm", "crds", "--kind", "net"), ["NetworkPool"]),

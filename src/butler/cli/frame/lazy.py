@@ -17,11 +17,14 @@ import click
 from butler.cli.frame.exits import Exit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from click.shell_completion import CompletionItem
 
 TRACEBACK = "BUTLER_TRACEBACK"
+BEFORE_TOO = ("-n", "--namespace", "--kubeconfig", "--context", "--as", "--as-group")
+"""Options with a value that kubectl takes before its command, too; here they belong to the commands."""
+FLAGS_BEFORE_TOO = ("-A", "--all-namespaces")
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -85,6 +88,17 @@ class Program(LazyGroup):
                 stream.reconfigure(errors="replace")
         return super().main(*args, **options)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As with kubectl, `-n x pool list` is `pool list -n x`."""
+        before = _leading(args)
+        rest = args[len(before) :]
+        if rest and not rest[0].startswith("-"):
+            end = rest.index("--") if "--" in rest else len(rest)
+            args = [*rest[:end], *before, *rest[end:]]
+        elif ctx.resilient_parsing:  # a shell that completes what stands behind them
+            args = rest
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -99,3 +113,19 @@ class Program(LazyGroup):
         except KeyboardInterrupt:
             click.echo("", err=True)  # what was printed stands on the line with ^C
             ctx.exit(Exit.INTERRUPTED)
+
+
+def _leading(args: Sequence[str]) -> list[str]:
+    """What stands before the command of the options that belong to commands, with their values."""
+    place = 0
+    while place < len(args):
+        name, equals, _ = args[place].partition("=")
+        if name in FLAGS_BEFORE_TOO or (equals and name in BEFORE_TOO):
+            place += 1
+        elif name in BEFORE_TOO and place + 1 < len(args):
+            place += 2
+        elif name.startswith("-n") and not name.startswith("--") and len(name) > 2:
+            place += 1
+        else:
+            break
+    return list(args[:place])

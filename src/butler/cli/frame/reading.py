@@ -15,7 +15,7 @@ from butler.api.codec import from_json
 from butler.api.resource import CustomResource
 from butler.cli.frame.session import Failure, missing
 from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
-from butler.kube.errors import NotFound
+from butler.kube.errors import Forbidden, NotFound
 from butler.kube.resource import Json, Resource
 from butler.views.estate import Estate
 
@@ -70,14 +70,24 @@ async def read_all(
 
 
 async def read_one(session: Session, resource: Resource[K], name: str, namespace: str) -> Item[K]:
-    """One object; where it is not there, the error names those that sound like it."""
+    """One object; where it is not there, the error names those that sound like it, or where there is one."""
     try:
         return item(resource, await session.client.get(as_json(resource), name, namespace))
     except NotFound as error:
         if not error.status.details.name:
             raise
-        known = await session.client.list(as_json(resource), namespace)
-        raise missing(resource.kind, name, namespace, [each["metadata"]["name"] for each in known.items]) from None
+        raise await absent(session, resource, name, namespace) from None
+
+
+async def absent(session: Session, resource: Resource[Any], name: str, namespace: str) -> Failure:
+    """That an object is not there, with what helps to find it, as far as whoever asks may look."""
+    try:
+        listed = await session.client.list(as_json(resource), "")
+    except Forbidden:
+        listed = await session.client.list(as_json(resource), namespace)
+    every = [(each["metadata"].get("namespace", ""), each["metadata"]["name"]) for each in listed.items]
+    here = [each for where, each in every if where == namespace]
+    return missing(resource.kind, name, namespace, here, [where for where, each in every if each == name])
 
 
 async def read_addresses(session: Session, namespace: str | None = None) -> Estate:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from butler.cli.frame.exits import Exit
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterable
 
     from butler.kube.client import Client
     from butler.kube.config import Connection
@@ -119,8 +119,10 @@ def explained(error: KubeError, connection: Connection) -> Failure:
     if isinstance(error, errors.ConfigError):
         return Failure(str(error), Exit.UNREACHABLE)
     if isinstance(error, errors.Unreachable):
+        # The error names the server and the kubeconfig, too: once is enough.
+        why = str(error).removeprefix(f"{connection.server} ({connection.source})").removeprefix(" cannot be reached")
         return Failure(
-            f"the API server at {connection.server} cannot be reached ({error}):"
+            f"the API server at {connection.server} cannot be reached ({why.removeprefix(': ')}):"
             f" check that it runs, and that {connection.source} names the right one",
             Exit.UNREACHABLE,
         )
@@ -162,10 +164,23 @@ def _refused(error: ApiError, connection: Connection) -> Failure:
     return Failure(said)
 
 
-def missing(kind: str, name: str, where: str, known: Any = ()) -> Failure:
-    """An object that is not there, with those that sound like it."""
+SHOWN_BY = {
+    "NetworkPool": "butleradm pool list",
+    "IPAllocation": "butleradm allocation list",
+    "ProviderConfig": "butleradm provider list",
+    "TenantCluster": "butlerctl cluster list",
+}
+
+
+def missing(kind: str, name: str, where: str, known: Iterable[str] = (), elsewhere: Iterable[str] = ()) -> Failure:
+    """An object that is not there, with where there is one of that name, or those that sound like it."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name, list(known), 3, 0.5)
-    hint = f"; did you mean {' or '.join(close)}?" if close else ""
+    close, others = get_close_matches(name, list(known), 3, 0.5), sorted(elsewhere)
+    if others:
+        hint = f"; there is one in {' and in '.join(others[:3])}: say -n {others[0]}"
+    elif close:
+        hint = f"; did you mean {' or '.join(close)}?"
+    else:
+        hint = f": `{SHOWN_BY[kind]} -A` shows all" if kind in SHOWN_BY else ""
     return Failure(f"there is no {kind} {name} in namespace {where}{hint}", Exit.NOT_FOUND)
