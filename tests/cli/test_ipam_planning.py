@@ -200,6 +200,15 @@ def test_what_nobody_uses_comes_first_and_how_to_release_it_is_said(
     assert "It moves no live address that Butler knows of. If nobody needs it: butleradm allocation release" in said
 
 
+def test_a_pool_that_is_not_fragmented_asks_nobody_to_leave(adm: Cli) -> None:
+    said = adm("ipam", "advise", "grown")
+    assert "everything that is free. It is not fragmented." in said
+    assert "Without" not in said
+    found = adm.json("ipam", "advise", "grown")["pools"][0]
+    assert found["openings"] == []
+    assert "Unused: grown-0 (8, ownerless for " in said, "what nobody uses is told all the same"
+
+
 def test_all_pools_are_advised_on_and_none_is_an_answer_too(adm: Cli) -> None:
     assert {each["pool"] for each in adm.json("ipam", "advise")["pools"]} >= {"small", "grown"}
     said = adm.run("ipam", "advise", "-n", "default")

@@ -132,6 +132,8 @@ def advise(pool: NetworkPool, estate: Estate) -> Advice:
     held = list(_held(pool, layout, estate))
     free = FreeSpace.without(layout.usable, [each.range for each in held])
     waiting = tuple(_waiting(pool, layout, estate, free.largest))
+    # One run that all requests fit into is as good as it gets: to take somebody's addresses would mend nothing.
+    is_well = free.holes == 1 and not waiting
     return Advice(
         name,
         cidr,
@@ -141,7 +143,7 @@ def advise(pool: NetworkPool, estate: Estate) -> Advice:
         tuple(free.largest_holes(free.holes)),
         waiting,
         tuple(each for each in held if not each.live),
-        tuple(_best(_openings(layout, held, free.largest, waiting))),
+        () if is_well else tuple(_best(_openings(layout, held, free.largest, waiting))),
     )
 
 
