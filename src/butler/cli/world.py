@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 DEFAULT_DATA_DIR = Path("~/.butler/world")
 CONNECTIONS = 32
 PATIENCE = 5.0
+GRACE = 3.0
+"""Seconds to end in good order; a management cluster that does not answer must not keep anybody from leaving."""
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +93,10 @@ async def running_world(
             yield
         finally:
             world.stop()
-            await running
+            if not (await asyncio.wait({running}, timeout=GRACE))[0]:
+                running.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await running
 
 
 async def _until_ready(world: World, stop: asyncio.Event) -> None:
