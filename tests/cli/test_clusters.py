@@ -75,7 +75,7 @@ def web(ctl: Cli, lab: None) -> str:
 def test_an_empty_namespace_says_what_to_do(ctl: Cli) -> None:
     said = ctl.run("cluster", "list", "-n", "nowhere")
     assert (said.code, said.out) == (0, "")
-    assert "There are no clusters in namespace nowhere: butlerctl cluster create makes one" in said.err
+    assert "There are no clusters in namespace nowhere: `butlerctl cluster create` makes one" in said.err
 
 
 def test_it_got_what_was_shown_and_is_told_on_one_screen(ctl: Cli, web: str) -> None:

@@ -33,7 +33,7 @@ def test_a_life_from_start_to_reset(tmp_path: Path) -> None:
         assert told["Process"].strip() == str(server.pid)
         assert told["API server"].strip() == server.url
         assert told["Controllers"].strip() == "none, or not ready yet"
-        assert told["Inside"].strip() == "0 networkpools, 0 ipallocations, 0 providerconfigs, 0 tenantclusters"
+        assert told["Inside"].strip() == "0 pools, 0 allocations, 0 providers, 0 tenant clusters"
         said = json.loads(adm(*local("status", server.data_dir), "-o", "json"))
         assert (said["state"], said["pid"], said["server"]) == ("up", server.pid, server.url)
         assert said["objects"]["networkpools"] == 0

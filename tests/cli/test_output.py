@@ -48,9 +48,10 @@ def test_json_and_yaml_are_the_servers_own_objects_in_a_list(adm: Cli, plane: Co
 
 def test_names_csv_and_templates_are_for_programs(adm: Cli) -> None:
     assert adm("pool", "list", "-o", "name", "-l", "site=east") == "networkpool.butler.butlerlabs.dev/east\n"
-    assert (
-        adm("pool", "list", "-o", "csv").splitlines()[2].startswith("east,10.201.0.0/24,0%,0,254,254,254,0%,0,Ready,")
-    )
+    head, _, row = adm("pool", "list", "-o", "csv").splitlines()
+    assert head.startswith("name,cidr,use_percent,allocated,available,total,largest,fragmentation_percent,"), head
+    assert row.startswith("east,10.201.0.0/24,0,0,254,254,254,0,0,Ready,20"), "numbers and times, no words"
+    assert row.endswith("Z")
     template = '{range .items[*]}{.metadata.name}{"\\t"}{.spec.cidr}{"\\n"}{end}'
     assert adm("pool", "list", "-o", f"jsonpath={template}").splitlines()[1] == "east\t10.201.0.0/24"
     columns = adm("pool", "list", "-o", "custom-columns=POOL:.metadata.name,NONE:.spec.nothing")
@@ -106,3 +107,19 @@ def test_a_watch_shows_each_change_until_ctrl_c(adm: Cli, plane: ControlPlane) -
 def test_what_cannot_be_a_name_asks_nobody(adm: Cli, name: str) -> None:
     for command in (("pool", "get"), ("pool", "edit"), ("allocation", "get")):
         assert "give a name alone, and its namespace with -n" in adm.refused(2, *command, name)
+
+
+def test_options_that_say_where_may_stand_before_the_command_as_with_kubectl(adm: Cli) -> None:
+    here = adm("pool", "list", "-o", "name")
+    for where in (["-n", "butler-system"], ["-nbutler-system"], ["--namespace=butler-system", "--context", "butler"]):
+        assert adm(*where, "pool", "list", "-o", "name") == here
+    assert adm("-A", "pool", "list", "--no-headers").startswith("butler-system ")
+    assert "there is no NetworkPool east in namespace default" in adm.refused(3, "-n", "default", "pool", "get", "east")
+    assert "No such option '-n'" in adm.refused(2, "-n", "default"), "of what?"
+    assert "No such option '-n'" in adm.refused(2, "-n", "default", "crds"), "a command that has none"
+    assert "No such option '-o'" in adm.refused(2, "-o", "json", "pool", "list"), "only where, not how"
+
+
+def test_what_is_in_another_namespace_is_found_there(adm: Cli) -> None:
+    missing = adm.refused(3, "pool", "get", "east", "-n", "default")
+    assert missing.endswith("there is one in butler-system: say -n butler-system")

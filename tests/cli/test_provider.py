@@ -36,7 +36,7 @@ def example(adm: Cli, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_where_there_are_no_providers_it_says_what_to_do(adm: Cli) -> None:
     said = adm.run("provider", "list", "-n", "nowhere")
     assert (said.code, said.out) == (0, "")
-    assert "butleradm provider create --example harvester prints one to start from" in said.err
+    assert "`butleradm provider create --example harvester` prints one to start from" in said.err
 
 
 def test_a_file_is_judged_before_it_is_made(adm: Cli, example: Path, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_it_is_listed_and_told_with_its_pools_in_order(adm: Cli, example: Path) 
     assert row[:4] == ["proxmox", "proxmox", "ipam", "yes"]
     assert row[6] == "proxmox-pool"
     shown = adm("provider", "get", "proxmox")
-    for part in ("Room:         for about 111 more tenants", "1   proxmox-pool   nodes and load balancers", "fixed: 4"):
+    for part in ("Room:         for about 111 more tenants", "  proxmox-pool   nodes and load balancers", "fixed: 4"):
         assert part in shown, shown
     assert adm("provider", "get", "proxmox", "-o", "jsonpath={.spec.proxmox.storage}") == "ceph"
     narrow = adm.in_terminal("provider", "get", "proxmox", columns=60, NO_COLOR="1")

@@ -62,7 +62,11 @@ async def read_events(session: Session, cluster: TenantCluster) -> list[Item[Any
 
 def events_table() -> Showing[Item[Any]]:
     columns: list[Column[Item[Any]]] = [
-        Column("Last seen", lambda each: age(each.obj.last, datetime.now(UTC))),
+        Column(
+            "Last seen",
+            lambda each: age(each.obj.last, datetime.now(UTC)),
+            plain=(("last seen", lambda each: each.obj.last),),
+        ),
         Column("Type", lambda each: each.obj.type),
         Column("Reason", lambda each: each.obj.reason),
         Column("Times", lambda each: each.obj.times, right=True, spare=True),

@@ -11,9 +11,10 @@ import click
 
 from butler.cli import data_directory
 from butler.cli.frame.exits import Exit
-from butler.cli.frame.output import age, fields, structured
+from butler.cli.frame.output import age, structured
 from butler.cli.frame.session import Failure
 from butler.cli.frame.terminal import confirm, say
+from butler.cli.screen import facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +33,13 @@ STATES: Final = {
     "nothing there": Exit.NOT_FOUND,
 }
 """What can be said of a data directory, and with which exit code."""
+NAMES: Final = {
+    "networkpools": "pools",
+    "ipallocations": "allocations",
+    "providerconfigs": "providers",
+    "tenantclusters": "tenant clusters",
+}
+"""What people call the kinds, which JSON has under the names that the API has for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +100,7 @@ async def _ask(connection: Any) -> tuple[dict[str, int], bool]:
 
 def show(status: Status, output: Output) -> None:
     if output.format == "table":
-        click.echo(fields(_told(status)))
+        click.echo(facts(_told(status)))
         if status.exit_code is not Exit.OK:
             say(_next_step(status))
     else:
@@ -112,9 +120,13 @@ def _told(status: Status) -> list[tuple[str, object]]:
     if status.contents is not None:
         told += [
             ("Controllers", "running" if status.controllers else "none, or not ready yet"),
-            ("Inside", ", ".join(f"{count} {plural}" for plural, count in status.contents.items())),
+            ("Inside", ", ".join(_counted(count, plural) for plural, count in status.contents.items())),
         ]
     return told
+
+
+def _counted(count: int, plural: str) -> str:
+    return f"{count} {NAMES.get(plural, plural).removesuffix('s' if count == 1 else '')}"
 
 
 def _data(status: Status) -> str:

@@ -139,7 +139,8 @@ def _existing(stage: Rehearsal, name: str | None) -> ProviderConfig:
             f"there is no ProviderConfig {name} in namespace {stage.home}:"
             f" {f'name one of {known}' if known else 'create one, or name pools with --pool'}"
         )
-    choice = f"one of {known} with --provider, or pools with --pool" if known else "pools with --pool"
+    choice = f"one of {known} with --provider, or pools with --pool"
+    choice = choice if known else "pools with --pool, or create a ProviderConfig"
     raise CannotPlan(f"nothing says where the tenants would go: name {choice}")
 
 

@@ -55,7 +55,7 @@ def list_(kubeconfig: str | None, output: Output) -> None:
       butlerctl context list -o name
     """
     found = _open(kubeconfig)
-    empty = f"There are no contexts in {found.where}: butlerctl cluster kubeconfig --merge adds that of a cluster."
+    empty = f"There are no contexts in {found.where}: `butlerctl cluster kubeconfig --merge` adds that of a cluster."
     _table().many(found.contexts(), output, empty=empty)
 
 

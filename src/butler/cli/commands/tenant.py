@@ -68,7 +68,7 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
         found = await read_all(session, CLUSTERS, where, selector=selector)
         showing = tenants_table(place, await sight.allocations(), HOME)
         named = f"namespace {where}" if where else "any namespace"
-        showing.many(found, output, empty=f"There are no tenants in {named}: butlerctl cluster create makes one.")
+        showing.many(found, output, empty=f"There are no tenants in {named}: `butlerctl cluster create` makes one.")
         if sight.note and output.is_table:
             say(sight.note)
 
@@ -121,7 +121,7 @@ async def _find(session: Session, text: str) -> Item[TenantCluster]:
     named = [each for each in every if each.name == name]
     if not named:
         close = get_close_matches(name, {each.name for each in every}, 3, 0.5)
-        hint = f"did you mean {' or '.join(close)}?" if close else "butleradm tenant list shows all"
+        hint = f"did you mean {' or '.join(close)}?" if close else "`butleradm tenant list` shows all"
         raise Failure(f"there is no TenantCluster {name} in any namespace: {hint}", Exit.NOT_FOUND)
     if len(named) > 1:
         choice = " or ".join(f"{each.obj.metadata.namespace}/{name}" for each in named)

@@ -36,8 +36,9 @@ def version(client: bool, kubeconfig: str | None, context: str | None, output: O
     """
     import platform
 
-    from butler.cli.frame.output import fields, structured
+    from butler.cli.frame.output import structured
     from butler.cli.frame.terminal import say
+    from butler.cli.screen import facts
 
     said: dict[str, Any] = {"client": {"version": __version__, "python": platform.python_version()}}
     told = [("Client", f"{__version__} (Python {platform.python_version()})")]
@@ -52,7 +53,7 @@ def version(client: bool, kubeconfig: str | None, context: str | None, output: O
             said["server"], trouble = None, failure.message
             told.append(("Server", "unknown"))
     if output.format == "table":
-        click.echo(fields(told))
+        click.echo(facts(told))
     else:
         structured(said, output)
     if trouble:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from butler.views.segments import PoolSegments
 
 LONGEST_NAME = 40
+SHORTEST_NAME = len("not handed out")
 ALWAYS_NAMED = 10
 """So many of the largest tenants are named even where no cell is wholly theirs."""
 WRONG, OTHERS = "!", "&"
@@ -66,14 +67,15 @@ def legend(
         if rank < ALWAYS_NAMED or letter in drawn
     }
     rows = list(_entries(shown, signs, named))
-    name = min(LONGEST_NAME, max((len(each.name) for each in rows), default=0), max(12, width // 3))
+    name = min(LONGEST_NAME, max((len(each.name) for each in rows), default=0), max(SHORTEST_NAME, width // 3))
     count = max((len(f"{each.count:,}") for each in rows), default=0)
     lines = []
     for each in rows:
         head = f"{_cut_inside(each.name, name):<{name}}  {each.count:>{count},}  "
         lines.append(Line(each.sign, head + _ranges(each, shown.family, width - 5 - len(head))))
     if any(sign in PARTS for sign in drawn):
-        lines.append(Line("0-9", "mixed, and partly held: 3 is 30 to 39%"))
+        said = "partly held: 3 is 30 to 39%"
+        lines.append(Line("0-9", _fitted(f"mixed, and {said}", said, width - 5)))
     if FULL in drawn:
         lines.append(Line(FULL, "mixed, and nothing of it is free"))
     if UNHELD in drawn:

@@ -29,7 +29,7 @@ def plan_text(outcome: Outcome) -> str:
         _tenants(outcome.tenants),
         _blocks("Request", outcome.requests),
         _pools(outcome.pools),
-        "\n".join(_verdict(outcome)),
+        "\n".join(wrapped(each, "  ") for each in _verdict(outcome)),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -198,12 +198,12 @@ def _about_tenants(outcome: Outcome) -> list[str]:
     else:
         fitting = sum(each.fits for each in outcome.tenants)
         said = [
-            wrapped(f"{fitting} of {every} {_plural('tenant', every)} {'fits' if fitting == 1 else 'fit'} {where}."),
-            wrapped(f"{failed.name} is the first that does not: {failed.why}", "  "),
+            f"{fitting} of {every} {_plural('tenant', every)} {'fits' if fitting == 1 else 'fit'} {where}.",
+            f"{failed.name} is the first that does not: {failed.why}",
         ]
     if outcome.shared:
         note = "Where both blocks of a tenant come from one pool, either may lie first; shown is nodes first."
-        said.append(wrapped(note))
+        said.append(note)
     return said
 
 

@@ -24,6 +24,11 @@ MOST_SHARES = 8
 MOST_EVENTS = 8
 MOST_WRONG = 10
 LABEL = 12
+NARROWEST_BAR = 4
+ROOMY = 60
+"""From this width on it is also told how many allocations a tenant has."""
+NARROWEST_TEXT = 20
+"""Below this many columns a text stands below its label."""
 
 
 def screen(
@@ -94,7 +99,8 @@ def _reserved(pool: NetworkPool, summary: Summary, width: int) -> Iterator[str]:
         yield from _field("", f"and {len(pool.spec.reserved) - MOST_BLOCKS} more blocks", width)
     outside = summary.segments.addresses(Kind.OUTSIDE)
     if outside:
-        yield from _field("Left out", f"{outside:,} addresses are in no window and not reserved", width)
+        some = "1 address is" if outside == 1 else f"{outside:,} addresses are"
+        yield from _field("Left out", f"{some} in no window and not reserved", width)
 
 
 def _holes(summary: Summary, width: int, *, unicode: bool) -> Iterator[str]:
@@ -106,12 +112,12 @@ def _holes(summary: Summary, width: int, *, unicode: bool) -> Iterator[str]:
     wide = max(len("SIZE"), *map(len, sizes))
     counts = max(len("BLOCKS"), *(len(f"{each.holes:,}") for each in summary.holes))
     totals = max(len("ADDRESSES"), *(len(f"{each.addresses:,}") for each in summary.holes))
-    room = max(4, min(40, width - 2 - wide - counts - totals - 9))
+    room = min(40, width - 2 - wide - counts - totals - 9)
     yield ""
     yield "Free blocks by size:"
     yield f"  {'SIZE':>{wide}}   {'BLOCKS':>{counts}}   {'ADDRESSES':>{totals}}"
     for size, each in zip(sizes, summary.holes, strict=True):
-        bar = ("█" if unicode else "#") * (-(-each.addresses * room // most))
+        bar = ("█" if unicode else "#") * (-(-each.addresses * room // most) if room >= NARROWEST_BAR else 0)
         yield f"  {size:>{wide}}   {each.holes:>{counts},}   {each.addresses:>{totals},}   {bar}".rstrip()
 
 
@@ -123,13 +129,15 @@ def _holders(summary: Summary, width: int) -> Iterator[str]:
     total = sum(each.addresses for each in summary.shares)
     shown = summary.shares[:MOST_SHARES]
     names = [each.tenant or "unknown" for each in shown]
-    wide = min(max(len("TENANT"), *map(len, names)), max(12, width - 39))
+    roomy = width >= ROOMY
+    wide = min(max(len("TENANT"), *map(len, names)), max(12, width - (39 if roomy else 22)))
     yield "Who holds most:"
-    yield f"  {'TENANT':<{wide}}   ADDRESSES   SHARE   ALLOCATIONS"
+    yield f"  {'TENANT':<{wide}}   ADDRESSES   SHARE" + ("   ALLOCATIONS" if roomy else "")
     for name, each in zip(names, shown, strict=True):
         share = f"{each.addresses * 100 // total}%"
         cut = name if len(name) <= wide else name[: wide - 3] + "..."
-        yield f"  {cut:<{wide}}   {each.addresses:>9,}   {share:>5}   {each.allocations:>11,}"
+        told = f"  {cut:<{wide}}   {each.addresses:>9,}   {share:>5}"
+        yield told + (f"   {each.allocations:>11,}" if roomy else "")
     rest = summary.shares[MOST_SHARES:]
     if rest:
         yield f"  and {len(rest):,} more with {sum(each.addresses for each in rest):,} addresses"
@@ -167,8 +175,11 @@ def _field(label: str, text: str, width: int) -> Iterator[str]:
 
 def _hanging(head: str, text: str, width: int) -> Iterator[str]:
     """A label, and a text beside it that goes on below itself."""
-    room = max(20, width - len(head))
-    lines = textwrap.wrap(text, room, break_on_hyphens=False) or [""]
+    room = width - len(head)
+    if room < NARROWEST_TEXT:
+        yield head.rstrip()
+        head, room = "    ", width - 4
+    lines = textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
     for index, line in enumerate(lines):
         yield f"{head if not index else ' ' * len(head)}{line}".rstrip()
 

@@ -66,16 +66,15 @@ def _told(condition: Condition | None) -> str:
 
 
 def _pools(pools: Sequence[PoolUse]) -> str:
-    rows = [_pool(place, each) for place, each in enumerate(pools, 1)]
-    return listed(("#", "Pool", "For", "CIDR", "Use", "Free", "Largest", "Gateway", "State"), rows)
+    rows = [_pool(each) for each in pools]
+    return listed(("Pool", "For", "CIDR", "Use", "Free", "Largest", "Gateway", "State"), rows)
 
 
-def _pool(place: int, use: PoolUse) -> tuple[object, ...]:
+def _pool(use: PoolUse) -> tuple[object, ...]:
     if use.pool is None:
-        return (place, use.name, use.purpose, "", "", "", "", use.gateway, "does not exist")
+        return (use.name, use.purpose, "", "", "", "", use.gateway, "does not exist")
     status = use.pool.status
     return (
-        place,
         use.name,
         use.purpose,
         use.pool.spec.cidr,

@@ -8,6 +8,7 @@ each change.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from contextlib import aclosing
@@ -193,9 +194,10 @@ class ProgressLine:
     """What is going on: one line that changes on a terminal, elsewhere a line for each change."""
 
     def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
+        self._live = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._began = time.monotonic()
         self._said = ""
+        self._length = 0
 
     def show(self, text: str) -> None:
         if text == self._said:
@@ -205,7 +207,9 @@ class ProgressLine:
         if self._live:
             most = width() - len(seconds) - 1
             cut = text if len(text) <= most else text[: most - 1] + "…"
-            click.echo(f"\r\x1b[2K{seconds}{cut}", nl=False, err=True)
+            shown = f"{seconds}{cut}"
+            click.echo(f"\r{shown.ljust(self._length)}", nl=False, err=True)  # without signs that NO_COLOR forbids
+            self._length = len(shown)
         else:
             click.echo(f"{seconds}{text}", err=True)
 

@@ -2,7 +2,8 @@
 
 A command says what it has (`Row`: the object as the server or a view gives it, and what stands in its columns) and the
 options say how it is shown. JSON and YAML show whole objects as the server has them; a list is a `List`, as with
-kubectl. Tables fit a terminal by shortening the longest cells, and are never cut in a pipe.
+kubectl. Tables fit a terminal by shortening the longest cells, or by giving each cell a line of its own where little
+would be left of them; they are never cut in a pipe.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ T = TypeVar("T")
 age = ages.age
 FORMATS = ("table", "wide", "json", "yaml", "name", "csv")
 TEMPLATES = ("jsonpath", "custom-columns")
-SHORTEST = 8
-"""To how many characters a cell may be shortened on a narrow terminal."""
+SHORTEST = 14
+"""To how many characters a cell may be shortened on a narrow terminal: the beginnings of names are often alike."""
 GAP = 3
 
 
@@ -43,6 +44,8 @@ class Column(NamedTuple, Generic[T]):
     """Numbers, which are read from the right."""
     spare: bool = False
     """What a narrow terminal can do without; the last ones go first."""
+    plain: tuple[tuple[str, Callable[[T], object]], ...] = ()
+    """What CSV has in its stead, for programs: titles and values, such as a time where people read an age."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +112,9 @@ class Showing(Generic[T]):
             for row in rows:
                 click.echo(self.name(row))
         elif output.format == "csv":
-            written = [[cell_text(column.cell(row)) for column in self.columns] for row in rows]
-            click.echo(csv_text([column.title for column in self.columns], written, output), nl=False)
+            plain = [each for column in self.columns for each in column.plain or ((column.title, column.cell),)]
+            written = [[_csv_cell(cell(row)) for _, cell in plain] for row in rows]
+            click.echo(csv_text([title for title, _ in plain], written, output), nl=False)
         else:
             from butler.cli.frame.template import custom_columns
 
@@ -155,6 +159,13 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value)} cannot be printed")
 
 
+def _csv_cell(value: object) -> object:
+    """A value for programs: what is not known is empty, and times are written as in JSON."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "" if value is None else _plain(value) if isinstance(value, datetime) else value
+
+
 def csv_text(titles: Sequence[str], rows: Iterable[Sequence[object]], output: Output = PLAIN) -> str:
     """Lines of CSV, with a header."""
     made = io.StringIO()
@@ -168,12 +179,16 @@ def csv_text(titles: Sequence[str], rows: Iterable[Sequence[object]], output: Ou
 def table(
     titles: Sequence[str], rows: Sequence[Sequence[str]], output: Output = PLAIN, right: Sequence[bool] = ()
 ) -> str:
-    """Columns side by side; on a terminal that is too narrow, the longest cells are shortened."""
+    """Columns side by side; on a terminal that is too narrow, the longest cells are shortened, or rows become cards."""
     head = [[title.upper() for title in titles]] if output.headers else []
     every = [*head, *rows]
     widths = [max((len(row[index]) for row in every), default=0) for index in range(len(titles))]
     if is_terminal():
         widths = fitted(widths, width())
+        if sum(widths) + GAP * (len(widths) - 1) > width():
+            from butler.cli.screen import cards
+
+            return cards(titles, rows)
     lines = [_line(row, widths, right or [False] * len(titles)) for row in every]
     if head and has_colour():
         lines[0] = painted(lines[0], bold=True)
@@ -186,7 +201,7 @@ def _natural(rows: Sequence[Sequence[str]]) -> int:
 
 
 def fitted(widths: Sequence[int], most: int) -> list[int]:
-    """Widths whose sum fits, by taking from the widest ones; as near as it gets where they are many."""
+    """Widths whose sum fits, by taking from the widest ones; as near as it gets where they are many, or say little."""
     found = list(widths)
     while sum(found) + GAP * (len(found) - 1) > most and max(found, default=0) > SHORTEST:
         found[found.index(max(found))] -= 1
@@ -212,10 +227,3 @@ def cell_text(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
-
-
-def fields(pairs: Iterable[tuple[str, object]]) -> str:
-    """Names and values below each other, for one thing told in full."""
-    listed = [(name, cell_text(value)) for name, value in pairs]
-    size = max((len(name) for name, _ in listed), default=0) + 2
-    return "\n".join(f"{name + ':':<{size}} {value}" for name, value in listed)

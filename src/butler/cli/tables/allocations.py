@@ -31,8 +31,18 @@ def allocations_table(*, namespaces: bool = False) -> Showing[Item[IPAllocation]
         Column("Range", lambda each: granted_text(each.obj)),
         Column("Count", lambda each: count_of(each.obj), right=True, spare=True),
         Column("CIDR", lambda each: each.obj.status.cidr, wide=True),
-        Column("Since", lambda each: _ago(each.obj.status.allocated_at), wide=True),
-        Column("Idle since", lambda each: _ago(each.obj.status.idle_since), wide=True),
+        Column(
+            "Since",
+            lambda each: _ago(each.obj.status.allocated_at),
+            wide=True,
+            plain=(("allocated at", lambda each: each.obj.status.allocated_at),),
+        ),
+        Column(
+            "Idle since",
+            lambda each: _ago(each.obj.status.idle_since),
+            wide=True,
+            plain=(("idle since", lambda each: each.obj.status.idle_since),),
+        ),
         Column("Why not", lambda each: why_not(each.obj), wide=True),
     ]
     return showing_of(KIND, columns, namespaces=namespaces)

@@ -22,15 +22,16 @@ if TYPE_CHECKING:
     from butler.kube.resource import Key
 
 KIND = "tenantcluster"
+Plain = tuple[tuple[str, "Callable[[Item[TenantCluster]], object]"], ...]
 
 
 def clusters_table(*, namespaces: bool = False) -> Showing[Item[TenantCluster]]:
     """What a team wants to know of its clusters."""
     columns: list[Column[Item[TenantCluster]]] = [
         Column("Phase", lambda each: phase_of(each.obj).value),
-        Column("Version", lambda each: version_cell(each.obj)),
-        Column("Workers", lambda each: workers_cell(each.obj), right=True, spare=True),
-        Column("LB IPs", lambda each: balancers_cell(each.obj), right=True),
+        Column("Version", lambda each: version_cell(each.obj), plain=VERSIONS),
+        Column("Workers", lambda each: workers_cell(each.obj), right=True, spare=True, plain=WORKERS),
+        Column("LB IPs", lambda each: balancers_cell(each.obj), right=True, plain=BALANCERS),
         Column("Waiting", lambda each: waiting_cell(each.obj), right=True, spare=True),
         Column("Endpoint", lambda each: each.obj.status.control_plane_endpoint, wide=True, spare=True),
         Column("Trouble", lambda each: "; ".join(trouble(each.obj)), wide=True),
@@ -61,8 +62,8 @@ def tenants_table(
     columns: list[Column[Item[TenantCluster]]] = [
         Column("Provider", provider, spare=True),
         Column("Phase", lambda each: phase_of(each.obj).value),
-        Column("Version", lambda each: version_cell(each.obj), wide=True),
-        Column("Workers", lambda each: workers_cell(each.obj), right=True, spare=True),
+        Column("Version", lambda each: version_cell(each.obj), wide=True, plain=VERSIONS),
+        Column("Workers", lambda each: workers_cell(each.obj), right=True, spare=True, plain=WORKERS),
         *([] if allocations is None else [Column("Node IPs", node_addresses, right=True, spare=True)]),
         Column("LB IPs", lambda each: _held(each.obj), right=True, spare=True),
         Column("In use", lambda each: _in_use(each.obj), right=True, spare=True),
@@ -99,3 +100,16 @@ def _held(cluster: TenantCluster) -> object:
 
 def _in_use(cluster: TenantCluster) -> object:
     return cluster.status.load_balancers.in_use if cluster.status.load_balancers else None
+
+
+# What CSV has in place of cells that tell two things at once.
+
+VERSIONS: Plain = (
+    ("version", lambda each: versions(each.obj)[0]),
+    ("going to", lambda each: versions(each.obj)[1] or None),
+)
+WORKERS: Plain = (
+    ("workers ready", lambda each: each.obj.status.worker_nodes_ready or 0),
+    ("workers", lambda each: each.obj.spec.workers.replicas),
+)
+BALANCERS: Plain = (("lb ips in use", lambda each: _in_use(each.obj)), ("lb ips", lambda each: _held(each.obj)))

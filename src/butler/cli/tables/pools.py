@@ -8,7 +8,7 @@ from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType
 from butler.api.networkpool import CapacityTier
 from butler.cli.frame.output import Column, Showing
-from butler.cli.tables.table import percent, showing_of
+from butler.cli.tables.table import percent, percentage, showing_of
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
@@ -18,16 +18,30 @@ if TYPE_CHECKING:
 def pools_table(*, namespaces: bool = False) -> Showing[Item[NetworkPool]]:
     columns: list[Column[Item[NetworkPool]]] = [
         Column("CIDR", lambda each: each.obj.spec.cidr),
-        Column("Use", lambda each: percent(each.obj.status.allocated_ips, each.obj.status.total_ips), right=True),
+        Column("Use", _use, right=True, plain=(("use percent", _use_percent),)),
         Column("Allocated", lambda each: each.obj.status.allocated_ips, right=True, spare=True),
         Column("Available", lambda each: each.obj.status.available_ips, right=True, spare=True),
         Column("Total", lambda each: each.obj.status.total_ips, right=True, spare=True),
         Column("Largest", lambda each: each.obj.status.largest_free_block, right=True, spare=True),
-        Column("Fragmented", lambda each: _percent_of(each.obj.status.fragmentation_percent), wide=True, right=True),
+        Column(
+            "Fragmented",
+            lambda each: _percent_of(each.obj.status.fragmentation_percent),
+            wide=True,
+            right=True,
+            plain=(("fragmentation percent", lambda each: each.obj.status.fragmentation_percent),),
+        ),
         Column("Allocations", lambda each: each.obj.status.allocation_count, wide=True, right=True),
         Column("State", lambda each: pool_state(each.obj)),
     ]
     return showing_of("networkpool", columns, namespaces=namespaces)
+
+
+def _use(each: Item[NetworkPool]) -> str:
+    return percent(each.obj.status.allocated_ips, each.obj.status.total_ips)
+
+
+def _use_percent(each: Item[NetworkPool]) -> object:
+    return percentage(each.obj.status.allocated_ips, each.obj.status.total_ips)
 
 
 def _percent_of(value: int | None) -> str:

@@ -18,7 +18,7 @@ def showing_of(kind: str, columns: Sequence[Column[Item[Any]]], *, namespaces: b
     """A kind with these columns between its name and its age."""
     where: list[Column[Item[Any]]] = [Column("Namespace", lambda each: each.obj.metadata.namespace)]
     named: list[Column[Item[Any]]] = [Column("Name", lambda each: each.name)]
-    aged: list[Column[Item[Any]]] = [Column("Age", _age, spare=True)]
+    aged: list[Column[Item[Any]]] = [Column("Age", _age, spare=True, plain=(("created", _created),))]
     return Showing(
         [*(where if namespaces else ()), *named, *columns, *aged],
         raw=lambda each: each.raw,
@@ -30,6 +30,16 @@ def _age(each: Item[Any]) -> str:
     return age(each.obj.metadata.creation_timestamp, datetime.now(UTC))
 
 
+def _created(each: Item[Any]) -> object:
+    return each.obj.metadata.creation_timestamp
+
+
 def percent(part: int | None, whole: int | None) -> str:
-    """`87%`, rounded down as Butler's own tiers are; empty where nothing is known."""
-    return "" if part is None or not whole else f"{part * 100 // whole}%"
+    """`87%`; empty where nothing is known."""
+    found = percentage(part, whole)
+    return "" if found is None else f"{found}%"
+
+
+def percentage(part: int | None, whole: int | None) -> int | None:
+    """Rounded down as Butler's own tiers are; None where nothing is known."""
+    return None if part is None or not whole else part * 100 // whole

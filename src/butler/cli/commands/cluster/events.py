@@ -41,7 +41,7 @@ def events(name: str, access: Access, watch: bool, output: Output) -> None:
         cluster = (await read_one(session, CLUSTERS, name, session.place)).obj
         if watch:
             await follow_table(session, TOLD, session.place, events_table(), output, where=about(cluster))
-        empty = f"No event about cluster {name} is kept: butlerctl cluster get {name} tells where it stands."
+        empty = f"No event about cluster {name} is kept: `butlerctl cluster get {name}` tells where it stands."
         events_table().many(await read_events(session, cluster), output, empty=empty)
 
     run(access, work)

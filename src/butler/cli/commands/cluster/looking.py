@@ -49,7 +49,7 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
         where = "any namespace" if access.all_namespaces else f"namespace {session.place}"
         more = "" if access.all_namespaces else ", -A looks everywhere"
         showing.many(
-            found, output, empty=f"There are no clusters in {where}: butlerctl cluster create makes one{more}."
+            found, output, empty=f"There are no clusters in {where}: `butlerctl cluster create` makes one{more}."
         )
 
     run(access, work)

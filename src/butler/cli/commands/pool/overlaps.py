@@ -49,7 +49,17 @@ def overlaps(access: Access, output: Output) -> None:
     if found:
         click.get_current_context().exit(Exit.FINDINGS)
     if output.format == "table":
-        click.echo(f"All is well: {pools} pools and {allocations} allocations share nothing.")
+        from butler.cli.frame.terminal import say, wrapped
+
+        if pools or allocations:
+            looked_at = f"{_counted(pools, 'pool')} and {_counted(allocations, 'allocation')}"
+            click.echo(wrapped(f"All is well: {looked_at} share nothing."))
+        else:
+            say("There is nothing to look at yet: `butleradm pool create` makes a pool.")
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def _show(found: list[Finding], output: Output) -> None:

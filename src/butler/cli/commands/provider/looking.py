@@ -47,7 +47,7 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
             await follow_table(session, PROVIDERS, session.homes, showing, output, selector=selector)
         found = await read_all(session, PROVIDERS, session.homes, selector=selector)
         where = "any namespace" if access.all_namespaces else f"namespace {session.home}"
-        hint = "butleradm provider create --example harvester prints one to start from"
+        hint = "`butleradm provider create --example harvester` prints one to start from"
         showing.many(found, output, empty=f"There are no providers in {where}: {hint}.")
 
     run(access, work)

@@ -143,6 +143,7 @@ async def _secret(session: Session, config: ProviderConfig, objects: list[Json])
 def _show(name: str, found: list[Finding], output: Output) -> None:
     from butler.cli.drawing.provider import findings_screen
     from butler.cli.frame.output import structured
+    from butler.cli.frame.terminal import wrapped
     from butler.views.provider_findings import findings_json, is_bad
 
     if output.format != "table":
@@ -150,6 +151,6 @@ def _show(name: str, found: list[Finding], output: Output) -> None:
     elif found:
         click.echo(findings_screen(found))
     if output.format == "table" and not is_bad(found):
-        click.echo(f"provider {name}: nothing is wrong with it")
+        click.echo(wrapped(f"provider {name}: nothing is wrong with it"))
     if is_bad(found):
         click.get_current_context().exit(Exit.FINDINGS)
