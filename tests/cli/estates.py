@@ -101,3 +101,28 @@ def make_tenant(plane: ControlPlane, data_dir: Path) -> Path:
 
     home = eventually(ready, "the cluster is ready")
     return data_dir / "clusters" / home / "web" / "kubeconfig"
+
+
+RACK = "rack-10-77"
+
+
+def make_small_estate(plane: ControlPlane, data_dir: Path) -> None:
+    """Tenant cluster team-platform/web on its provider, and pool `RACK` with a hole, two tenants and a vain request."""
+    make_pool(plane, "10.77")
+    for name, tenant, spec in (
+        ("shop-nodes", "team-shop/shop", {"count": 5}),
+        ("gone", "team-shop/gone", {"count": 3}),
+        ("shop-lb", "team-shop/shop", {"count": 8, "type": "loadbalancer"}),
+    ):
+        make_allocation(plane, allocation_body(name, RACK, tenant, **spec))
+    delete(plane, "gone")
+    create(plane, "ipallocations", allocation_body("too-large", RACK, "team-shop/big", count=4090))
+    eventually(lambda: phase(plane, "too-large") == "Failed", "too-large is refused")
+    make_tenant(plane, data_dir)
+    path = f"/apis/{API}/namespaces/team-platform/tenantclusters/web"
+
+    def balancers() -> Json:
+        found: Json = plane.request("GET", path)[1]["status"].get("loadBalancers") or {}
+        return found
+
+    eventually(lambda: balancers().get("inUse") == 1, "traefik has its address")

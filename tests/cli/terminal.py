@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import codecs
 import fcntl
 import json
 import os
@@ -93,21 +94,25 @@ class Cli:
         columns: int = 100,
         answer: Mapping[str, str | Callable[[], str]] | None = None,
         until: Callable[[str], bool] | None = None,
+        talk_apart: bool = False,
         **environment: str,
     ) -> Said:
         """In a terminal of a width.
 
         `answer`: what is typed when a text appears; a function does something first. `until`: Ctrl-C when it holds.
+        `talk_apart`: stderr goes to a file, so that what is left is the result.
         """
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+        talk = tempfile.TemporaryFile() if talk_apart else None  # noqa: SIM115 (closed below)
         process = subprocess.Popen(
             [str(BIN / self.program), *arguments], env=self.environment | environment,
-            stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+            stdin=slave, stdout=slave, stderr=talk or slave, start_new_session=True,
             preexec_fn=_sit_down,  # noqa: PLW1509 (one call)
         )  # fmt: skip
         os.close(slave)
         waiting, seen, deadline, interrupted = dict(answer or {}), "", time.monotonic() + PATIENCE, False
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         try:
             while time.monotonic() < deadline:
                 ready, _, _ = select.select([master], [], [], 0.1)
@@ -118,7 +123,7 @@ class Cli:
                         break
                     if not read:
                         break
-                    seen += read.decode(errors="replace")
+                    seen += decoder.decode(read)
                 for text in [each for each in waiting if each in seen]:
                     typed = waiting.pop(text)
                     os.write(master, (typed if isinstance(typed, str) else typed()).encode())
@@ -133,7 +138,12 @@ class Cli:
                 process.kill()
                 process.wait()
             os.close(master)
-        return Said(" ".join((self.program, *arguments)), code, seen.replace("\r\n", "\n"))
+        said = ""
+        if talk is not None:
+            with talk:
+                talk.seek(0)
+                said = talk.read().decode()
+        return Said(" ".join((self.program, *arguments)), code, seen.replace("\r\n", "\n"), said)
 
 
 def _sit_down() -> None:
