@@ -1,11 +1,15 @@
 // Everything that the map shows, as text: for screen readers, for copying, and for those who like tables.
-import { Anchor, Group, Table } from "@mantine/core";
+import { Button, Group, Table } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { IconDownload } from "@tabler/icons-react";
 import { useState } from "react";
+import { downloadCsv } from "../api/download";
 import { useSegmentRows } from "../api/pools";
 import type { SegmentRow } from "../api/types";
 import { EmptyState } from "../components/EmptyState";
 import { TenantLink } from "../components/ObjectLink";
 import { Loaded } from "../components/Loaded";
+import { ProblemAlert } from "../components/ProblemAlert";
 import { Pager } from "../components/table/Pager";
 import { count } from "../words";
 import { KIND_WORDS } from "./describe";
@@ -15,7 +19,13 @@ const LIMIT = 50;
 export function SegmentTable({ namespace, name }: { namespace: string; name: string }) {
   const [trail, setTrail] = useState<string[]>([]);
   const rows = useSegmentRows(namespace, name, { limit: LIMIT, cursor: trail.at(-1) });
-  const csv = `/api/v1/pools/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/segments/rows?format=csv`;
+  const csv = useMutation({
+    mutationFn: () =>
+      downloadCsv(
+        `/api/v1/pools/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/segments/rows`,
+        `${name}.csv`,
+      ),
+  });
   return (
     <Loaded query={rows}>
       {(page) =>
@@ -51,10 +61,16 @@ export function SegmentTable({ namespace, name }: { namespace: string; name: str
                 toPrevious: () => setTrail(trail.slice(0, -1)),
               }}
             />
+            {csv.isError && <ProblemAlert error={csv.error} />}
             <Group justify="flex-end">
-              <Anchor href={csv} download={`${name}.csv`} fz="xs">
+              <Button
+                variant="default"
+                leftSection={<IconDownload size={14} />}
+                loading={csv.isPending}
+                onClick={() => csv.mutate()}
+              >
                 All of it as CSV
-              </Anchor>
+              </Button>
             </Group>
           </>
         )

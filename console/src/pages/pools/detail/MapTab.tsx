@@ -1,0 +1,136 @@
+// Where everything in the pool is: as bar, as map or table, and how large the holes are.
+import { Button, Group, SegmentedControl, Skeleton, Text } from "@mantine/core";
+import { lazy, Suspense, useState } from "react";
+import { formatRange } from "../../../address-space/addresses";
+import { KIND_WORDS } from "../../../address-space/describe";
+import { FreeBlockHistogram } from "../../../address-space/FreeBlockHistogram";
+import { LayoutBar } from "../../../address-space/LayoutBar";
+import { AddressMap } from "../../../address-space/map/AddressMap";
+import type { Segment } from "../../../address-space/segmentIndex";
+import { SegmentTable } from "../../../address-space/SegmentTable";
+import { parseAddress } from "../../../address-space/addresses";
+import { useSegments } from "../../../api/pools";
+import { useSignedIn } from "../../../api/session";
+import type { PoolDetail, Segments } from "../../../api/types";
+import { GuardedButton, unless } from "../../../components/GuardedButton";
+import { Loaded } from "../../../components/Loaded";
+import { ObjectLink, TenantLink } from "../../../components/ObjectLink";
+import { Panel } from "../../../components/Panel";
+import { plural, typeInWords } from "../../../words";
+import { Notes } from "../Notes";
+import classes from "../pools.module.css";
+import { AdvicePanel } from "./AdvicePanel";
+import { SharesPanel } from "./SharesPanel";
+
+const ReleaseDialog = lazy(async () => ({ default: (await import("../actions/ReleaseDialog")).ReleaseDialog }));
+
+export function MapTab({ detail }: { detail: PoolDetail }) {
+  const { namespace, name } = detail.pool;
+  const segments = useSegments(namespace, name);
+  const [as, setAs] = useState("map");
+  return (
+    <div className={classes.rows} style={{ gap: "var(--mantine-spacing-md)" }}>
+      <Panel title="Layout" hint="The whole network from its first to its last address">
+        <Loaded query={segments} skeleton={<Skeleton height={30} />}>
+          {(loaded) => <LayoutBar segments={loaded} />}
+        </Loaded>
+      </Panel>
+      <Panel
+        title="Addresses"
+        actions={
+          <SegmentedControl
+            aria-label="Show as"
+            value={as}
+            onChange={setAs}
+            data={[
+              { value: "map", label: "Map" },
+              { value: "table", label: "Table" },
+            ]}
+          />
+        }
+      >
+        {as === "table" ? (
+          <SegmentTable namespace={namespace} name={name} />
+        ) : (
+          <Loaded query={segments} skeleton={<Skeleton height={360} />}>
+            {(loaded) => <MapWithSelection segments={loaded} namespace={namespace} />}
+          </Loaded>
+        )}
+      </Panel>
+      <div className={classes.columns}>
+        <Panel title="Free blocks" hint="By size: a request needs one block that is large enough">
+          <FreeBlockHistogram buckets={detail.holes} />
+        </Panel>
+        <AdvicePanel namespace={namespace} name={name} />
+        <SharesPanel detail={detail} />
+      </div>
+    </div>
+  );
+}
+
+function MapWithSelection({ segments, namespace }: { segments: Segments; namespace: string }) {
+  const [selected, setSelected] = useState<Segment | null>(null);
+  return (
+    <>
+      <Notes
+        health="warning"
+        title="Allocations of this pool that lie outside its network"
+        notes={segments.elsewhere.map((each) => `${each.allocation} of ${each.tenant}: ${each.start}–${each.end}`)}
+      />
+      <AddressMap segments={segments} selected={selected} onSelect={setSelected} />
+      {selected && (
+        <Selected segments={segments} namespace={namespace} segment={selected} onClose={() => setSelected(null)} />
+      )}
+    </>
+  );
+}
+
+interface SelectedProps {
+  segments: Segments;
+  namespace: string;
+  segment: Segment;
+  onClose: () => void;
+}
+
+function Selected({ segments, namespace, segment, onClose }: SelectedProps) {
+  const { permissions } = useSignedIn();
+  const [releasing, setReleasing] = useState(false);
+  const start = parseAddress(segments.start ?? "") ?? 0;
+  return (
+    <div className={classes.selected}>
+      <div>
+        <Text fw={600} className="mono" component="span">
+          {formatRange(start + segment.first, segment.size)}
+        </Text>{" "}
+        {plural(segment.size, "address", "addresses")}, {KIND_WORDS[segment.kind]}
+        {segment.note && `: ${segment.note}`}
+        {segment.tenant && (
+          <>
+            {" by "}
+            <TenantLink tenant={segment.tenant} /> for {typeInWords(segment.type)}, allocation{" "}
+            <ObjectLink link={{ kind: "allocation", namespace, name: segment.allocation }} />
+          </>
+        )}
+      </div>
+      <Group gap="xs">
+        {segment.allocation && (
+          <GuardedButton
+            variant="default"
+            reason={unless(permissions.releaseAllocations, "release allocations")}
+            onClick={() => setReleasing(true)}
+          >
+            Release
+          </GuardedButton>
+        )}
+        <Button variant="subtle" onClick={onClose}>
+          Clear
+        </Button>
+      </Group>
+      {releasing && (
+        <Suspense>
+          <ReleaseDialog allocation={{ namespace, name: segment.allocation }} onClose={() => setReleasing(false)} />
+        </Suspense>
+      )}
+    </div>
+  );
+}
