@@ -9,10 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import aiohttp
 
-from server.conftest import ROLE
+from butler.kube import config
+from butler.server.running import Running, Settings, running
+from server.conftest import ROLE, somebody
+from server.objects import GROUP, create
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import AsyncIterator, Awaitable, Sequence
+
+    from butler.server.access.person import Person
+    from control_planes import ControlPlane
 
 Json = dict[str, Any]
 LISTS = {
@@ -104,3 +110,50 @@ class Follower:
 
     def changes(self, kind: str) -> list[Json]:
         return [each for each in self.frames if each["type"] == "changed" and each["kind"] == kind]
+
+
+@contextlib.asynccontextmanager
+async def following(
+    session: aiohttp.ClientSession,
+    server: Running,
+    kinds: tuple[str, ...] = ("pool", "allocation"),
+    user: str = "admin",
+) -> AsyncIterator[Follower]:
+    """Somebody who listens, and has heard hello."""
+    follower = Follower(session, kinds, user)
+    task = asyncio.create_task(follower.run(server.url))
+    ready = asyncio.create_task(follower.ready.wait())
+    try:
+        async with asyncio.timeout(20):
+            await asyncio.wait({task, ready}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            await task
+        yield follower
+    finally:
+        task.cancel()
+        ready.cancel()
+        await asyncio.gather(task, ready, return_exceptions=True)
+
+
+@contextlib.asynccontextmanager
+async def serving(plane: ControlPlane) -> AsyncIterator[Running]:
+    """A server of a control plane, where `ROLE` says who somebody is."""
+
+    async def who(connection: Any) -> Person | None:
+        user = connection.headers.get(ROLE, "")
+        return somebody(user) if user else None
+
+    settings = Settings(world=True, requests_per_second=10_000)
+    async with running(config.load(plane.kubeconfig), settings, who) as up:
+        yield up
+
+
+def apply(plane: ControlPlane, obj: Json) -> Awaitable[Json]:
+    """Create an object without holding up who listens."""
+    return asyncio.to_thread(create, plane, obj)
+
+
+def tenant(name: str, where: str) -> Json:
+    spec = {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 1}}
+    meta = {"name": name, "namespace": where}
+    return {"apiVersion": GROUP, "kind": "TenantCluster", "metadata": meta, "spec": spec}

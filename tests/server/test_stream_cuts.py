@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
 import pytest_asyncio
 
-from butler.kube import config
-from butler.server.running import Running, Settings, running
-from server.conftest import ROLE, somebody
 from server.eventually import eventually
-from server.follower import KINDS, Follower, load
+from server.follower import KINDS, Follower, load, serving
 from server.objects import GROUP, HOME, Json, allocation, create, pool
 from server.rights import namespace
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from butler.server.access.person import Person
+    from butler.server.running import Running
     from control_planes import ControlPlane
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -29,15 +26,10 @@ CHANGES = 250
 OURS = f"/apis/{GROUP}/namespaces"
 
 
-async def who(connection: Any) -> Person | None:
-    return somebody(connection.headers.get(ROLE, "admin"))
-
-
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
 async def replicas(plane: ControlPlane) -> AsyncIterator[list[Running]]:
     """Two servers of one control plane, as behind a balancer."""
-    kubeconfig, settings = config.load(plane.kubeconfig), Settings(world=True, requests_per_second=10_000)
-    async with running(kubeconfig, settings, who) as one, running(kubeconfig, settings, who) as other:
+    async with serving(plane) as one, serving(plane) as other:
         yield [one, other]
 
 
