@@ -58,6 +58,18 @@ export function daysInWords(days: number): string {
   return plural(Math.round(days / 30.4), "month");
 }
 
+/** `10.0.0.1`, or `10.0.0.1–10.0.0.9`. */
+export function rangeInWords(start: string, end: string): string {
+  return start === end ? start : `${start}–${end}`;
+}
+
+const TYPES: Record<string, string> = { nodes: "nodes", loadbalancer: "load balancers" };
+
+/** What addresses are for. */
+export function typeInWords(type: string): string {
+  return TYPES[type] ?? type;
+}
+
 const TIERS: Record<Tier, string> = {
   CapacityWarning: "filling up",
   CapacityCritical: "nearly full",

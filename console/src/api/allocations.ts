@@ -9,6 +9,7 @@ export interface AllocationQuery extends ListQuery {
   tenant?: string;
   phase?: string;
   type?: string;
+  state?: string;
 }
 
 export function useAllocations(query: AllocationQuery) {

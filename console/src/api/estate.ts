@@ -1,5 +1,5 @@
 // What spans all kinds: the overview, the search, single addresses, plans and the record of what happened.
-import { keepPreviousData, skipToken, useMutation, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, skipToken, useQuery } from "@tanstack/react-query";
 import { api, dataOf } from "./client";
 import { keys } from "./keys";
 import type { PlanRequest } from "./types";
@@ -32,6 +32,7 @@ export interface ActivityQuery {
   namespace?: string;
   name?: string;
   severity?: string;
+  q?: string;
   limit?: number;
   cursor?: string;
 }
@@ -44,6 +45,12 @@ export function useActivity(query: ActivityQuery) {
   });
 }
 
-export function usePlan() {
-  return useMutation({ mutationFn: (body: PlanRequest) => dataOf(api.POST("/api/v1/plan", { body })) });
+/** What would happen; null asks nothing. */
+export function usePlan(body: PlanRequest | null) {
+  return useQuery({
+    queryKey: ["preview", "plan", body],
+    queryFn: body ? () => dataOf(api.POST("/api/v1/plan", { body })) : skipToken,
+    placeholderData: keepPreviousData,
+    gcTime: 0,
+  });
 }

@@ -5,6 +5,7 @@ import { keys, type ListQuery } from "./keys";
 
 export interface TenantQuery extends ListQuery {
   phase?: string;
+  namespace?: string;
   provider?: string;
 }
 
@@ -80,6 +81,20 @@ export function useUpgrade(namespace: string, name: string) {
           ...at(namespace, name),
           headers: ifMatch(resourceVersion),
           body: { version },
+        }),
+      ),
+  });
+}
+
+/** Puts a manifest in the place of the one that was shown. */
+export function useEditTenant(namespace: string, name: string) {
+  return useMutation({
+    mutationFn: ({ manifest, resourceVersion }: { manifest: Manifest; resourceVersion: string }) =>
+      dataOf(
+        api.PUT("/api/v1/tenants/{namespace}/{name}", {
+          ...at(namespace, name),
+          headers: ifMatch(resourceVersion),
+          body: { manifest },
         }),
       ),
   });

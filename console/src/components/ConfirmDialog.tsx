@@ -1,4 +1,4 @@
-// Asks before something is done that cannot be undone. With `typeName`, the name has to be typed first.
+// Asks before something is done, most often what cannot be undone. With `typeName`, the name has to be typed first.
 import { Button, Group, Modal, Stack, TextInput } from "@mantine/core";
 import { useState, type ReactNode } from "react";
 import { ProblemAlert } from "./ProblemAlert";
@@ -11,6 +11,8 @@ interface ConfirmDialogProps {
   /** The verb on the button, such as "Delete pool". */
   confirm: string;
   typeName?: string;
+  /** For what can be undone: without the colour of danger. */
+  harmless?: boolean;
   busy?: boolean;
   /** Nothing can be confirmed yet, such as while the effect is still being worked out. */
   blocked?: boolean;
@@ -27,7 +29,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
   );
 }
 
-function Question({ children, confirm, typeName, busy, blocked, error, onConfirm, onClose }: ConfirmDialogProps) {
+function Question({ children, confirm, typeName, harmless = false, busy, blocked, error, onConfirm, onClose }: ConfirmDialogProps) {
   const [typed, setTyped] = useState("");
   const sure = typeName === undefined || typed.trim() === typeName;
   return (
@@ -58,7 +60,7 @@ function Question({ children, confirm, typeName, busy, blocked, error, onConfirm
           <Button variant="default" onClick={onClose}>
             Cancel
           </Button>
-          <Button type="submit" color="red.8" loading={busy} disabled={!sure || blocked}>
+          <Button type="submit" color={harmless ? undefined : "red.8"} loading={busy} disabled={!sure || blocked}>
             {confirm}
           </Button>
         </Group>

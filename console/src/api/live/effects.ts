@@ -21,8 +21,8 @@ export function staleAfter(change: Changed): Pattern[] {
     const [namespace = "", name = ""] = tenant.split("/");
     stale.push(["tenants", "one", namespace, name]);
   }
-  if (change.kind === "pool") stale.push(["overlaps"], ["providers"], ["address"], ["search"]);
-  if (change.kind === "allocation") stale.push(["address"], ["drift"]);
+  if (change.kind === "pool") stale.push(["overlaps"], ["providers"], ["address"], ["search"], ["preview"]);
+  if (change.kind === "allocation") stale.push(["address"], ["search"], ["drift"], ["preview"]);
   if (change.kind === "tenant") stale.push(["drift"], ["search"]);
   return unique(stale);
 }
@@ -31,7 +31,7 @@ export function staleAfter(change: Changed): Pattern[] {
 export function staleAfterReset(kinds: readonly StreamKind[]): Pattern[] {
   const stale: Pattern[] = kinds.map((kind) => [LIST_OF[kind]]);
   if (kinds.includes("allocation")) stale.push(["pools"], ["tenants"]);
-  return unique([...stale, ["overview"], ["overlaps"], ["drift"], ["address"], ["search"]]);
+  return unique([...stale, ["overview"], ["overlaps"], ["drift"], ["address"], ["search"], ["preview"]]);
 }
 
 /** A page of a list with the change in it; the same page where it is not concerned. */
