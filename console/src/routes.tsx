@@ -9,6 +9,7 @@ const pages: RouteObject[] = [
   { path: "pools", lazy: { Component: async () => (await import("./pages/pools/PoolsPage")).PoolsPage } },
   { path: "pools/:namespace/:name", lazy: { Component: async () => (await import("./pages/pools/PoolPage")).PoolPage } },
   { path: "tenants", lazy: { Component: async () => (await import("./pages/tenants/TenantsPage")).TenantsPage } },
+  { path: "tenants/new", lazy: { Component: async () => (await import("./pages/tenants/create/NewTenantPage")).NewTenantPage } },
   {
     path: "tenants/:namespace/:name",
     lazy: { Component: async () => (await import("./pages/tenants/TenantPage")).TenantPage },
@@ -19,7 +20,8 @@ const pages: RouteObject[] = [
     path: "providers/:namespace/:name",
     lazy: { Component: async () => (await import("./pages/providers/ProviderPage")).ProviderPage },
   },
-  { path: "addresses", lazy: { Component: async () => (await import("./pages/addresses/AddressesPage")).AddressesPage } },
+  { path: "addresses/*", lazy: { Component: async () => (await import("./pages/addresses/AddressesPage")).AddressesPage } },
+  { path: "allocations", lazy: { Component: async () => (await import("./pages/allocations/AllocationsPage")).AllocationsPage } },
   {
     path: "allocations/:namespace/:name",
     lazy: { Component: async () => (await import("./pages/allocations/AllocationPage")).AllocationPage },

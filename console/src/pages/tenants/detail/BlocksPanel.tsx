@@ -1,0 +1,100 @@
+// What a tenant holds and asks for: one line for each allocation, and where in its pools that is.
+import { Table, Text } from "@mantine/core";
+import { useSignedIn } from "../../../api/session";
+import type { Block } from "../../../api/types";
+import { AddressText } from "../../../components/AddressText";
+import { AllocationState } from "../../../components/AllocationState";
+import { EmptyState } from "../../../components/EmptyState";
+import { ObjectLink } from "../../../components/ObjectLink";
+import { Panel } from "../../../components/Panel";
+import { PositionStrip } from "../../../components/PositionStrip";
+import { Time } from "../../../components/Time";
+import { count, typeInWords } from "../../../words";
+import classes from "./detail.module.css";
+
+export function BlocksPanel({ blocks, tenant }: { blocks: Block[] | null; tenant: string }) {
+  if (blocks === null) {
+    return (
+      <Panel title="Addresses">
+        <EmptyState title="You may not read allocations">What this tenant holds is not shown to you.</EmptyState>
+      </Panel>
+    );
+  }
+  if (blocks.length === 0) {
+    return (
+      <Panel title="Addresses">
+        <EmptyState title="It holds no addresses">
+          It has asked for none yet, or its provider leaves addresses to the cloud.
+        </EmptyState>
+      </Panel>
+    );
+  }
+  const pools = [...new Set(blocks.map(({ pool }) => pool))];
+  return (
+    <Panel title="Addresses" hint="Every block that it holds or asks for. Growth came later, for more machines or Services." flush>
+      <Table.ScrollContainer minWidth={560} type="native">
+        <Table verticalSpacing={6} horizontalSpacing="sm">
+          <caption className="visually-hidden">Address blocks of {tenant}</caption>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Allocation</Table.Th>
+              <Table.Th>For</Table.Th>
+              <Table.Th>State</Table.Th>
+              <Table.Th>Addresses</Table.Th>
+              <Table.Th ta="right">Count</Table.Th>
+              <Table.Th>Since</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {blocks.map((block) => (
+              <BlockRow key={block.allocation} block={block} />
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      <div className={classes.strips}>
+        {pools.map((pool) => (
+          <PositionStrip key={pool} pool={pool} blocks={blocks.filter((block) => block.pool === pool)} />
+        ))}
+      </div>
+    </Panel>
+  );
+}
+
+function BlockRow({ block }: { block: Block }) {
+  const { home } = useSignedIn();
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <ObjectLink link={{ kind: "allocation", namespace: home, name: block.allocation }} />
+        <Text fz="xs" c="dimmed">
+          {[block.growth ? "growth" : "initial", block.pinned && "hand-picked"].filter(Boolean).join(", ")}
+        </Text>
+      </Table.Td>
+      <Table.Td>{typeInWords(block.type)}</Table.Td>
+      <Table.Td>
+        <AllocationState state={block.state} plain />
+        {block.idleSince && (
+          <Text fz="xs" c="dimmed">
+            <Time at={block.idleSince} />
+          </Text>
+        )}
+        {block.why && !block.range && (
+          <Text fz="xs" c="dimmed">
+            {block.why}
+          </Text>
+        )}
+      </Table.Td>
+      <Table.Td>
+        <AddressText range={block.range} />
+        <Text fz="xs" c="dimmed">
+          <ObjectLink link={{ kind: "pool", namespace: home, name: block.pool }} />
+        </Text>
+      </Table.Td>
+      <Table.Td ta="right">{block.range ? count(block.range.count) : `${count(block.requested)} wanted`}</Table.Td>
+      <Table.Td>
+        <Time at={block.since} />
+      </Table.Td>
+    </Table.Tr>
+  );
+}
