@@ -1,0 +1,120 @@
+// What each pool comes to: how full before and after, and where the planned ranges would be.
+import { Group, Text } from "@mantine/core";
+import { useSegments } from "../../api/pools";
+import { useSignedIn } from "../../api/session";
+import type { AddressRange, Plan, PlannedPool, Tier } from "../../api/types";
+import { ObjectLink } from "../../components/ObjectLink";
+import { Panel } from "../../components/Panel";
+import { StatusBadge } from "../../components/StatusBadge";
+import { count, percent, tierInWords } from "../../words";
+import classes from "./plan.module.css";
+import { PlannedBar } from "./PlannedBar";
+
+/** From which percent on each tier holds, lowest first. */
+const TIERS: { tier: Tier; percent: number }[] = [
+  { tier: "CapacityWarning", percent: 70 },
+  { tier: "CapacityCritical", percent: 85 },
+  { tier: "CapacityExhausted", percent: 95 },
+];
+
+export function PlannedPools({ plan }: { plan: Plan }) {
+  const blocks = [...plan.waiting, ...plan.requests, ...plan.tenants.flatMap((tenant) => tenant.blocks)];
+  return (
+    <Panel title="Pools, before and after" hint="Marks are at 70, 85 and 95 %: filling up, nearly full, full.">
+      {plan.pools.map((pool) => (
+        <PoolOutcome
+          key={pool.name}
+          pool={pool}
+          planned={blocks.flatMap((block) => (block.pool === pool.name && block.range ? [block.range] : []))}
+        />
+      ))}
+    </Panel>
+  );
+}
+
+function PoolOutcome({ pool: { name, cidr, before, after }, planned }: { pool: PlannedPool; planned: AddressRange[] }) {
+  const { home } = useSignedIn();
+  const segments = useSegments(home, name);
+  const tierNow = highest(before?.tiers);
+  const tierThen = highest(after?.tiers);
+  return (
+    <div className={classes.pool}>
+      <div className={classes.poolHead}>
+        <Text fz="sm" fw={600}>
+          <ObjectLink link={{ kind: "pool", namespace: home, name }} />{" "}
+          <Text span fz="xs" c="dimmed" className="mono">
+            {cidr}
+          </Text>
+        </Text>
+        <Group gap="xs">
+          {tierThen ? (
+            <StatusBadge health={tierThen === "CapacityWarning" ? "warning" : "critical"}>
+              {tierThen === tierNow ? `stays ${tierInWords(tierThen)}` : `becomes ${tierInWords(tierThen)}`}
+            </StatusBadge>
+          ) : (
+            <StatusBadge health="ok">{tierNow ? `no longer ${tierInWords(tierNow)}` : "room to spare"}</StatusBadge>
+          )}
+        </Group>
+      </div>
+      {before && after ? (
+        <>
+          <BeforeAfter before={before} after={after} tier={tierThen} />
+          <div className={classes.figures}>
+            <span>
+              <Move from={count(before.allocated)} to={count(after.allocated)} /> of{" "}
+              <Move from={count(before.total)} to={count(after.total)} /> held
+            </span>
+            <span>
+              largest free block <Move from={count(before.largestFreeBlock)} to={count(after.largestFreeBlock)} />
+            </span>
+          </div>
+        </>
+      ) : (
+        <Text fz="sm" c="dimmed">
+          How full it is cannot be told: the pool cannot be read.
+        </Text>
+      )}
+      {segments.data?.start && segments.data.cidr === cidr && <PlannedBar segments={segments.data} planned={planned} />}
+    </div>
+  );
+}
+
+function BeforeAfter({ before, after, tier }: { before: NonNullable<PlannedPool["before"]>; after: NonNullable<PlannedPool["after"]>; tier: Tier | null }) {
+  const now = share(before);
+  const then = share(after);
+  return (
+    <>
+      <Text fz="xs" mt={4} className="numbers">
+        <strong>
+          <Move from={percent(now)} to={percent(then)} />
+        </strong>
+      </Text>
+      <div className={classes.meter} aria-hidden>
+        <div className={classes.before} style={{ width: `${Math.min(now, then)}%` }} />
+        <div className={classes.added} data-tier={tier ?? undefined} style={{ left: `${Math.min(now, then)}%`, width: `${Math.max(0, then - now)}%` }} />
+        {TIERS.map((mark) => (
+          <span key={mark.tier} className={classes.mark} style={{ left: `${mark.percent}%` }} title={`${mark.percent}%: ${tierInWords(mark.tier)}`} />
+        ))}
+      </div>
+    </>
+  );
+}
+
+/** `50% → 75%`, or one figure where nothing changes. */
+function Move({ from, to }: { from: string; to: string }) {
+  if (from === to) return from;
+  return (
+    <>
+      {from} <span aria-hidden>→</span>
+      <span className="visually-hidden">goes to</span> {to}
+    </>
+  );
+}
+
+function share({ allocated, total }: { allocated: number; total: number }): number {
+  return total > 0 ? (100 * allocated) / total : 0;
+}
+
+function highest(tiers: Tier[] | undefined): Tier | null {
+  return TIERS.findLast(({ tier }) => tiers?.includes(tier))?.tier ?? null;
+}

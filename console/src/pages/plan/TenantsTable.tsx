@@ -1,0 +1,65 @@
+// Who gets what, tenant by tenant.
+import { Button, Group, Table, Text } from "@mantine/core";
+import { useState } from "react";
+import type { Plan } from "../../api/types";
+import { AddressText } from "../../components/AddressText";
+import { Panel } from "../../components/Panel";
+import { StatusBadge } from "../../components/StatusBadge";
+import { typeInWords } from "../../words";
+
+const FIRST = 8;
+const MOST = 200;
+
+export function TenantsTable({ tenants }: { tenants: Plan["tenants"] }) {
+  const [all, setAll] = useState(false);
+  const shown = tenants.slice(0, all ? MOST : FIRST);
+  return (
+    <Panel title="Who gets what" flush>
+      <Table.ScrollContainer minWidth={460} type="native">
+        <Table verticalSpacing={6} horizontalSpacing="sm">
+          <caption className="visually-hidden">Planned tenants</caption>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Tenant</Table.Th>
+              <Table.Th>Outcome</Table.Th>
+              <Table.Th>Gets</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {shown.map(({ name, fits, blocks, message }) => (
+              <Table.Tr key={name}>
+                <Table.Td>{name}</Table.Td>
+                <Table.Td>
+                  <StatusBadge health={fits ? "ok" : "critical"} plain>
+                    {fits ? "fits" : "does not fit"}
+                  </StatusBadge>
+                </Table.Td>
+                <Table.Td>
+                  {blocks.map(
+                    ({ name: block, type, range, pool }) =>
+                      range && (
+                        <div key={block}>
+                          <AddressText range={range} />{" "}
+                          <Text span fz="xs" c="dimmed">
+                            for {typeInWords(type)}, from {pool}
+                          </Text>
+                        </div>
+                      ),
+                  )}
+                  {message && <Text fz="xs">{message}</Text>}
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {tenants.length > FIRST && (
+        <Group px="sm" py={6}>
+          <Button variant="subtle" aria-expanded={all} onClick={() => setAll(!all)}>
+            {all ? "Show fewer" : `Show ${tenants.length > MOST ? `the first ${MOST}` : "all"} of ${tenants.length}`}
+          </Button>
+        </Group>
+      )}
+    </Panel>
+  );
+}
