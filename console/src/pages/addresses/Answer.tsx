@@ -1,0 +1,99 @@
+// What is known of an address or range: where it lies, who holds it, who had it, who waits for it.
+import { List, Stack, Table, Text } from "@mantine/core";
+import { useSignedIn } from "../../api/session";
+import type { AddressAnswer, Place } from "../../api/types";
+import { AddressText } from "../../components/AddressText";
+import { CopyIcon } from "../../components/CopyText";
+import { ObjectLink, TenantLink } from "../../components/ObjectLink";
+import { Panel } from "../../components/Panel";
+import { HealthIcon } from "../../components/StatusBadge";
+import { count, rangeInWords } from "../../words";
+import classes from "./addresses.module.css";
+import { Owners } from "./Owners";
+import { placeInWords, verdictOf } from "./verdict";
+
+export function Answer({ answer }: { answer: AddressAnswer }) {
+  const { health, sentence } = verdictOf(answer);
+  const holders = answer.places.flatMap(({ owners }) => owners);
+  const unique = [...new Map(holders.map((owner) => [owner.allocation, owner])).values()];
+  return (
+    <Stack gap="md">
+      <div className={classes.verdict} role="status">
+        <HealthIcon health={health} size={22} />
+        <Text fw={600} fz="md">
+          {sentence}
+        </Text>
+        <CopyIcon text={rangeInWords(answer.asked.start, answer.asked.end).replace("–", "-")} what="address" />
+      </div>
+      {unique.length > 0 && (
+        <Panel title={unique.length === 1 ? "Who holds it" : "Who holds them"}>
+          <Owners owners={unique} />
+        </Panel>
+      )}
+      {answer.places.length > 0 && <Places places={answer.places} />}
+      {answer.knownAs.length > 0 && (
+        <Panel title="Also known as">
+          <List fz="sm">
+            {answer.knownAs.map((name) => (
+              <List.Item key={name}>{name}</List.Item>
+            ))}
+          </List>
+        </Panel>
+      )}
+      {answer.wanted.length > 0 && (
+        <Panel title="Who waits for it" hint="Requests for exactly these addresses.">
+          <Owners owners={answer.wanted} />
+        </Panel>
+      )}
+      {answer.earlier.length > 0 && (
+        <Panel title="Who had it before" hint="As far as it is on record; the latest first.">
+          <Owners owners={answer.earlier} />
+        </Panel>
+      )}
+    </Stack>
+  );
+}
+
+const MOST = 100;
+
+function Places({ places }: { places: Place[] }) {
+  const { home } = useSignedIn();
+  return (
+    <Panel title="Where it lies" flush>
+      <Table.ScrollContainer minWidth={420} type="native">
+        <Table verticalSpacing={6} horizontalSpacing="sm">
+          <caption className="visually-hidden">Parts of what was asked</caption>
+          <Table.Thead>
+            <Table.Tr>
+              <Table.Th>Addresses</Table.Th>
+              <Table.Th ta="right">Count</Table.Th>
+              <Table.Th>Pool</Table.Th>
+              <Table.Th>State</Table.Th>
+              <Table.Th>Holder</Table.Th>
+            </Table.Tr>
+          </Table.Thead>
+          <Table.Tbody>
+            {places.slice(0, MOST).map((place) => (
+              <Table.Tr key={`${place.start} ${place.pool}`}>
+                <Table.Td>
+                  <AddressText range={place} />
+                </Table.Td>
+                <Table.Td ta="right">{count(place.count)}</Table.Td>
+                <Table.Td>{place.pool ? <ObjectLink link={{ kind: "pool", namespace: home, name: place.pool }} /> : "–"}</Table.Td>
+                <Table.Td>{placeInWords(place)}</Table.Td>
+                <Table.Td>
+                  {place.owners.length === 0 ? "–" : place.owners.map(({ tenant, allocation }) => <div key={allocation}><TenantLink tenant={tenant} /></div>)}
+                </Table.Td>
+              </Table.Tr>
+            ))}
+          </Table.Tbody>
+        </Table>
+      </Table.ScrollContainer>
+      {places.length > MOST && (
+        <Text fz="xs" c="dimmed" px="sm" pb="sm">
+          The first {MOST} of {count(places.length)}. The pool's own page shows all of them.
+        </Text>
+      )}
+    </Panel>
+  );
+}

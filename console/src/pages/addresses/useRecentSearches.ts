@@ -1,0 +1,20 @@
+// The last searches, kept in this browser only.
+import { useLocalStorage } from "@mantine/hooks";
+import { useCallback } from "react";
+
+const MOST = 10;
+
+export function useRecentSearches() {
+  const [searches, setSearches, clear] = useLocalStorage<string[]>({
+    key: "butler-recent-searches",
+    defaultValue: [],
+    getInitialValueInEffect: false,
+  });
+  const remember = useCallback((text: string) => setSearches((before) => withSearch(before, text)), [setSearches]);
+  return { searches, remember, clear };
+}
+
+/** The newest first, each once. */
+export function withSearch(searches: string[], text: string): string[] {
+  return [text, ...searches.filter((search) => search !== text)].slice(0, MOST);
+}
