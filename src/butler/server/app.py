@@ -20,6 +20,7 @@ from butler import __version__
 from butler.kube.errors import KubeError
 from butler.kube.resource import BadName
 from butler.server.access.person import Person
+from butler.server.documented import Problems
 from butler.server.models.common import FieldError
 from butler.server.parts import Parts
 from butler.server.problems import MEDIA_TYPE, Refused, from_bad_name, from_kubernetes, problem
@@ -77,6 +78,7 @@ def build(
             "person": Provide(_person, sync_to_thread=False),
         },
         openapi_config=_openapi(),
+        plugins=[Problems()],
         exception_handlers={Exception: _explain},
         request_max_body_size=LARGEST_BODY,
         on_app_init=[_without_signatures],
@@ -102,10 +104,19 @@ def _openapi() -> OpenAPIConfig:
         title="Butler",
         version=__version__,
         description="Addresses and tenant clusters: what the console shows and does.",
-        path="/api/v1",
+        openapi_router=Router("/api/v1", route_handlers=[], include_in_schema=False, after_request=_no_page),
         render_plugins=[JsonRenderPlugin()],
         components=Components(security_schemes={"session": session}),
         security=[{"session": []}],
+    )
+
+
+def _no_page(response: Response[Any]) -> Response[Any]:
+    """Unknown paths end where the document is, and Litestar would show a page there."""
+    return (
+        _told(Refused(404, "there is nothing here: /api/v1/openapi.json tells what there is"))
+        if response.status_code == 404
+        else response
     )
 
 
@@ -114,6 +125,10 @@ def _explain(request: Request[Any, Any, Any], error: Exception) -> Response[byte
     refused = _refused(error)
     if refused.status >= 500 and not isinstance(error, Refused | KubeError):
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    return _told(refused)
+
+
+def _told(refused: Refused) -> Response[bytes]:
     told = problem(refused.status, refused.detail, refused.fields)
     return Response(
         msgspec.json.encode(told), status_code=refused.status, media_type=MEDIA_TYPE, headers=refused.headers

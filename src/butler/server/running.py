@@ -118,7 +118,8 @@ async def running(connection: Connection, settings: Settings, who: Who | None = 
         files = console_routes(settings.console or find_console())
         app = build(parts, outside=[entrance.router, probes.routes(operator), files])
         usual = Limit(burst=4 * settings.requests_per_second, per_second=settings.requests_per_second)
-        guard = Guard(app, where, who or doors.who, usual, doors.sessions.still if who is None else None)
+        still = doors.sessions.still if who is None else None
+        guard = Guard(app, where, who or doors.who, usual, still, doors.tell_forgery)
         http = _server(guard, settings)
         operator.add_service(doors.keep_sweeping)
         operator.add_service(stream.run)

@@ -125,7 +125,7 @@ def console_routes(directory: Path) -> Router:
     async def serve(request: Request[Any, Any, Any]) -> Response[Any]:
         asked = request.scope["path"]
         if asked == "/api" or asked.startswith("/api/"):
-            raise Refused(404, f"there is nothing at {asked[:200]}: /api/v1/openapi.json tells what there is")
+            raise Refused(404, "there is nothing here: /api/v1/openapi.json tells what there is")
         return console.answer(asked, request.headers.get("accept-encoding", ""))
 
     return Router("/", route_handlers=[serve])

@@ -23,6 +23,7 @@ from butler.server.access.passwords import Passwords
 from butler.server.access.person import Person
 from butler.server.access.sessions import Identity, Sessions
 from butler.server.access.where import Where
+from butler.server.problems import Refused
 
 log = logging.getLogger(__name__)
 SWEEP_EVERY: Final = 600.0
@@ -98,6 +99,11 @@ class Doors:
     def tell_refusal(self, verb: str, user: str, via: str, *, status: int, why: str, detail: str) -> None:
         """One line of the audit about somebody who was not let in; `user` only where it is known to be a name."""
         self._write(verb, user, (), via, "", detail, "refused", status, why, "")
+
+    def tell_forgery(self, person: Person, what: str, refused: Refused) -> None:
+        """One line of the audit about a request that some other page made in somebody's name."""
+        why = refused.detail
+        self._write("ask", person.user, person.groups, person.via, person.session, what, "refused", 403, why, "")
 
     def _write(
         self,

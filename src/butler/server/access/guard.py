@@ -75,6 +75,8 @@ class Guard:
     """For everything that an address asks."""
     still: Callable[[Person], Awaitable[bool]] | None = None
     """Whether a person's session goes on; None: for ever."""
+    tell: Callable[[Person, str, Refused], None] | None = None
+    """Writes down what was refused in somebody's name."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind: str = scope["type"]
@@ -85,6 +87,7 @@ class Guard:
         try:
             await self._admit(scope)
         except Refused as refused:
+            self._write_down(scope, refused)
             await _refuse(scope, strict, refused)
             return
         if kind == "websocket" and isinstance(scope.get("user"), Person):
@@ -97,6 +100,8 @@ class Guard:
         scope["user"] = None
         if scope["path"] in PROBES:
             return  # a kubelet asks by the pod's address, and learns nothing
+        if "//" in scope["path"]:
+            raise Refused(404, "there is nothing here")  # routes would take it for the path without, and it is not
         connection: ASGIConnection[Any, Any, Any, Any] = ASGIConnection(scope)
         sent = connection.headers
         host = sent.get("host", "").lower()
@@ -134,6 +139,13 @@ class Guard:
         token = person.csrf_token if person is not None else ""
         if not token or not hmac.compare_digest(sent.get("x-csrf-token", "").encode(), token.encode()):
             raise Refused(403, "the header X-CSRF-Token is not the one of your session: load the page again")
+
+    def _write_down(self, scope: Scope, refused: Refused) -> None:
+        """A request in somebody's name that they did not send themselves is worth a line."""
+        person = scope.get("user")
+        if self.tell is not None and isinstance(person, Person) and refused.status == 403:
+            method = scope.get("method", "WebSocket")
+            self.tell(person, f"{method} {scope['path'][:200]} from {scope['state']['address']}", refused)
 
     def _strict(self, send: Send) -> Send:
         async def with_headers(message: Message) -> None:

@@ -53,7 +53,7 @@ async def use_link(request: Request[Any, Any, Any], parts: TheParts) -> Response
     address = address_of(request)
     if (wait := doors.tries.take(address)) > 0:
         raise too_many(wait)
-    form = parse_qs((await request.body()).decode("ascii", "replace"), max_num_fields=4)
+    form = parse_qs((await request.body()).decode("ascii", "replace"))
     who = await doors.links.take(form.get("token", [""])[0])
     if who is None:
         return _refused(doors, address)
