@@ -4,16 +4,23 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-crash test-faults test-tenants test-model test-metallb test-elastic test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants bench-elastic bench-cli setup setup-test lint types format generate lock clean
+.PHONY: help run console test test-console test-crash test-faults test-tenants test-model test-metallb test-elastic test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: setup ## Start Butler on this machine (Ctrl-C stops it)
-	@$(BIN)/butleradm local up
+run: setup ## Build and serve the console on this machine, with a demo in it (DEMO=no: with nothing; Ctrl-C stops it)
+	@$(BIN)/python tools/build_console.py --or-without
+	@$(BIN)/butleradm local up $(if $(filter no,$(DEMO)),,--demo)
 
-test: setup-test lint types ## Install what is needed, then lint, type-check and run all tests
+console: setup ## Build the console's pages into console/dist, if anything has changed
+	@$(BIN)/python tools/build_console.py
+
+test: setup-test lint types test-console ## Install what is needed, then lint, type-check and run all tests
 	$(BIN)/python tools/run_tests.py
+
+test-console: setup ## Lint, type-check, test and build the console
+	@$(BIN)/python tools/build_console.py --check
 
 test-crash: setup-test ## Kill the embedded API server 50 times under load and check that nothing is lost
 	$(BIN)/pytest -q -s -m slow tests/local/test_crash.py
@@ -90,14 +97,23 @@ bench-elastic: setup-test ## Measure load-balancer addresses on demand, and 1,00
 bench-cli: setup-test ## Measure how long commands take from Enter to prompt, beside kubectl
 	$(BIN)/python tests/bench/bench_cli.py
 
-generate: setup ## Write the CRDs and the reference pages anew, from the types and the commands
+bench-server: setup-test ## Measure the console's API: reads, live changes, many people
+	$(BIN)/python tests/bench/bench_server.py
+
+bench-console: setup-test ## Measure the console in a browser, from opened to shown, on large estates
+	$(BIN)/python tests/bench/bench_console.py
+
+generate: setup ## Write the CRDs, the reference pages and the console's types anew, from the types and the commands
 	$(BIN)/python -m butler.api.crd charts/butler/crds
 	$(BIN)/python -m butler.api.reference docs/reference
 	$(BIN)/python -m butler.cli.reference docs/commands
+	$(BIN)/python -m butler.server.openapi > console/openapi.json.new
+	mv console/openapi.json.new console/openapi.json
+	@$(BIN)/python tools/build_console.py --generate
 
 lock: setup-test ## Resolve the dependencies anew into the lock files
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml --group build -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml --group test -o requirements-test.lock
 
 clean: ## Remove everything that was installed or built here
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) build dist console/dist console/node_modules

@@ -140,7 +140,7 @@ def embedded(data_dir: Path, *, controllers: bool = False, arguments: Sequence[s
     """Butler's own API server, started by the command that users type."""
     server_dir = data_dir / "server"
     log_file = data_dir / "butleradm.log"
-    command = [f"{BIN}/butleradm", "local", "up", "--data-dir", f"{server_dir}", "--port", "0"]
+    command = [f"{BIN}/butleradm", "local", "up", "--data-dir", f"{server_dir}", "--port", "0", "--no-console"]
     # Tests bring the controllers that they are about; others would answer to what they write.
     command += [*(() if controllers else ("--no-controllers",)), *arguments]
     with log_file.open("wb") as log:

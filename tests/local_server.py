@@ -25,8 +25,11 @@ START_SECONDS = 60.0
 class LocalServer:
     """One data directory and, most of the time, one process that serves it."""
 
-    def __init__(self, directory: Path, *, controllers: bool = False, options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, directory: Path, *, controllers: bool = False, console: bool = False, options: Sequence[str] = ()
+    ) -> None:
         self._controllers = controllers
+        self._console = console
         self._options = options
         self.data_dir = directory / "data"
         self.log_file = directory / "server.log"
@@ -50,6 +53,8 @@ class LocalServer:
         command = [f"{BIN}/butleradm", "local", "up", "--quiet", "--data-dir", str(self.data_dir)]
         if not self._controllers:
             command.append("--no-controllers")
+        if not self._console:
+            command.append("--no-console")
         kubeconfig = self.data_dir / "kubeconfig"
         known = kubeconfig.stat().st_mtime_ns if kubeconfig.exists() else 0
         with self.log_file.open("ab") as log:

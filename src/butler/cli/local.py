@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import shutil
 import signal
 import sys
 import time
+from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 import uvloop
 
-from butler import __version__
 from butler.cli.controller import NAME, Process, build
+from butler.cli.local_welcome import Shown, kubectl, welcome
 from butler.cli.open_files import allow_many_connections
 from butler.cli.world import running_world
 from butler.controllers.loadbalancers.settings import LoadBalancerSettings
@@ -32,51 +33,101 @@ from butler.webhooks import registration
 from butler.webhooks.admission import AdmissionSettings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
 DEFAULT_DATA_DIR = Path("~/.butler/local")
+GRACE_SECONDS = 600.0
+DEMO_GRACE_SECONDS = 45.0
+"""Added addresses go back soon enough for somebody who watches."""
 
 
-def run_up(
-    data_dir: str | None, port: int, *, controllers: bool, world: bool, shrink_after: float, quiet: bool
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Up:
+    """What is started."""
+
+    directory: Path
+    port: int = 0
+    controllers: bool = True
+    world: bool = True
+    console: bool = True
+    console_port: int = 0
+    demo: bool = False
+    shrink_after: float | None = None
+    """None: as long as suits, with the demo and without."""
+    quiet: bool = False
+
+    @property
+    def grace(self) -> float:
+        usual = DEMO_GRACE_SECONDS if self.demo else GRACE_SECONDS
+        return usual if self.shrink_after is None else self.shrink_after
+
+
+def data_dir(given: str | None) -> Path:
+    return Path(given).expanduser() if given else DEFAULT_DATA_DIR.expanduser()
+
+
+def run_up(wanted: Up) -> None:
     """Run until a signal says to stop; leaves with code 1 and one sentence if it cannot start."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     allow_many_connections()
-    directory = Path(data_dir).expanduser() if data_dir else DEFAULT_DATA_DIR.expanduser()
-    tenants = TenantSettings(load_balancers=LoadBalancerSettings(grace=timedelta(seconds=shrink_after)))
     try:
-        uvloop.run(_up(directory, port, controllers=controllers, world=world, tenants=tenants, quiet=quiet))
+        uvloop.run(_up(wanted))
     except NotStarted as error:
         raise click.ClickException(str(error)) from None
 
 
-async def _up(
-    directory: Path, port: int, *, controllers: bool, world: bool, tenants: TenantSettings, quiet: bool
-) -> None:
+async def _up(wanted: Up) -> None:
     began = time.monotonic()
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    control_plane = await ControlPlane.start(directory, port=port)
+    control_plane = await ControlPlane.start(wanted.directory, port=wanted.port)
     try:
         async with contextlib.AsyncExitStack() as parts:
-            if world:
-                connection = config.load(control_plane.kubeconfig)
-                await parts.enter_async_context(running_world(connection, control_plane, WorldSettings(), stop))
-            working = _controllers(control_plane, tenants, stop) if controllers else _without_controllers(control_plane)
-            await parts.enter_async_context(working)
-            if not quiet:
-                seconds = time.monotonic() - began
-                told = welcome(control_plane, seconds, kubectl=_kubectl(), controllers=controllers, world=world)
-                click.echo(told)
+            await _start(wanted, control_plane, parts, stop, began)
             await stop.wait()
-            if not quiet:
+            if not wanted.quiet:
                 click.echo("\nStopping; the data stays.")
     finally:
         with contextlib.suppress(asyncio.CancelledError):
             await control_plane.stop()
+
+
+async def _start(
+    wanted: Up, control_plane: ControlPlane, parts: contextlib.AsyncExitStack, stop: asyncio.Event, began: float
+) -> None:
+    """Everything beside the API server, each part before those that lean on it; what is last ends first."""
+    connection = config.load(control_plane.kubeconfig)
+    if wanted.world:
+        await parts.enter_async_context(running_world(connection, control_plane, WorldSettings(), stop))
+    working = _controllers(control_plane, _tenants(wanted), stop) if wanted.controllers else _without(control_plane)
+    await parts.enter_async_context(working)
+    console = None
+    if wanted.console and not stop.is_set():
+        # In a thread: the server's libraries take a while to load, and nobody should have to wait for that.
+        local_console = await asyncio.to_thread(import_module, "butler.cli.local_console")
+        serving = local_console.serving(connection, wanted.console_port, world=wanted.world)
+        console = await parts.enter_async_context(serving)
+    if not wanted.quiet:
+        shown = Shown(kubectl(), wanted.controllers, wanted.world, console, wanted.grace if wanted.demo else None)
+        click.echo(welcome(control_plane, time.monotonic() - began, shown))
+    if wanted.demo and not stop.is_set():
+        from butler.local.demo.demo import DemoSettings, running_demo
+
+        await parts.enter_async_context(running_demo(connection, DemoSettings(), _teller(wanted)))
+
+
+def _teller(wanted: Up) -> Callable[[str], None]:
+    def tell(sentence: str) -> None:
+        if not wanted.quiet:
+            click.echo(f"{time.strftime('%H:%M:%S')}  {sentence}")
+
+    return tell
+
+
+def _tenants(wanted: Up) -> TenantSettings:
+    return TenantSettings(load_balancers=LoadBalancerSettings(grace=timedelta(seconds=wanted.grace)))
 
 
 @contextlib.asynccontextmanager
@@ -105,47 +156,8 @@ async def _controllers(
 
 
 @contextlib.asynccontextmanager
-async def _without_controllers(control_plane: ControlPlane) -> AsyncIterator[None]:
+async def _without(control_plane: ControlPlane) -> AsyncIterator[None]:
     """Nobody answers for admission here: what an earlier run that was killed has registered would refuse everything."""
     async with Client(config.load(control_plane.kubeconfig)) as client:
         await registration.remove(client)
     yield
-
-
-def _kubectl() -> str:
-    """The machine's own where there is one, else the one that came with Butler."""
-    return "kubectl" if shutil.which("kubectl") else str(Path(sys.executable).with_name("kubectl"))
-
-
-def welcome(
-    control_plane: ControlPlane, seconds: float, *, kubectl: str, controllers: bool = True, world: bool = True
-) -> str:
-    """What to know and what to try once it is up."""
-    kubeconfig = control_plane.kubeconfig
-    working = (
-        "addresses, providers and tenant clusters" if controllers else "none (butleradm controller run starts them)"
-    )
-    around = "stand-ins for Cluster API, Steward, machines, MetalLB and addons" if world else "none"
-    return f"""\
-Butler {__version__} is up on this machine (ready in {seconds:.1f} s).
-
-  API server   {control_plane.url}
-  kubeconfig   {kubeconfig}
-  data         {control_plane.directory}
-  controllers  {working}
-  world        {around}
-
-Try it in another terminal:
-
-  export KUBECONFIG={kubeconfig}
-{_first_steps(kubectl, tenants=controllers and world)}
-
-This control plane lives on one machine and is for trying out, development and tests.
-Ctrl-C stops it and keeps the data."""
-
-
-def _first_steps(kubectl: str, *, tenants: bool) -> str:
-    """Eight clusters where there is somebody to build them, else a look around."""
-    build = ("apply -f examples/eight-tenants", "get tenantclusters,networkpools --all-namespaces")
-    look = ("api-resources --api-group=butler.butlerlabs.dev", "explain networkpool.spec")
-    return "\n".join(f"  {kubectl} {line}" for line in (build if tenants else look))

@@ -43,34 +43,67 @@ def local() -> None:
 @click.option(
     "--shrink-after",
     type=click.FloatRange(0),
-    default=600.0,
     metavar="S",
-    show_default=True,
-    help="How long added load-balancer addresses have to be unused before they are given back.",
+    help="How long added load-balancer addresses have to be unused before they are given back."
+    "  [default: 600, with --demo 45]",
 )
+@click.option(
+    "--console-port",
+    type=click.IntRange(0, 65535),
+    metavar="N",
+    default=0,
+    help="Port of the console on 127.0.0.1.  [default: the one used last time if it is free, else any free one]",
+)
+@click.option("--no-console", is_flag=True, help="Leave out the console. --no-controllers leaves it out too.")
+@click.option("--demo", is_flag=True, help="Let clusters and Services come and go, for watching.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but problems.")
-def up(data_dir: str | None, port: int, no_controllers: bool, no_world: bool, shrink_after: float, quiet: bool) -> None:
-    """Start the embedded control plane, Butler's controllers and a small world in the foreground.
+def up(
+    data_dir: str | None,
+    port: int,
+    no_controllers: bool,
+    no_world: bool,
+    shrink_after: float | None,
+    console_port: int,
+    no_console: bool,
+    demo: bool,
+    quiet: bool,
+) -> None:
+    """Start the embedded control plane, Butler's controllers, a small world and the console in the foreground.
 
-    The world has a stand-in for everything that Butler works with, so that tenant clusters come to life.
+    The world has a stand-in for everything that Butler works with, so that tenant clusters come to life. A link that
+    opens the console is printed; with --quiet, `butleradm server link` makes one.
+
+    --demo plays the worked example: eight teams come, their Services come and go, guests fill the pool until one has to
+    wait, and the pool grows. It goes on where it was when it is started again, and touches nothing but objects with the
+    label butler.butlerlabs.dev/demo, which all of its own have.
+
     Ctrl-C stops it all and keeps the data.
 
     \b
     Examples:
       butleradm local up
-      butleradm local up --data-dir ./playground --port 6443
+      butleradm local up --demo
+      butleradm local up --data-dir ./playground --port 6443 --console-port 8443
       butleradm local up --shrink-after 20
     """
-    from butler.cli.local import run_up
+    from butler.cli import local
 
-    run_up(
-        data_dir,
+    if demo and (no_controllers or no_world):
+        raise click.UsageError("--demo needs the controllers and the world: leave out --no-controllers and --no-world")
+    if no_console and console_port:
+        raise click.UsageError("--console-port is for a console: leave out --no-console")
+    wanted = local.Up(
+        local.data_dir(data_dir),
         port,
         controllers=not no_controllers,
         world=not (no_controllers or no_world),
+        console=not (no_controllers or no_console),
+        console_port=console_port,
+        demo=demo,
         shrink_after=shrink_after,
         quiet=quiet,
     )
+    local.run_up(wanted)
 
 
 @local.command(short_help="Tell whether it is up, where, since when, and what is in it.")

@@ -161,7 +161,8 @@ def guests_come(moment: Moment) -> Step | None:
     if len(scene.here) >= moment.peak or any(each.waiting for each in scene.here):
         return None
     there = {each.key for each in scene.tenants}
-    free = [role for role in GUESTS if role not in there and role not in scene.taken]
+    # Of the eight, too, if somebody has deleted one.
+    free = [role for role in (*EIGHT, *GUESTS) if role not in there and role not in scene.taken]
     return Come(*free[0]) if free else None
 
 
@@ -253,7 +254,7 @@ def _next_act(cursor: Cursor) -> Cursor:
 
 
 def pause(step: Step, scene: Scene, cursor: Cursor, chance: random.Random) -> float:
-    """Seconds to look at what has happened: longer where a pool's tier changes, and in later waves."""
+    """Seconds to look at what has happened: longer where a pool grows or its tier changes, and in later waves."""
     if cursor.act == 0:
         return 2.5
     slower = 1.0 if cursor.wave == 0 else 1.6
@@ -261,6 +262,8 @@ def pause(step: Step, scene: Scene, cursor: Cursor, chance: random.Random) -> fl
         return 6.0
     if isinstance(step, Grow) or (isinstance(step, Come) and _crosses(scene)):
         return 14.0 * slower
+    if isinstance(step, Publish) and _count(step.tenant) >= INITIAL - 1:
+        return 12.0 * slower
     return chance.uniform(4.0, 8.0) * slower
 
 
