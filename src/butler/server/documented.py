@@ -39,6 +39,8 @@ def _common(route: HTTPRoute, handler: HTTPRouteHandler) -> dict[int, ResponseSp
     found = {status: _problem(status) for status in sorted(set(_statuses(route, handler)))}
     if "GET" in handler.http_methods:
         found[304] = ResponseSpec(None, description="It is as it was when it had the ETag in If-None-Match.")
+    if handler.status_code == 204:
+        found[204] = ResponseSpec(None, description="It is done, and there is nothing to say.")
     return found
 
 
