@@ -135,6 +135,11 @@ def _told(refused: Refused) -> Response[bytes]:
     )
 
 
+def _spelled(parameter: str) -> str:
+    """A parameter as people write it; Litestar keeps `state` for itself."""
+    return "state" if parameter == "in_state" else parameter
+
+
 def _refused(error: Exception) -> Refused:
     if isinstance(error, Refused):
         return error
@@ -144,7 +149,9 @@ def _refused(error: Exception) -> Refused:
         return from_bad_name(error)
     if isinstance(error, ValidationException):
         wrong: Any = error.extra if isinstance(error.extra, list) else []
-        fields = [FieldError(field=str(each.get("key", "")), message=str(each.get("message", ""))) for each in wrong]
+        fields = [
+            FieldError(field=_spelled(str(each.get("key", ""))), message=str(each.get("message", ""))) for each in wrong
+        ]
         said = "; ".join(f"{each.field}: {each.message}" if each.field else each.message for each in fields)
         return Refused(422, said or str(error.detail), *fields)
     if isinstance(error, RecursionError) and "deserializing" in str(error):  # msgspec's word for a body

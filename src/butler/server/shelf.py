@@ -13,6 +13,7 @@ import base64
 import binascii
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -142,31 +143,29 @@ class Shelf(Generic[T]):
         if field not in self._sorts:
             raise Refused(422, f"sort: {field!r} is no field to sort by: take one of {', '.join(sorted(self._sorts))}")
         order = self._order(group, field)
-        total = self._count(group, wanted)
         after = _read(cursor) if cursor is not None else None
-        shown: list[T] = []
-        last: Key | None = None
         try:
-            for key in order.keys(after, descending=descending):
-                entry = self._entries[key]
-                if wanted is not None and not wanted(entry.item, entry.text):
-                    continue
-                if len(shown) == limit:
-                    assert last is not None
-                    mark = _Mark(self._sorts[field](self._entries[last].item), last)
-                    return Page(shown, total, _written(mark))
-                shown.append(entry.item)
-                last = key
-        except TypeError:  # a cursor of another order: its value cannot be compared
+            keys = order.keys(after, descending=descending)
+        except TypeError:  # its value cannot be compared with those of this order
             raise Refused(422, "cursor: it was given out for another order: begin with the first page") from None
-        return Page(shown, total, None)
-
-    def _count(self, group: str | None, wanted: Wanted[T] | None) -> int:
-        keys: Mapping[Key, object] = self._entries if group is None else self._groups.get(group, {})
+        shown = self._wanted(keys, wanted)
         if wanted is None:
-            return len(keys)
+            total = len(self._entries) if group is None else len(self._groups.get(group, ()))
+        elif after is None:
+            shown = list(shown)
+            total = len(shown)
+        else:
+            total = sum(1 for _ in self._wanted(order.keys(None, descending=descending), wanted))
+        page = list(islice(shown, limit + 1))
+        last = page[limit - 1] if len(page) > limit else None
+        mark = _Mark(self._sorts[field](self._entries[last].item), last) if last else None
+        return Page([self._entries[key].item for key in page[:limit]], total, _written(mark) if mark else None)
+
+    def _wanted(self, keys: Iterable[Key], wanted: Wanted[T] | None) -> Iterable[Key]:
+        if wanted is None:
+            return keys
         entries = self._entries
-        return sum(wanted(entry.item, entry.text) for entry in (entries[key] for key in keys))
+        return (key for key in keys if wanted((entry := entries[key]).item, entry.text))
 
     def _order(self, group: str | None, field: str) -> _Order:
         order = self._orders.get((group, field))

@@ -16,10 +16,8 @@ from butler.server.problems import forbidden
 Kind = Annotated[
     Literal["pool", "allocation", "tenant", "provider"] | None, QueryParameter(description="About this kind.")
 ]
-InNamespace = Annotated[
-    str | None, QueryParameter(name="namespace", description="About objects of this namespace.", max_length=63)
-]
-OfName = Annotated[str | None, QueryParameter(name="name", description="About this object.", max_length=253)]
+InNamespace = Annotated[str | None, QueryParameter(description="About objects of this namespace.", max_length=63)]
+OfName = Annotated[str | None, QueryParameter(description="About this object.", max_length=253)]
 Severity = Annotated[Literal["Normal", "Warning"] | None, QueryParameter(description="Of this severity.")]
 Reason = Annotated[str | None, QueryParameter(description="With exactly this reason.", max_length=128)]
 
@@ -30,8 +28,8 @@ async def list_activity(
     parts: TheParts,
     person: ThePerson,
     kind: Kind = None,
-    in_namespace: InNamespace = None,
-    of_name: OfName = None,
+    namespace: InNamespace = None,
+    name: OfName = None,
     severity: Severity = None,
     reason: Reason = None,
     limit: Limit = USUAL,
@@ -41,9 +39,9 @@ async def list_activity(
     """What happened, newest first. Kubernetes keeps Events for an hour or so, and five thousand are looked through."""
     shelf = parts.shelves.activity
     namespaces = {each.id.partition("/")[0] for each in shelf.items()} | {parts.home}
-    allowed = await parts.sight.events(person, {in_namespace} if in_namespace else namespaces)
+    allowed = await parts.sight.events(person, {namespace} if namespace else namespaces)
     if not allowed:
-        raise forbidden(f"read Events{f' in namespace {in_namespace}' if in_namespace else ''}")
+        raise forbidden(f"read Events{f' in namespace {namespace}' if namespace else ''}")
     sought = q.strip().lower()
 
     def wanted(item: ActivityItem, text: str) -> bool:
@@ -51,8 +49,8 @@ async def list_activity(
         return (
             item.id.partition("/")[0] in allowed
             and (kind is None or (about is not None and about.kind == kind))
-            and (in_namespace is None or (about is not None and about.namespace == in_namespace))
-            and (of_name is None or (about is not None and about.name == of_name))
+            and (namespace is None or (about is not None and about.namespace == namespace))
+            and (name is None or (about is not None and about.name == name))
             and (severity is None or item.severity == severity)
             and (reason is None or item.reason == reason)
             and sought in text

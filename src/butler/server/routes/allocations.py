@@ -26,7 +26,7 @@ Phase = Literal["Pending", "Allocated", "Released", "Failed"]
 Pool = Annotated[str | None, QueryParameter(description="Of this pool, by name.", max_length=253)]
 Tenant = Annotated[str | None, QueryParameter(description="Of this tenant, as `namespace/name`.", max_length=320)]
 InPhase = Annotated[Phase | None, QueryParameter(description="In this phase.")]
-OfType = Annotated[Type | None, QueryParameter(name="type", description="For nodes, or for load balancers.")]
+OfType = Annotated[Type | None, QueryParameter(description="For nodes, or for load balancers.")]
 InState = Annotated[
     Literal["held", "idle", "going back", "asked for", "refused", "released"] | None,
     QueryParameter(name="state", description="In this state."),
@@ -46,7 +46,7 @@ async def list_allocations(
     pool: Pool = None,
     tenant: Tenant = None,
     phase: InPhase = None,
-    of_type: OfType = None,
+    type: OfType = None,  # noqa: A002 (its name on the wire)
     in_state: InState = None,
     limit: Limit = USUAL,
     cursor: Cursor = None,
@@ -58,7 +58,7 @@ async def list_allocations(
     if tenant is not None and tenant.count("/") != 1:
         raise Refused(422, f"tenant: {tenant!r} is no tenant: give it as namespace/name")
     group = of_tenant(tenant) if tenant is not None else in_pool(pool) if pool is not None else None
-    wanted = _wanted(pool if tenant is not None else None, phase, of_type, in_state, q, _with_address(parts, q))
+    wanted = _wanted(pool if tenant is not None else None, phase, type, in_state, q, _with_address(parts, q))
     found = parts.shelves.allocations.page(sort=sort, limit=limit, cursor=cursor, group=group, wanted=wanted)
     return answer(request, AllocationList(items=found.items, total=found.total, next=found.next))
 
@@ -77,7 +77,7 @@ def _wanted(
             and (phase is None or item.phase == phase)
             and (of_type is None or item.type == of_type)
             and (state is None or item.state == state)
-            and (not sought or sought in text or Key(item.namespace, item.name) in touching)
+            and (not sought or sought in text or (bool(touching) and Key(item.namespace, item.name) in touching))
         )
 
     return wanted

@@ -27,12 +27,12 @@ from butler.views.segments import PoolSegments, Segment
 MOST_BLOCKS = 1_000
 KEPT_SIZES = 64
 """Answers about blocks up to this size are kept; others are seldom asked for twice."""
-First = Annotated[str | None, QueryParameter(name="start", description="From this address on.", max_length=45)]
-Last = Annotated[str | None, QueryParameter(name="end", description="Up to this address.", max_length=45)]
-OfKind = Annotated[SegmentKind | None, QueryParameter(name="kind", description="Of this kind.")]
+First = Annotated[str | None, QueryParameter(description="From this address on.", max_length=45)]
+Last = Annotated[str | None, QueryParameter(description="Up to this address.", max_length=45)]
+OfKind = Annotated[SegmentKind | None, QueryParameter(description="Of this kind.")]
 Format = Annotated[
     Literal["json", "csv"] | None,
-    QueryParameter(name="format", description="`csv` for a download of all rows; so does `Accept: text/csv`."),
+    QueryParameter(description="`csv` for a download of all rows; so does `Accept: text/csv`."),
 ]
 Size = Annotated[int | None, QueryParameter(ge=1, le=1 << 32, description="With room for so many addresses.")]
 Align = Annotated[bool, QueryParameter(description="Beginning at a multiple of the size.")]
@@ -45,18 +45,18 @@ async def list_segments(
     person: ThePerson,
     namespace: Namespace,
     name: Name,
-    first: First = None,
-    last: Last = None,
-    of_kind: OfKind = None,
-    form: Format = None,
+    start: First = None,
+    end: Last = None,
+    kind: OfKind = None,
+    format: Format = None,  # noqa: A002 (its name on the wire)
     limit: Limit = USUAL,
     cursor: Cursor = None,
 ) -> Response[SegmentRows]:
     """The segments of a pool, one in a row, in order of address."""
     pool = await need_pool(parts, person, namespace, name)
     shown = (await pool_pages.summary(parts.feed, pool)).segments
-    wanted = _wanted(shown, first, last, of_kind)
-    if form == "csv" or (form is None and request.headers.get("Accept", "").startswith("text/csv")):
+    wanted = _wanted(shown, start, end, kind)
+    if format == "csv" or (format is None and request.headers.get("Accept", "").startswith("text/csv")):
         body: Any = await working.once(lambda: as_csv(wanted, shown.family))
         headers = {"Content-Disposition": f'attachment; filename="{name}-segments.csv"'}
         return Response(body, media_type="text/csv", headers=headers)

@@ -37,7 +37,7 @@ UP = (TenantClusterPhase.READY, TenantClusterPhase.UPDATING)
 Phase = Annotated[TenantClusterPhase | None, QueryParameter(description="In this phase.")]
 Provider = Annotated[str | None, QueryParameter(description="On this provider, as the list names it.", max_length=320)]
 Team = Annotated[str | None, QueryParameter(description="Of this team.", max_length=253)]
-InNamespace = Annotated[str | None, QueryParameter(name="namespace", description="In it.", max_length=63)]
+InNamespace = Annotated[str | None, QueryParameter(description="In it.", max_length=63)]
 
 SORTS: dict[str, Callable[[TenantItem], Any]] = {
     "name": lambda each: each.name,
@@ -64,15 +64,15 @@ async def list_tenants(
     phase: Phase = None,
     provider: Provider = None,
     team: Team = None,
-    in_namespace: InNamespace = None,
+    namespace: InNamespace = None,
     limit: Limit = USUAL,
     cursor: Cursor = None,
     sort: Sort = "name",
     q: Text = "",
 ) -> Response[TenantList]:
     """The tenants of all namespaces in which the person may see them; of one, it says so when they may not."""
-    if in_namespace is not None and not await parts.sight.tenants(person, {in_namespace}):
-        raise forbidden(f"read TenantClusters in namespace {in_namespace}")
+    if namespace is not None and not await parts.sight.tenants(person, {namespace}):
+        raise forbidden(f"read TenantClusters in namespace {namespace}")
     items, _ = await seen_tenants(parts, person)
     sought = q.strip().lower()
     wanted = [
@@ -81,7 +81,7 @@ async def list_tenants(
         if (phase is None or each.phase == phase.value)
         and (provider is None or each.provider == provider)
         and (team is None or each.team == team)
-        and (in_namespace is None or each.namespace == in_namespace)
+        and (namespace is None or each.namespace == namespace)
         and sought in f"{each.namespace}/{each.name} {each.provider} {each.team} {each.version}".lower()
     ]
     found = page(

@@ -1,0 +1,58 @@
+"""Providers as the API shows them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+import yaml
+
+from server.contract import read, refused
+from server.eight import EXAMPLES
+from server.eventually import eventually
+from server.objects import HOME
+from server.rights import grant
+
+if TYPE_CHECKING:
+    from control_planes import ControlPlane
+    from server.conftest import Api
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def test_a_provider_is_told_with_its_pools_in_order(api: Api, plane: ControlPlane) -> None:
+    plane.kubectl("apply", "-f", str(EXAMPLES / "pools.yaml"), "-f", str(EXAMPLES / "provider.yaml"))
+
+    async def ready() -> None:
+        found = await read(api, "/providers")
+        assert [(each["name"], each["ready"]) for each in found["items"]] == [("harvester-production", True)]
+
+    await eventually(ready)
+    found = await read(api, f"/providers/{HOME}/harvester-production")
+    assert found["provider"]["mode"] == "ipam"
+    assert [(each["name"], each["exists"]) for each in found["pools"]] == [
+        ("production-pool", True),
+        ("production-nodes", True),
+    ]
+    assert found["tenants"] == []
+    assert "credentialsRef" in yaml.safe_load(found["yaml"])["spec"]
+    pools = await read(api, "/pools?q=production-pool")
+    assert pools["items"][0]["providers"] == [f"{HOME}/harvester-production"]
+
+
+async def test_who_may_not_read_providers_is_not_told_of_them(api: Api, plane: ControlPlane) -> None:
+    for path in ("/providers", f"/providers/{HOME}/harvester-production", f"/providers/{HOME}/nobody"):
+        status, problem = await refused(api, path, user="mallory")
+        assert status == 403
+        assert "you may not read ProviderConfigs" in problem["detail"]
+    grant(plane, "paula", ["get", "list"], ["networkpools", "ipallocations"])
+    pools = await read(api, "/pools?q=production-pool", user="paula")
+    assert pools["items"][0]["providers"] == []
+
+
+async def test_a_provider_that_is_not_there(api: Api) -> None:
+    status, _ = await refused(api, f"/providers/{HOME}/nobody")
+    assert status == 404
+    status, problem = await refused(api, "/providers?sort=colour")
+    assert status == 422
+    assert problem["detail"].startswith("sort")
