@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import gzip
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
@@ -20,6 +21,7 @@ from butler.server.problems import Refused
 T = TypeVar("T")
 MOST: Final = 1_000
 USUAL: Final = 100
+WORTH_PACKING: Final = 16_384
 _encoder = msgspec.json.Encoder()
 
 
@@ -28,11 +30,24 @@ class Encoded(NamedTuple):
 
     body: bytes
     etag: str
+    packed: bytes | None = None
+    """The same as gzip has it, for who takes that."""
 
 
 def encoded(content: object) -> Encoded:
     body = _encoder.encode(content)
     return Encoded(body, f'"{hashlib.blake2b(body, digest_size=12).hexdigest()}"')
+
+
+def packed(content: object) -> Encoded:
+    """The same for an answer that is kept and may be large: it is packed once, not for each who asks.
+
+    Only for what holds no secrets: how well something packs tells something about it.
+    """
+    made = encoded(content)
+    if len(made.body) < WORTH_PACKING:
+        return made
+    return made._replace(packed=gzip.compress(made.body, compresslevel=4, mtime=0))
 
 
 def answer(request: Request[Any, Any, Any], content: object | Encoded) -> Response[Any]:
@@ -42,7 +57,14 @@ def answer(request: Request[Any, Any, Any], content: object | Encoded) -> Respon
     known = request.headers.get("If-None-Match", "")
     if made.etag in (each.strip().removeprefix("W/") for each in known.split(",")):
         return Response(b"", status_code=304, headers=headers, media_type=MediaType.JSON)
-    return Response(made.body, headers=headers, media_type=MediaType.JSON)
+    if made.packed is None:
+        return Response(made.body, headers=headers, media_type=MediaType.JSON)
+    headers["Vary"] = "Accept-Encoding"
+    if "gzip" not in request.headers.get("Accept-Encoding", ""):
+        return Response(made.body, headers=headers, media_type=MediaType.JSON)
+    # Weak, as the same tag stands for the same answer in other bytes.
+    headers |= {"ETag": f"W/{made.etag}", "Content-Encoding": "gzip"}
+    return Response(made.packed, headers=headers, media_type=MediaType.JSON)
 
 
 class Page(NamedTuple):

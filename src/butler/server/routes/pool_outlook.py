@@ -16,7 +16,7 @@ from litestar import Request, Response, Router, get
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
 from butler.server import working
-from butler.server.answers import Encoded, answer, encoded
+from butler.server.answers import Encoded, answer, packed
 from butler.server.models.pools import Advice, Change, Forecast, History, UsagePoint
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import Parts, TheParts, ThePerson
@@ -49,7 +49,7 @@ async def get_advice(
 
 def _advice(pool: NetworkPool, estate: Estate, now: datetime) -> Encoded:
     found = advise(pool, estate)
-    return encoded(msgspec.convert({**advice_json(found), "says": says(found, now)}, Advice))
+    return packed(msgspec.convert({**advice_json(found), "says": says(found, now)}, Advice))
 
 
 @get("/pools/{namespace:str}/{name:str}/forecast", operation_id="getForecast")
@@ -67,7 +67,7 @@ async def get_forecast(
 
 
 def _forecast(pool: NetworkPool, estate: Estate, now: datetime) -> Encoded:
-    return encoded(msgspec.convert(forecast_json(forecast(pool, estate, now)), Forecast))
+    return packed(msgspec.convert(forecast_json(forecast(pool, estate, now)), Forecast))
 
 
 @get("/pools/{namespace:str}/{name:str}/history", operation_id="getHistory")
@@ -98,7 +98,7 @@ def _history(pool: NetworkPool, allocations: list[IPAllocation], now: datetime) 
     ]
     points = [UsagePoint(at=each.at, allocated=each.allocated) for each in levels(found, now, MOST_POINTS)]
     total = layout.total if layout else None
-    return encoded(History(pool=pool.metadata.name, total=total, points=points, changes=changes, note=note(found)))
+    return packed(History(pool=pool.metadata.name, total=total, points=points, changes=changes, note=note(found)))
 
 
 def _around(parts: Parts, pool: NetworkPool) -> Estate:

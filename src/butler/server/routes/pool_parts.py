@@ -10,7 +10,7 @@ from litestar.params import QueryParameter
 
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address, range_cidr
 from butler.server import pool_pages, working
-from butler.server.answers import USUAL, Encoded, answer, encoded
+from butler.server.answers import USUAL, Encoded, answer, packed
 from butler.server.models.common import FieldError
 from butler.server.models.pools import FreeBlock, FreeBlocks, Overlaps, PoolOverlap, SegmentKind, SegmentRows
 from butler.server.parameters import Cursor, Limit, Name, Namespace
@@ -105,7 +105,7 @@ async def get_free(
     pool = await need_pool(parts, person, namespace, name)
 
     def compute(found: Summary) -> Encoded:
-        return encoded(_free(name, found, size, align=align))
+        return packed(_free(name, found, size, align=align))
 
     if size is None or size <= KEPT_SIZES:
         return answer(request, await pool_pages.made(parts.feed, pool, ("free", size, align), compute))

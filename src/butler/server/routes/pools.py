@@ -10,7 +10,7 @@ from butler.api.networkpool import AllocationDefaults, NetworkPool
 from butler.ipam.addresses import Family, range_cidr
 from butler.ipam.layout import Reserved as ReservedBlock
 from butler.server import pool_pages
-from butler.server.answers import USUAL, answer, encoded, page
+from butler.server.answers import USUAL, answer, encoded, packed, page
 from butler.server.models.common import FieldError
 from butler.server.models.pools import (
     Defaults,
@@ -122,7 +122,7 @@ async def get_segments(
 ) -> Response[Segments]:
     """Where everything in a pool is: bar, map and export draw from this."""
     pool = await need_pool(parts, person, namespace, name)
-    made = await pool_pages.made(parts.feed, pool, "segments", lambda found: encoded(_segments(found.segments)))
+    made = await pool_pages.made(parts.feed, pool, "segments", lambda found: packed(_segments(found.segments)))
     return answer(request, made)
 
 
