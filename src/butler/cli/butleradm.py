@@ -23,6 +23,7 @@ PARTS = {
     "controller": Elsewhere(
         f"{COMMANDS}.controller", "controller", "Butler's controllers, against any Kubernetes API server."
     ),
+    "server": Elsewhere(f"{COMMANDS}.server", "server", "The console and its API, against any Kubernetes API server."),
     "crds": Elsewhere(f"{COMMANDS}.crds", "crds", "Print Butler's definitions, for kubectl apply."),
     "doctor": Elsewhere(f"{COMMANDS}.doctor", "doctor", "Look for what keeps Butler from working."),
     "completion": Elsewhere(

@@ -29,6 +29,7 @@ from butler.server.access.where import Where, is_loopback
 from butler.server.acting import Acting
 from butler.server.app import build
 from butler.server.audit import Trail
+from butler.server.certificate import keep_certificate
 from butler.server.feed import Feed
 from butler.server.parts import Parts, now
 from butler.server.routes import entrance, probes
@@ -88,6 +89,8 @@ class Running:
     url: str
     operator: Operator
     parts: Parts
+    over: asyncio.Event
+    """Set when it ended by itself, which it never should: whoever runs it should end, too."""
 
     async def one_time_link(self) -> str:
         """A link that opens the console once, within ten minutes, as whoever this server is to Kubernetes."""
@@ -122,6 +125,7 @@ async def running(connection: Connection, settings: Settings, who: Who | None = 
         guard = Guard(app, where, who or doors.who, usual, still, doors.tell_forgery)
         http = _server(guard, settings)
         operator.add_service(doors.keep_sweeping)
+        operator.add_service(lambda: keep_certificate(http.config, settings.tls_certificate, settings.tls_key))
         operator.add_service(stream.run)
         following = asyncio.create_task(operator.run(handle_signals=False))
         serving = asyncio.create_task(http.serve(sockets=[listener]))
@@ -134,7 +138,10 @@ async def running(connection: Connection, settings: Settings, who: Who | None = 
                 await asyncio.sleep(0.01)
             if settings.local:
                 await publish_address(client, settings.home, where.url)
-            yield Running(where.url, operator, parts)
+            over = asyncio.Event()
+            for task in (following, serving):
+                task.add_done_callback(lambda _: over.set())
+            yield Running(where.url, operator, parts, over)
         finally:
             http.should_exit = True
             operator.stop()

@@ -10,7 +10,7 @@ import jwt
 from jwt.exceptions import InvalidTokenError
 
 from butler.server.access.provider import Provider
-from butler.server.access.sessions import Identity
+from butler.server.access.sessions import RESERVED, Identity
 
 ALGORITHMS: Final = frozenset(
     {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
@@ -19,7 +19,6 @@ ALGORITHMS: Final = frozenset(
 LEEWAY: Final = 60
 MOST_GROUPS: Final = 500
 LONGEST_NAME: Final = 253
-RESERVED: Final = "system:"
 
 
 class NotLetIn(Exception):

@@ -20,7 +20,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from butler.kube.client import Client
 from butler.kube.errors import AlreadyExists
 from butler.server.access.records import Kept, Records
-from butler.server.access.sessions import Identity
+from butler.server.access.sessions import Identity, end_all
 
 NAME: Final = "butler-console-admin"
 TRIES: Final = "butler-console-tries"
@@ -124,12 +124,21 @@ class Passwords:
         return True
 
 
-async def reset_admin(client: Client, home: str, admin: Callable[[str], Admin]) -> str:
-    """A new password, whatever was there, to be told once; the count of wrong ones begins anew."""
-    password = new_password()
-    await Records(client, home, "admin", Admin).put(NAME, admin(hasher.hash(password)))
+async def reset_admin(
+    client: Client, home: str, *, login: str | None = None, user: str | None = None, groups: tuple[str, ...] = ()
+) -> tuple[Admin, str]:
+    """The account with a new password, which is told once; what is not given stays as it is, or is as usual.
+
+    The count of wrong passwords begins anew, and whoever came in with the old one is out.
+    """
+    records = Records(client, home, "admin", Admin)
+    kept, password = await records.get(NAME), new_password()
+    before = kept.content if kept is not None else Admin(LOGIN, USER, GROUPS, "")
+    account = Admin(login or before.login, user or before.user, groups or before.groups, hasher.hash(password))
+    await records.put(NAME, account)
     await Records(client, home, "tries", Tries).put(TRIES, Tries())
-    return password
+    await end_all(client, home, "password")
+    return account, password
 
 
 def new_password() -> str:

@@ -30,6 +30,8 @@ MOST_REMEMBERED: Final = 10_000
 MOST_OF_ONE: Final = 50
 """Sessions of one person: with one more, the oldest ends."""
 EVERYBODY: Final = "system:authenticated"
+RESERVED: Final = "system:"
+"""How names begin that Kubernetes keeps for itself."""
 
 
 class Record(msgspec.Struct, frozen=True):
