@@ -180,6 +180,29 @@ async def test_grants_are_not_in_the_way_of_an_edit(api: Api, plane: ControlPlan
     assert status == 200, made
 
 
+async def test_edits_get_through_while_addresses_are_being_granted(api: Api, plane: ControlPlane, network: str) -> None:
+    create(plane, pool("rush", f"{network}.0.0/22"))
+    await eventually(lambda: _there(api, "rush"))
+    looked = await version(api, "rush")
+
+    async def ask() -> None:
+        for number in range(40):
+            await asyncio.to_thread(create, plane, allocation(f"rush-{number}", "rush", 2))
+
+    asking = asyncio.ensure_future(ask())
+    outcomes = []
+    for number in range(6):
+        edit = {"defaults": {"nodesPerTenant": 10 + number}}
+        status, made, _ = await api.call("PATCH", "/pools/butler-system/rush", edit, headers=looked)
+        outcomes.append(status)
+        looked = {"If-Match": f'"{made["resourceVersion"]}"'} if status == 200 else await version(api, "rush")
+        await asyncio.sleep(0.1)
+    await asking
+    assert outcomes == [200] * 6
+    assert stored(plane, "rush")["spec"]["tenantAllocation"]["defaults"]["nodesPerTenant"] == 15
+    await held(api, "rush", 80)
+
+
 async def test_a_refusal_names_the_field_of_the_form(api: Api, plane: ControlPlane, network: str) -> None:
     create(plane, pool("first", f"{network}.0.0/24"))
     create(plane, allocation("first-nodes", "first", 5))

@@ -22,6 +22,7 @@ import time
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from datetime import datetime
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -129,11 +130,17 @@ def _shortened(text: str) -> str:
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
+class _PrivateFile(logging.handlers.WatchedFileHandler):
+    """A file that is made for its owner alone, at first and after every rotation."""
+
+    def _open(self) -> TextIOWrapper:
+        return open(self.baseFilename, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
+
+
 def attach_file(path: Path) -> logging.Handler:
     """Write the lines to a file, too, for its owner's eyes alone; it may be moved away by log rotation at any time."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o600))
-    handler = logging.handlers.WatchedFileHandler(path, encoding="utf-8")
+    handler = _PrivateFile(path, encoding="utf-8")
     handler.setFormatter(logging.Formatter("%(message)s"))
     lines.addHandler(handler)
     return handler
@@ -172,7 +179,7 @@ class Trail:
         lines.info("%s", msgspec.json.encode(entry).decode())
         allowance = self._forbidden if entry.status == 403 else self._usual
         if len(self._waiting) >= BUFFER or not allowance.take(entry.user, self._clock()):
-            log.warning("no Event tells what %s did to %s %s: there are too many", entry.user, entry.kind, entry.name)
+            log.warning("no Event tells what %r did to %s %r: there are too many", entry.user, entry.kind, entry.name)
             return
         self._waiting.append(event_of(entry, object_reference(about, resource)))
         if self._task is None or self._task.done():
@@ -184,7 +191,7 @@ class Trail:
             try:
                 await self._client.create(EVENTS, event, timeout=WRITE_TIMEOUT)
             except KubeError as error:  # such as for a namespace that is not there
-                log.info("no Event tells of %s: %s", event["involvedObject"].get("name"), error)
+                log.info("no Event tells of %r: %s", event["involvedObject"].get("name"), error)
 
     async def close(self, wait: float = 2.0) -> None:
         """Write what is left, but for no longer than that."""

@@ -62,6 +62,15 @@ def change(current: Json, manifest: Json) -> Json:
     return {**patch, "metadata": {**patch.get("metadata", {}), **version}}
 
 
+def summary(manifest: Json) -> str:
+    """What is asked for, for the record: nothing of what somebody may have put a secret into."""
+    spec = manifest["spec"]
+    workers = spec.get("workers")
+    replicas = workers.get("replicas") if isinstance(workers, dict) else None
+    shown = [str(spec.get("kubernetesVersion"))[:40], f"{replicas} workers" if isinstance(replicas, int) else ""]
+    return ", ".join(each for each in shown if each)
+
+
 def changed_fields(patch: Json) -> str:
     """Which fields a patch changes, for the record; never what is in them."""
     paths = [*_paths(patch.get("spec") or {}, "spec"), *_paths(_without_version(patch), "metadata")]

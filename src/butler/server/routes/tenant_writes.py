@@ -45,7 +45,14 @@ async def create_tenant(parts: TheParts, person: ThePerson, data: JSONBody[Tenan
             CLUSTERS, data.manifest, key.namespace, field_validation="Strict", timeout=WRITE_TIMEOUT
         )
 
-    made = await write(parts, person, Deed("create", CLUSTERS, key), call, places=MANIFEST, status=201)
+    made = await write(
+        parts,
+        person,
+        Deed("create", CLUSTERS, key, manifests.summary(data.manifest)),
+        call,
+        places=MANIFEST,
+        status=201,
+    )
     return written(made, key)
 
 
@@ -279,6 +286,7 @@ async def _tried(
     async def changed() -> TenantCluster:
         current = await client.get(RAW, key.name, key.namespace, timeout=WRITE_TIMEOUT)
         patch = manifests.change(current, manifest)
+        del patch["metadata"]["resourceVersion"]  # what is only tried needs no fence, and the status moves all the time
         return await client.patch(
             CLUSTERS, key.name, patch, key.namespace, dry_run=True, field_validation="Strict", timeout=WRITE_TIMEOUT
         )

@@ -1,0 +1,269 @@
+"""What people did, and where it is written down."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import stat
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from butler.controllers.kinds import CLUSTERS, POOLS
+from butler.kube import config
+from butler.kube.client import Client
+from butler.kube.errors import OutcomeUnknown, Status, Unreachable, error_from_status
+from butler.kube.operator import Operator
+from butler.kube.resource import Key
+from butler.server.acting import Acting, Deed, refused_write
+from butler.server.audit import ACTOR, Entry, Trail, attach_file, event_of, lines, parsed
+from butler.server.problems import Refused
+from server.conftest import somebody
+from server.eventually import eventually
+from server.objects import allocation, create, pool
+from server.rights import reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from butler.server.feed import Feed
+    from control_planes import ControlPlane
+    from server.conftest import Api
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+class Lines(logging.Handler):
+    """Every line of the record."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[dict[str, Any]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.append(json.loads(record.getMessage()))
+
+    def of(self, name: str) -> list[dict[str, Any]]:
+        return [each for each in self.found if each["name"] == name]
+
+
+@pytest.fixture
+def record() -> Iterator[Lines]:
+    handler = Lines()
+    lines.addHandler(handler)
+    yield handler
+    lines.removeHandler(handler)
+
+
+def events(plane: ControlPlane, name: str) -> list[Any]:
+    status, found = plane.request("GET", "/api/v1/namespaces/butler-system/events")
+    assert status == 200
+    return [each for each in found["items"] if each["involvedObject"]["name"] == name and parsed(each)]
+
+
+def entry(**more: Any) -> Entry:
+    said: dict[str, Any] = {
+        "time": datetime(2026, 5, 4, 12, 30, tzinfo=UTC),
+        "user": "ada@example.com",
+        "groups": ("ops",),
+        "via": "oidc",
+        "session": "s-1",
+        "verb": "grow",
+        "kind": "NetworkPool",
+        "namespace": "butler-system",
+        "name": "lab",
+        "detail": "by 40",
+        "outcome": "done",
+        "status": 200,
+        "message": "",
+    }
+    return Entry(**(said | more))
+
+
+async def test_every_write_leaves_one_line_and_an_event_with_who_did_it(
+    api: Api, plane: ControlPlane, network: str, record: Lines
+) -> None:
+    status, made, _ = await api.call("POST", "/pools", {"name": "told", "cidr": f"{network}.0.0/24"})
+    assert status == 201, made
+    [line] = record.of("told")
+    assert (line["user"], line["via"], line["session"]) == ("admin", "link", "test")
+    assert "system:masters" in line["groups"]
+    assert (line["verb"], line["kind"], line["namespace"]) == ("create", "NetworkPool", "butler-system")
+    assert (line["outcome"], line["status"], line["message"]) == ("done", 201, "")
+    assert f"{network}.0.0/24" in line["detail"]
+    assert datetime.fromisoformat(line["time"]).tzinfo is not None
+
+    async def shown() -> None:
+        [event] = events(plane, "told")
+        told = parsed(event)
+        assert told is not None
+        assert (told.actor, told.verb, told.outcome) == ("admin", "create", "done")
+        assert event["involvedObject"]["uid"]
+
+    await eventually(shown)
+
+    async def on_the_page() -> None:
+        found = await api.get("/activity")
+        assert any(each["actor"] == "admin" and "told" in str(each["about"]) for each in found["items"]), found
+
+    await eventually(on_the_page)
+
+
+async def test_refusals_are_written_down_whoever_refused(
+    api: Api, plane: ControlPlane, network: str, record: Lines
+) -> None:
+    create(plane, pool("firm", f"{network}.0.0/24"))
+    create(plane, allocation("firm-nodes", "firm", 3))
+
+    async def held() -> None:
+        assert (await api.get("/pools/butler-system/firm"))["pool"]["allocated"] == 3
+
+    await eventually(held)
+    version = (await api.get("/pools/butler-system/firm"))["pool"]["resourceVersion"]
+    looked = {"If-Match": f'"{version}"'}
+    rene = reader(plane, "rene")
+    await api.call("DELETE", "/pools/butler-system/firm", user=rene, headers=looked)
+    await api.call("DELETE", "/pools/butler-system/firm", headers=looked)
+    await api.call("PATCH", "/pools/butler-system/firm", {"cidr": "nonsense"}, headers=looked)
+    await api.call("PATCH", "/pools/butler-system/firm", {"growBy": 3}, headers={"If-Match": '"1"'})
+    await api.call("PATCH", "/pools/butler-system/firm", {"growBy": 3})
+    await api.call("PATCH", "/pools/butler-system/firm", {"growBy": 3}, user="mallory", headers=looked)
+    told = [(each["user"], each["verb"], each["outcome"], each["status"]) for each in record.of("firm")]
+    assert told == [
+        ("rene", "delete", "refused", 403),
+        ("admin", "delete", "refused", 409),
+        ("admin", "edit", "refused", 422),
+        ("admin", "grow", "refused", 412),
+        ("admin", "grow", "refused", 428),
+        ("mallory", "grow", "refused", 403),
+    ]
+    assert "firm-nodes" in record.of("firm")[1]["message"]
+
+    async def shown() -> None:
+        found = [parsed(each) for each in events(plane, "firm")]
+        assert sorted(each.actor for each in found if each) == ["admin"] * 4 + ["mallory", "rene"]
+
+    await eventually(shown)
+
+
+async def test_previews_and_reads_are_no_deeds(api: Api, network: str, record: Lines) -> None:
+    await api.call("POST", "/pools/preview", {"name": "dreamt", "cidr": f"{network}.0.0/24"})
+    await api.get("/pools")
+    assert record.found == []
+
+
+async def test_many_edits_of_one_pool_are_as_many_events(
+    api: Api, plane: ControlPlane, network: str, record: Lines
+) -> None:
+    await api.call("POST", "/pools", {"name": "often", "cidr": f"{network}.0.0/24"})
+    for number in range(40):
+        shown = await api.get("/pools/butler-system/often")
+        status, made, _ = await api.call(
+            "PATCH",
+            "/pools/butler-system/often",
+            {"reserved": [{"cidr": f"{network}.0.{number * 4}/30", "description": "one after the other"}]},
+            headers={"If-Match": f'"{shown["pool"]["resourceVersion"]}"'},
+        )
+        assert status == 200, made
+    assert len(record.of("often")) == 41
+
+    async def all_there() -> None:
+        assert len(events(plane, "often")) == 41
+
+    await eventually(all_there)
+
+
+async def test_who_may_do_nothing_cannot_fill_the_events(plane: ControlPlane, record: Lines) -> None:
+    async with Client(config.load(plane.kubeconfig)) as client:
+        trail = Trail(client, clock=lambda: 0.0)
+        about = {"metadata": {"name": "quiet", "namespace": "butler-system"}}
+        for _ in range(60):
+            trail.record(entry(name="quiet", user="mallory", outcome="refused", status=403), about, POOLS)
+        trail.record(entry(name="quiet"), about, POOLS)
+        await trail.close(20.0)
+    assert len(record.of("quiet")) == 61, "the record is complete"
+    actors = [parsed(each) for each in events(plane, "quiet")]
+    assert sum(each is not None and each.actor == "mallory" for each in actors) == 20
+    assert sum(each is not None and each.actor == "ada@example.com" for each in actors) == 1
+
+
+async def test_what_is_written_is_read_again() -> None:
+    about = {"kind": "NetworkPool", "name": "lab", "namespace": "butler-system"}
+    told = parsed(event_of(entry(), about))
+    assert told is not None
+    assert (told.actor, told.verb, told.outcome) == ("ada@example.com", "grow", "done")
+    assert told.message == "ada@example.com: grow by 40"
+    told = parsed(event_of(entry(outcome="refused", status=422, message="spec.cidr: too small"), about))
+    assert told is not None
+    assert (told.outcome, "too small" in told.message) == ("refused", True)
+    told = parsed(event_of(entry(outcome="unknown", status=504, message="?" * 5000), about))
+    assert told is not None
+    assert len(told.message) <= 1024
+    assert parsed({"reason": "Allocated", "source": {"component": "butler-controller"}}) is None
+    forged = event_of(entry(), about) | {"reportingComponent": "somebody", "source": {"component": "somebody"}}
+    assert parsed(forged) is None
+    odd = event_of(entry(), about)
+    odd["metadata"]["annotations"] = {ACTOR: ["not", "text"]}
+    assert parsed(odd) is None
+
+
+async def test_a_file_gets_the_lines_for_its_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "audit.log"
+    handler = attach_file(path)
+    try:
+        lines.info("%s", json.dumps({"first": 1}))
+        path.rename(tmp_path / "audit.log.1")
+        lines.info("%s", json.dumps({"second": "a\nb"}))
+    finally:
+        lines.removeHandler(handler)
+        handler.close()
+    assert [json.loads(each) for each in (tmp_path / "audit.log.1").read_text().splitlines()] == [{"first": 1}]
+    assert [json.loads(each) for each in path.read_text().splitlines()] == [{"second": "a\nb"}]
+    assert stat.S_IMODE((tmp_path / "audit.log.1").stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
+
+
+class NoFeed:
+    """A feed that knows nothing yet."""
+
+    def __init__(self, client: Client) -> None:
+        operator = Operator(client, "test")
+        self.pools, self.clusters = operator.cache(POOLS), operator.cache(CLUSTERS)
+        self.caches = {"pool": self.pools, "tenant": self.clusters}
+
+
+async def test_a_write_without_an_answer_says_that_nobody_knows(plane: ControlPlane, record: Lines) -> None:
+    connection = config.load(plane.kubeconfig)
+
+    async def lost(_: Client) -> None:
+        raise OutcomeUnknown("patch: sent, but the answer did not come")
+
+    async def never(_: Client) -> None:
+        await asyncio.sleep(60)
+
+    async with Client(connection) as client:
+        acting = Acting(connection, Trail(client), cast("Feed", NoFeed(client)))
+        deed = Deed("edit", POOLS, Key("butler-system", "lost"))
+        with pytest.raises(Refused) as caught:
+            await acting.write(somebody("admin"), deed, lost)
+        assert caught.value.status == 504
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(acting.write(somebody("admin"), deed, never), 0.1)
+        await acting.close()
+    assert [(each["outcome"], each["status"]) for each in record.of("lost")] == [("unknown", 504)] * 2
+    assert [parsed(each).outcome for each in events(plane, "lost")] == ["unknown"] * 2  # type: ignore[union-attr]
+
+
+async def test_an_unknown_outcome_is_never_told_as_a_failure() -> None:
+    for error in (
+        OutcomeUnknown("patch: sent, but the answer did not come"),
+        error_from_status(Status(code=504, reason="Timeout", message="etcd took too long")),
+        error_from_status(Status(code=500, message="internal error")),
+    ):
+        refused = refused_write(error)
+        assert refused.status == 504
+        assert "may have been done" in refused.detail
+    assert refused_write(Unreachable("nobody is there")).status == 503
