@@ -5,8 +5,7 @@
     python tools/build_console.py --check        lint, type-check, unit tests, and a build: for `make test`
     python tools/build_console.py --generate     the types of the server's API: for `make generate`
 
-Packages are those of console/package-lock.json, each with its hash; `npm ci` fetches them when the lock is newer than
-what is there. What was built carries a hash of all that it was built from. There are two ways to fail: what cannot be
+Packages are those of console/package-lock.json, each with its hash, fetched when the lock is newer than what is there. What was built carries a hash of all that it was built from. There are two ways to fail: what cannot be
 had here (no Node.js, no registry: said, and where it was allowed, gone on without), and what is broken.
 """
 
@@ -99,7 +98,8 @@ def install() -> None:
         return
     say("Fetching the console's packages (about a minute, once) ...")
     try:
-        npm("ci", "--no-audit", "--no-fund", "--loglevel", "error")
+        # `npm ci` refuses a lock that lacks the optional packages of systems other than the one it was made on.
+        npm("install", "--no-save", "--no-audit", "--no-fund", "--loglevel", "error")
     except BrokenError as error:
         if any(word in str(error) for word in OFFLINE):
             raise UnavailableError(

@@ -28,9 +28,11 @@ from pathlib import Path
 HERE = Path(__file__).parent
 STORIES = ("tests/tenants", "tests/elastic", "tests/ipam")
 """Whole lives of clusters, and faults: tests that mostly wait."""
-FACTS = ("tests/unit", "tests/model", "tests/local", "tests/conformance", "tests/kube", "tests/capi")
+FACTS = ("tests/unit", "tests/model", "tests/local", "tests/conformance", "tests/kube", "tests/capi", "tests/server")
 PROMPTS = ("tests/cli",)
 """Every command, started again and again."""
+PAGES = ("tests/console",)
+"""The console, in a browser."""
 NEVER_AGAIN = "broken rules"
 MOST_AGAIN = 10
 """More failures than this are no accident."""
@@ -82,11 +84,11 @@ class Part:
 
 def main(options: list[str]) -> int:
     settings = tomllib.loads((HERE.parent / "pyproject.toml").read_text())
-    if set(settings["tool"]["pytest"]["ini_options"]["testpaths"]) != {*STORIES, *FACTS, *PROMPTS}:
+    if set(settings["tool"]["pytest"]["ini_options"]["testpaths"]) != {*STORIES, *FACTS, *PROMPTS, *PAGES}:
         sys.exit("tools/run_tests.py and testpaths in pyproject.toml name different folders: no test may be left out")
     build()
     parts = [
-        Part("embedded, facts", FACTS, "not kubernetes", shown=True),
+        Part("embedded, facts and pages", (*FACTS, *PAGES), "not kubernetes", shown=True),
         Part("embedded, stories and prompts", (*STORIES, *PROMPTS), "not kubernetes"),
         Part("Kubernetes, facts", FACTS, "kubernetes"),
         Part("Kubernetes, stories", STORIES, "kubernetes"),
@@ -132,7 +134,12 @@ def again(parts: list[Part], codes: dict[str, int], options: list[str]) -> int:
 
 def build() -> None:
     """What is real, in sight, as it may take minutes. Where it cannot be had, the tests that want it say so."""
-    wanted = [["build_kubernetes.py", "metallb"], ["cluster_api_definitions.py"], ["metallb_definitions.py"]]
+    wanted = [
+        ["build_kubernetes.py", "metallb"],
+        ["cluster_api_definitions.py"],
+        ["metallb_definitions.py"],
+        ["install_browser.py"],
+    ]
     if not any(os.environ.get(name) for name in ("BUTLER_TEST_KUBECONFIG", "KUBEBUILDER_ASSETS")):
         wanted.insert(0, ["build_kubernetes.py"])
     for script, *arguments in wanted:

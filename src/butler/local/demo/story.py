@@ -132,7 +132,7 @@ def eight_come(moment: Moment) -> Step | None:
     for role in EIGHT:
         if role not in here and role not in moment.scene.taken:
             return Come(*role)
-    return Wait() if any(not each.ready and not each.waiting for each in moment.scene.here) else None
+    return Wait() if _unsettled(moment.scene) else None
 
 
 def services_come(moment: Moment) -> Step | None:
@@ -158,8 +158,10 @@ def third_services_go(moment: Moment) -> Step | None:
 
 def guests_come(moment: Moment) -> Step | None:
     scene = moment.scene
-    if len(scene.here) >= moment.peak or any(each.waiting for each in scene.here):
+    if any(each.waiting for each in scene.here):
         return None
+    if len(scene.here) >= moment.peak:
+        return Wait() if _unsettled(scene) else None
     there = {each.key for each in scene.tenants}
     # Of the eight, too, if somebody has deleted one.
     free = [role for role in (*EIGHT, *GUESTS) if role not in there and role not in scene.taken]
@@ -214,7 +216,7 @@ ACTS: Final = (
     Act("five of them publish a Service: both their addresses are in use", services_come, 12),
     Act("two want a third address, and their pools grow by one", third_services, 6),
     Act("these Services go, and after the grace time their addresses too", third_services_go, 20),
-    Act("guests come: at 24 of 32 the pool warns, at 28 it is critical", guests_come, 14),
+    Act("guests come: at 24 of 32 the pool warns, at 28 it is critical", guests_come, 24),
     Act("all 32 are taken: a cluster waits, and a Service with it", a_service_waits_too, 2),
     Act("the operator grows the pool to 48", pool_grows, 2),
     Act("those that waited get their addresses", waiting_ones_get_theirs, 8),
@@ -280,6 +282,11 @@ def _publish(moment: Moment, tenants: list[Tenant]) -> Step | None:
     there = {each.name for each in tenant.services or ()}
     free = [name for name in SERVICES if name not in there]
     return Publish(tenant, moment.chance.choice(free)) if free else None
+
+
+def _unsettled(scene: Scene) -> bool:
+    """Whether some cluster neither runs nor knows that it has to wait."""
+    return any(not each.ready and not each.waiting for each in scene.here)
 
 
 def _count(tenant: Tenant) -> int:
