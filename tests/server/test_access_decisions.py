@@ -14,6 +14,7 @@ from butler.server.access.passwords import FREE, LONGEST_WAIT, Tries, new_passwo
 from butler.server.access.provider import ProviderTrouble, need_safe
 from butler.server.access.where import Where, client_address, sent_by_another
 from butler.server.running import Settings, why_unsafe
+from butler.server.static import accepts
 
 
 def test_names_are_prefixed_and_reserved_ones_refused() -> None:
@@ -136,3 +137,18 @@ def test_a_provider_is_asked_over_https_alone() -> None:
 def test_settings_that_would_let_others_read_along_are_refused(settings: Settings, why: str) -> None:
     found = why_unsafe(settings)
     assert (why in found) if why else not found
+
+
+def test_what_a_browser_accepts_is_what_it_says() -> None:
+    for header, taken in (
+        ("gzip", True),
+        ("br, gzip;q=0.5", True),
+        ("gzip; q=0.01", True),
+        ("gzip;q=1", True),
+        ("gzip;q=0", False),
+        ("gzip;q=0.000", False),
+        ("br", False),
+        ("xgzip", False),
+        ("", False),
+    ):
+        assert accepts(header, "gzip") is taken, header

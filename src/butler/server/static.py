@@ -92,20 +92,27 @@ class Console:
 
     def _file(self, shelf: _Shelf, path: str, found: Path, accepted: str) -> Response[bytes]:
         headers = {"Cache-Control": FOREVER if path.startswith("/assets/") else "no-cache", "Vary": "Accept-Encoding"}
-        offered = {each.partition(";")[0].strip() for each in accepted.split(",") if "q=0" not in each.replace(" ", "")}
         for encoding, suffix in ENCODINGS:
             packed = shelf.files.get(path + suffix)
-            if packed is not None and encoding in offered:
+            if packed is not None and accepts(accepted, encoding):
                 headers["Content-Encoding"] = encoding
-                found_packed = packed
                 break
         else:
-            found_packed = found
+            packed = found
         kind = TYPES.get(found.suffix) or mimetypes.guess_type(found.name)[0] or "application/octet-stream"
         try:
-            return Response(found_packed.read_bytes(), media_type=kind, headers=headers)
+            return Response(packed.read_bytes(), media_type=kind, headers=headers)
         except OSError:
             raise Refused(404, "the file went a moment ago: load the page again") from None
+
+
+def accepts(header: str, encoding: str) -> bool:
+    """Whether a browser that sends this Accept-Encoding takes it. Pure."""
+    for each in header.split(","):
+        name, _, quality = each.replace(" ", "").partition(";q=")
+        if name.lower() == encoding:
+            return quality.strip("0.") != "" or not quality
+    return False
 
 
 def _not_built() -> Response[str]:
