@@ -21,6 +21,8 @@ import aiohttp
 import uvloop
 
 WARM_UP = 1.0
+PATIENCE = 10.0
+"""Seconds after the last request was due: what is not answered then has failed."""
 
 
 class Load:
@@ -62,7 +64,11 @@ class Load:
             asked.add(task)
             task.add_done_callback(asked.discard)
             due += 1 / rate
-        await asyncio.gather(*asked)
+        late = (await asyncio.wait(asked, timeout=PATIENCE))[1] if asked else ()
+        for task in late:
+            task.cancel()
+            self.statuses[0] += 1
+            self.taken.append(("", time.perf_counter() - until))
 
 
 async def run(order: dict[str, Any]) -> dict[str, Any]:

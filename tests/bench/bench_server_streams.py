@@ -3,8 +3,8 @@
     python bench_server_streams.py < ORDER
 
 ORDER is one line of JSON: url, cookies, streams, changes, pause (seconds between them), and for the changes kubernetes
-(its url), path (of an IPAllocation), ca, cert and key. Prints JSON: for each stream and change, the seconds from sending
-the write to Kubernetes until the frame about it was here, and those from Kubernetes' answer.
+(its url), path (of an IPAllocation), ca, cert and key. Prints JSON: for each stream and change, the seconds from
+sending the write to Kubernetes until the frame about it was here, and those from Kubernetes' answer.
 """
 
 from __future__ import annotations
