@@ -68,6 +68,7 @@ class Feed:
         self._members: dict[str, dict[Key, IPAllocation]] = {}
         self._kept_of_pool: dict[str, dict[Hashable, Any]] = {}
         self._kept: dict[Hashable, Any] = {}
+        self._versions: dict[str, int] = {}
         self._listeners: list[Callable[[Moved], None]] = []
         self.pools.on_change(self._pool_changed)
         self.allocations.on_change(self._allocation_changed)
@@ -104,6 +105,10 @@ class Feed:
     def count(self, pool: str) -> int:
         """How many allocations concern a pool."""
         return len(self._members.get(pool, ()))
+
+    def version(self, pool: str) -> int:
+        """A number that is another one after each change that concerns a pool."""
+        return self._versions.get(pool, 0)
 
     def of_pool(self, pool: str, what: Hashable, compute: Callable[[], T]) -> T:
         """What `compute` says of a pool, kept until the pool or an allocation that concerns it changes."""
@@ -176,6 +181,7 @@ class Feed:
         self._kept.clear()
         for name in pools:
             self._kept_of_pool.pop(name, None)
+            self._versions[name] = self._versions.get(name, 0) + 1
 
     def _tell(self, moved: Moved) -> None:
         for listener in self._listeners:

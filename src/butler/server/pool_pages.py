@@ -6,11 +6,13 @@ it that it is made once, and in a thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
+from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
+from butler.kube.objects import key_of
 from butler.server import working
 from butler.server.feed import Feed
 from butler.server.models.pools import PoolItem
@@ -20,38 +22,58 @@ from butler.views.pool_standing import Summary, summary_of
 T = TypeVar("T")
 
 
-async def summary(feed: Feed, pool: NetworkPool) -> Summary:
+class Known(NamedTuple):
+    """A pool as it was at one moment. What is made of it is good for this version alone: the pool may have changed
+    while somebody waited."""
+
+    pool: NetworkPool
+    concerned: Sequence[IPAllocation]
+    summary: Summary
+    version: int
+
+
+async def known(feed: Feed, pool: NetworkPool) -> Known:
     """All there is to say about a pool."""
     name = pool.metadata.name
-    return await working.of_pool(feed, name, "summary", lambda: partial(summary_of, pool, feed.concerning(name)))
+
+    def prepare() -> Callable[[], Known]:
+        current = feed.pools.get(key_of(pool)) or pool
+        return partial(_summed, current, feed.concerning(name), feed.version(name))
+
+    return await working.of_pool(feed, name, "known", prepare)
+
+
+def _summed(pool: NetworkPool, concerned: Sequence[IPAllocation], version: int) -> Known:
+    return Known(pool, concerned, summary_of(pool, concerned), version)
+
+
+async def summary(feed: Feed, pool: NetworkPool) -> Summary:
+    return (await known(feed, pool)).summary
 
 
 async def item(feed: Feed, pool: NetworkPool, *, providers: bool = True) -> PoolItem:
     """A pool as lists and the stream show it; without `providers` for who may not see those."""
-    name, users = pool.metadata.name, _users(feed, pool) if providers else []
-    found = await summary(feed, pool)
-    what = ("item", *users)
-    return await working.of_pool(
-        feed, name, what, lambda: partial(pool_item, pool, found, feed.concerning(name), users)
-    )
+    return await _item(feed, await known(feed, pool), _users(feed, pool) if providers else [])
+
+
+async def _item(feed: Feed, at: Known, users: list[str]) -> PoolItem:
+    work = partial(pool_item, at.pool, at.summary, at.concerned, users)
+    return await working.of_pool(feed, at.pool.metadata.name, ("item", *users), lambda: work, at=at.version)
+
+
+async def page(
+    feed: Feed, pool: NetworkPool, what: Hashable, compute: Callable[[Known, PoolItem], T], *, providers: bool
+) -> T:
+    """What `compute` makes of a pool and its list item."""
+    users, at = _users(feed, pool) if providers else [], await known(feed, pool)
+    work = partial(compute, at, await _item(feed, at, users))
+    return await working.of_pool(feed, pool.metadata.name, (what, *users), lambda: work, at=at.version)
 
 
 async def made(feed: Feed, pool: NetworkPool, what: Hashable, compute: Callable[[Summary], T]) -> T:
     """What `compute` makes of the summary of a pool."""
-    found = await summary(feed, pool)
-    return await working.of_pool(feed, pool.metadata.name, what, lambda: partial(compute, found))
-
-
-def item_now(feed: Feed, pool: NetworkPool) -> PoolItem:
-    """The same as `item`, for who cannot wait; slow for a pool with thousands of allocations that has just changed."""
-    name, users = pool.metadata.name, _users(feed, pool)
-
-    def compute() -> PoolItem:
-        concerned = feed.concerning(name)
-        found = feed.of_pool(name, "summary", lambda: summary_of(pool, concerned))
-        return pool_item(pool, found, concerned, users)
-
-    return feed.of_pool(name, ("item", *users), compute)
+    at = await known(feed, pool)
+    return await working.of_pool(feed, pool.metadata.name, what, lambda: partial(compute, at.summary), at=at.version)
 
 
 def _users(feed: Feed, pool: NetworkPool) -> list[str]:

@@ -2,8 +2,11 @@
 
 The event loop serves all requests, and must never be busy for long. What is made of a pool with few allocations is made
 at once; for one with many, and for all of the estate, a thread does it, while whoever asks waits together with all who
-ask the same. `Feed` keeps what was made until something changes that it depends on: requests that come later get what
-is new, those under way get what was true when they asked.
+ask the same. `Feed` keeps what was made until something changes that it depends on.
+
+Changes may come faster than work gets done. So of each piece of work one is under way at most, and one waits behind it
+that takes things as they are when its turn comes: whoever asks is told what was true when they asked, or later, and
+work never piles up.
 
 There is one thread for what pages need and one for forecasts: more would only wait for each other.
 """
@@ -15,61 +18,116 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, TypeVar
+from weakref import WeakKeyDictionary
 
 from butler.kube.objects import key_of
 from butler.server.feed import Feed
 from butler.views.estate import Estate
 
 T = TypeVar("T")
+Work = Callable[[], T]
+"""What may run in a thread: it must not touch the feed."""
+Prepare = Callable[[], Callable[[], T]]
+"""Takes what is needed from the feed, and gives the work."""
 FEW: Final = 200
 """Allocations that are looked through at once; a thousand take about 30 ms."""
 _pages = ThreadPoolExecutor(1, "butler-pages")
 _forecasts = ThreadPoolExecutor(1, "butler-forecasts")
 
 
-async def of_pool(feed: Feed, pool: str, what: Hashable, prepare: Callable[[], Callable[[], T]]) -> T:
-    """Something about a pool, kept until something about the pool changes.
+class Turns:
+    """Pieces of work by name: of each, one under way and one that waits."""
 
-    `prepare` takes what is needed from the feed and gives the work itself, which may run in a thread and must not touch
-    the feed."""
-    if feed.count(pool) <= FEW:
-        return feed.of_pool(pool, what, lambda: _now(prepare))
-    task = feed.of_pool(pool, ("task", what), lambda: asyncio.ensure_future(_in(_pages, prepare())))
-    return await asyncio.shield(task)
+    def __init__(self) -> None:
+        self._waiting: dict[Hashable, asyncio.Task[Any]] = {}
+        self._last: dict[Hashable, asyncio.Task[Any]] = {}
+
+    async def take(self, what: Hashable, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """What comes of a piece of work that begins from now on."""
+        task = self._waiting.get(what)
+        if task is None:
+            task = asyncio.create_task(self._in_turn(what, self._last.get(what), start))
+            self._waiting[what] = self._last[what] = task
+            task.add_done_callback(partial(self._ended, what))
+        found: T = await asyncio.shield(task)
+        return found
+
+    async def _in_turn(
+        self, what: Hashable, before: asyncio.Task[Any] | None, start: Callable[[], Coroutine[Any, Any, T]]
+    ) -> T:
+        if before is not None:
+            await asyncio.wait([before])
+        del self._waiting[what]
+        return await start()
+
+    def _ended(self, what: Hashable, task: asyncio.Task[Any]) -> None:
+        if self._waiting.get(what) is task:  # cancelled before its turn came
+            del self._waiting[what]
+        if self._last.get(what) is task:
+            del self._last[what]
+        if not task.cancelled():
+            task.exception()  # whoever waits is told; where nobody does any more, nobody has to be
 
 
-async def of_pool_at(feed: Feed, pool: str, what: Hashable, at: Hashable, prepare: Callable[[], Callable[[], T]]) -> T:
-    """The same for what depends on the time, too: kept as long as `at` is the same."""
-    kept: dict[Hashable, asyncio.Future[T]] = feed.of_pool(pool, ("at", what), dict)
-    if at not in kept:
-        kept.clear()
-        if feed.count(pool) <= FEW:
-            kept[at] = asyncio.get_running_loop().create_future()
-            kept[at].set_result(_now(prepare))
-        else:
-            kept[at] = asyncio.ensure_future(_in(_pages, prepare()))
-    return await asyncio.shield(kept[at])
+_turns: WeakKeyDictionary[Feed, Turns] = WeakKeyDictionary()
+
+
+def turns(feed: Feed) -> Turns:
+    """The work on what a feed tells."""
+    return _turns.setdefault(feed, Turns())
+
+
+async def of_pool(feed: Feed, pool: str, what: Hashable, prepare: Prepare[T], *, at: Hashable = None) -> T:
+    """Something about a pool, kept until something about the pool changes, and as long as `at` is the same."""
+
+    def kept() -> dict[Hashable, T]:
+        return feed.of_pool(pool, ("kept", what), dict)
+
+    async def start() -> T:
+        into, work = kept(), prepare()
+        made = await _in(_pages, work)
+        into.clear()
+        into[at] = made
+        return made
+
+    known = kept()
+    if at not in known:
+        if feed.count(pool) > FEW:
+            return await turns(feed).take((pool, what, at), start)
+        work = prepare()
+        known.clear()
+        known[at] = work()
+    return known[at]
 
 
 async def of_all(feed: Feed, what: Hashable, compute: Callable[[Estate], T]) -> T:
     """What `compute` says of everything, kept until anything but Events changes."""
-    task = feed.of_all(("task", what), lambda: asyncio.ensure_future(_of_estate(feed, compute)))
-    return await asyncio.shield(task)
+
+    def kept() -> list[T]:
+        return feed.of_all(("kept", what), list)
+
+    async def start() -> T:
+        into, collect = kept(), _collecting(feed)
+        made = await _in(_pages, lambda: compute(collect()))
+        into.append(made)
+        return made
+
+    known = kept()
+    if not known:
+        if len(feed.allocations) > FEW:
+            return await turns(feed).take(("all", what), start)
+        known.append(compute(feed.estate))
+    return known[0]
 
 
-async def _of_estate(feed: Feed, compute: Callable[[Estate], T]) -> T:
-    if len(feed.allocations) <= FEW:
-        return compute(feed.estate)
-    estate = await asyncio.shield(feed.of_all("estate task", lambda: asyncio.ensure_future(_estate(feed))))
-    return await _in(_pages, lambda: compute(estate))
-
-
-async def _estate(feed: Feed) -> Estate:
+def _collecting(feed: Feed) -> Work[Estate]:
+    """All there is at this moment; putting it in order is part of the work."""
     pools, allocations = feed.pools.values(), feed.allocations.values()
     providers, clusters = feed.providers.values(), feed.clusters.values()
 
-    def made() -> Estate:
+    def collect() -> Estate:
         return Estate(
             feed.home,
             tuple(sorted(pools, key=key_of)),
@@ -78,17 +136,21 @@ async def _estate(feed: Feed) -> Estate:
             tuple(sorted(clusters, key=key_of)),
         )
 
-    return await _in(_pages, made)
+    return collect
 
 
-async def foretold(compute: Callable[[], T]) -> T:
+async def foretold(work: Work[T]) -> T:
     """Something that takes seconds."""
-    return await _in(_forecasts, compute)
+    return await _in(_forecasts, work)
 
 
-async def once(compute: Callable[[], T]) -> T:
+async def once(work: Work[T]) -> T:
     """Something that takes long and is not worth keeping."""
-    return await _in(_pages, compute)
+    return await _in(_pages, work)
+
+
+async def _in(threads: ThreadPoolExecutor, work: Work[T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(threads, work)
 
 
 class Lately:
@@ -115,12 +177,3 @@ class Lately:
         if not task.done():
             return False
         return self._clock() - began > self._seconds or task.cancelled() or task.exception() is not None
-
-
-def _now(prepare: Callable[[], Callable[[], T]]) -> T:
-    work = prepare()
-    return work()
-
-
-async def _in(threads: ThreadPoolExecutor, compute: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(threads, compute)

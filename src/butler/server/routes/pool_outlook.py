@@ -41,8 +41,8 @@ async def get_advice(
     """Why a pool is scattered, and what would open a longer run."""
     pool = await need_pool(parts, person, namespace, name)
     now = parts.clock()
-    made = await working.of_pool_at(
-        parts.feed, name, "advice", _minute(now), lambda: partial(_advice, pool, _around(parts, pool), now)
+    made = await working.of_pool(
+        parts.feed, name, "advice", lambda: partial(_advice, pool, _around(parts, pool), now), at=_minute(now)
     )
     return answer(request, made)
 
@@ -77,8 +77,12 @@ async def get_history(
     """How many addresses were held, and who came and went, as far as the record reaches."""
     pool = await need_pool(parts, person, namespace, name)
     now = parts.clock()
-    made = await working.of_pool_at(
-        parts.feed, name, "history", _minute(now), lambda: partial(_history, pool, parts.feed.concerning(name), now)
+    made = await working.of_pool(
+        parts.feed,
+        name,
+        "history",
+        lambda: partial(_history, pool, parts.feed.concerning(name), now),
+        at=_minute(now),
     )
     return answer(request, made)
 

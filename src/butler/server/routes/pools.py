@@ -6,11 +6,11 @@ from typing import Any
 
 from litestar import Request, Response, Router, get
 
-from butler.api.networkpool import AllocationDefaults, NetworkPool
+from butler.api.networkpool import AllocationDefaults
 from butler.ipam.addresses import Family, range_cidr
 from butler.ipam.layout import Reserved as ReservedBlock
 from butler.server import pool_pages
-from butler.server.answers import USUAL, answer, encoded, packed, page
+from butler.server.answers import USUAL, Encoded, answer, encoded, packed, page
 from butler.server.models.common import FieldError
 from butler.server.models.pools import (
     Defaults,
@@ -28,9 +28,9 @@ from butler.server.models.pools import (
 )
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import TheParts, ThePerson
+from butler.server.pool_pages import Known
 from butler.server.seeing import need_pool
 from butler.server.shown import condition, layout_of, range_of, windows_of
-from butler.views.pool_standing import Summary
 from butler.views.segments import Kind, PoolSegments
 
 KINDS = list(Kind)
@@ -74,17 +74,16 @@ async def get_pool(
 ) -> Response[PoolDetail]:
     """Everything about one pool but its segments."""
     pool = await need_pool(parts, person, namespace, name)
-    shown = await pool_pages.item(parts.feed, pool, providers=await parts.sight.providers(person))
-    what = ("detail", *shown.providers)
-    made = await pool_pages.made(parts.feed, pool, what, lambda found: encoded(_detail(pool, shown, found)))
-    return answer(request, made)
+    providers = await parts.sight.providers(person)
+    return answer(request, await pool_pages.page(parts.feed, pool, "detail", _detail, providers=providers))
 
 
-def _detail(pool: NetworkPool, shown: PoolItem, found: Summary) -> PoolDetail:
+def _detail(at: Known, shown: PoolItem) -> Encoded:
+    pool, found = at.pool, at.summary
     layout, network, family = layout_of(pool), found.segments.network, found.segments.family
     defaults = pool.spec.tenant_allocation.defaults if pool.spec.tenant_allocation else AllocationDefaults()
     whole = range_of(network, family) if network else None
-    return PoolDetail(
+    made = PoolDetail(
         pool=shown,
         start=whole.start if whole else None,
         end=whole.end if whole else None,
@@ -108,6 +107,7 @@ def _detail(pool: NetworkPool, shown: PoolItem, found: Summary) -> PoolDetail:
         doubts=list(found.doubts),
         conditions=[condition(each) for each in pool.status.conditions],
     )
+    return encoded(made)
 
 
 def _reserved(block: ReservedBlock, family: Family) -> Reserved:
