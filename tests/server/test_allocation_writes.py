@@ -156,6 +156,8 @@ async def test_a_request_that_makes_no_sense_is_refused_beside_its_field(
     assert (status, "colour" in problem["detail"]) == (422, True), problem
     status, shown, _ = await api.call("POST", "/allocations/preview", asked("sense-nodes", "sense", count=63))
     assert (status, shown["granted"]) == (200, False), "what does not fit now is a legal request"
+    status, made, _ = await api.call("POST", "/allocations", asked("sense-large", "sense", count=63))
+    assert (status, "will be Failed for now" in made["warnings"][0]) == (201, True), made
     status, shown, _ = await api.call("POST", "/allocations/preview", asked("sense-nodes", "no-such-pool", count=1))
     assert (status, shown["granted"], "no-such-pool" in shown["message"]) == (200, False, True)
 

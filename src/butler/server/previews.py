@@ -168,7 +168,10 @@ def of_a_request(
     request: IPAllocation, estate: Estate, now: datetime, resource: Resource[IPAllocation]
 ) -> AllocationPreview:
     """What a request would get now."""
-    said = answers(estate, [request], now).get(request.metadata.name)
+    # A pool decides by its own allocations: those of others would only take time.
+    own = tuple(estate.of_pool(request.spec.pool_ref.name))
+    concerned = Estate(estate.home, estate.pools, own, estate.providers, estate.clusters)
+    said = answers(concerned, [request], now).get(request.metadata.name)
     granted = said if isinstance(said, Range) else None
     reason, message = ("", "") if granted is not None or said is None else (str(said[0]), str(said[1]))
     return AllocationPreview(

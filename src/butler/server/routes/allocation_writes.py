@@ -25,6 +25,7 @@ from butler.server.previews import of_a_request, thought_through
 from butler.server.problems import forbidden, not_found
 from butler.server.routes.writing import IfMatch, write, written
 from butler.views.estate import granted_range
+from butler.webhooks.ipallocation import judge
 
 
 @post("/allocations", operation_id="createAllocation")
@@ -37,7 +38,8 @@ async def create_allocation(parts: TheParts, person: ThePerson, data: JSONBody[A
         return await client.create(ALLOCATIONS, _body(request), timeout=WRITE_TIMEOUT)
 
     deed = Deed("ask for", ALLOCATIONS, key, _detail(data))
-    return written(await write(parts, person, deed, call, places=ALLOCATION, status=201), key)
+    made = await write(parts, person, deed, call, places=ALLOCATION, status=201)
+    return written(made, key, await _warnings(parts, person, made))
 
 
 @post("/allocations/preview", operation_id="previewAllocation", status_code=200)
@@ -77,6 +79,15 @@ async def release_allocation(
     known = parts.feed.allocations.get(key)
     deed = Deed("release", ALLOCATIONS, key, _held(known), known)
     return written(await write(parts, person, deed, call, places=ALLOCATION), key)
+
+
+async def _warnings(parts: Parts, person: Person, made: IPAllocation) -> tuple[str, ...]:
+    """What admission would have the author know, as far as they may see the pool that it speaks of."""
+    if not (await parts.sight.pools(person) and await parts.sight.allocations(person)):
+        return ()
+    name = made.spec.pool_ref.name
+    own = [each for each in parts.feed.estate.of_pool(name) if each.metadata.uid != made.metadata.uid]
+    return judge(made, parts.feed.pool(parts.home, name), (), own).warnings
 
 
 async def _cluster(parts: Parts, person: Person, form: AllocationCreate) -> TenantCluster | None:
