@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 from typing import TYPE_CHECKING
 
 import pytest
 
+from butler.server import working
 from server.contract import read, refused
 from server.eventually import eventually
 from server.objects import allocation, create, pool
@@ -161,3 +163,39 @@ async def test_every_page_of_a_pool_is_for_those_who_may_see_it(api: Api) -> Non
         assert (part, status) == (part, 403)
         status, _ = await refused(api, f"/pools/butler-system/nowhere{part}")
         assert (part, status) == (part, 404)
+
+
+async def test_a_large_pool_that_changes_while_it_is_looked_at_is_shown_as_it_is_in_the_end(
+    api: Api, plane: ControlPlane, network: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(working, "FEW", 0)  # every pool is a large one
+    create(plane, pool("moving", f"{network}.0.0/24"))
+    over = asyncio.Event()
+    seen = 0
+
+    async def look() -> None:
+        nonlocal seen
+        while not over.is_set():
+            for part in ("", "/segments", "/history", "/free", "/advice"):
+                status, _, _ = await api.call("GET", f"/pools/butler-system/moving{part}")
+                assert status in (200, 404)
+                seen += status == 200
+
+    looking = [asyncio.create_task(look()) for _ in range(4)]
+    for number in range(20):
+        await asyncio.to_thread(create, plane, allocation(f"moving-{number}", "moving", 1))
+
+    async def all_agree() -> None:
+        detail = await read(api, "/pools/butler-system/moving")
+        assert (detail["pool"]["allocated"], detail["pool"]["allocationCount"]) == (20, 20)
+        assert sum(each["addresses"] for each in detail["shares"]) == 20
+        shown = await read(api, "/pools/butler-system/moving/segments")
+        assert len(shown["holders"]) == 20
+        assert (await read(api, "/pools/butler-system/moving/free"))["free"] == 234
+        assert (await read(api, "/pools/butler-system/moving/history"))["points"][-1]["allocated"] == 20
+        assert (await read(api, "/pools?q=moving"))["items"][0]["available"] == 234
+
+    await eventually(all_agree)
+    over.set()
+    await asyncio.gather(*looking)
+    assert seen > 20
