@@ -5,8 +5,9 @@
     python tools/build_console.py --check        lint, type-check, unit tests, and a build: for `make test`
     python tools/build_console.py --generate     the types of the server's API: for `make generate`
 
-Packages are those of console/package-lock.json, each with its hash, fetched when the lock is newer than what is there. What was built carries a hash of all that it was built from. There are two ways to fail: what cannot be
-had here (no Node.js, no registry: said, and where it was allowed, gone on without), and what is broken.
+Packages are those of console/package-lock.json, each with its hash, fetched when the lock is newer than what is there.
+What was built carries a hash of all that it was built from. There are two ways to fail: what cannot be had here (no
+Node.js, no registry: said, and where it was allowed, gone on without), and what is broken.
 """
 
 from __future__ import annotations
