@@ -28,6 +28,7 @@ INSTANT = {
     "butleradm local status": "gives its own server three seconds",
     "butleradm local down": "asks nobody, and says how long it waits",
     "butleradm local reset": "test_every_terminal.py interrupts its question",
+    "butleradm server run": "tests/server stops it",
     "butleradm crds": "prints what it has",
     "butleradm completion": "prints what it has",
     "butlerctl completion": "prints what it has",

@@ -57,6 +57,9 @@ ELSEWHERE = {
     "butleradm local reset": "test_local.py",
     "butleradm local world": "tests/local",
     "butleradm controller run": "tests/ipam",
+    "butleradm server run": "tests/server",
+    "butleradm server link": "tests/server/test_access_commands.py",
+    "butleradm server password": "tests/server/test_access_commands.py",
 }
 
 
@@ -104,6 +107,9 @@ REFUSED = {
     "butleradm local down": No("--data-dir {nowhere} --timeout x", 2, "'x' is not a valid"),
     "butleradm local reset": No("--data-dir {nowhere} --yes", 3, "nothing was deleted"),
     "butleradm controller run": No("--webhook-service a/b", 2, "need --webhook-port"),
+    "butleradm server run": No("", 2, "nobody could come in: give --oidc-issuer, --local-admin, or --local"),
+    "butleradm server link": No("--as-group x", 2, "--as-group needs --as"),
+    "butleradm server password": No("--as-group x", 2, "--as-group needs --as"),
     "butleradm crds": No("--kind Pod", 2, "Pod"),
     "butleradm doctor": XML,
     "butleradm completion": No("tcsh", 2, "'tcsh' is not one of"),
