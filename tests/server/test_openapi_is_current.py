@@ -1,0 +1,41 @@
+"""console/openapi.json, and the types that the console has from it, are what the server would write today."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from build_console import CONSOLE, UnavailableError, node
+
+from butler.server.openapi import document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCUMENT = CONSOLE / "openapi.json"
+TYPES = CONSOLE / "src" / "api" / "schema.d.ts"
+GENERATOR = CONSOLE / "node_modules" / ".bin" / "openapi-typescript"
+STALE = "`make generate` writes it anew"
+
+
+def test_the_document_that_is_kept_is_the_one_that_the_server_serves() -> None:
+    assert json.loads(DOCUMENT.read_text()) == json.loads(json.dumps(document())), STALE
+
+
+@pytest.mark.skipif(not GENERATOR.exists(), reason="the console's packages are not there: `make console` fetches them")
+def test_the_console_has_the_types_of_this_document(tmp_path: Path) -> None:
+    try:
+        _, folder = node()
+    except UnavailableError as error:
+        pytest.skip(str(error))
+    script = json.loads((CONSOLE / "package.json").read_text())["scripts"]["generate"]
+    options = shlex.split(script.partition("openapi-typescript")[2])
+    options[options.index("--output") + 1] = str(tmp_path / "schema.d.ts")
+    options = [each for each in options if not each.endswith(".json")]
+    environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+    subprocess.run([GENERATOR, DOCUMENT, *options], check=True, capture_output=True, cwd=CONSOLE, env=environment)
+    assert (tmp_path / "schema.d.ts").read_text() == TYPES.read_text(), STALE
