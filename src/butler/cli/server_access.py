@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from butler.cli.frame.exits import Exit
 from butler.cli.frame.session import Failure, Session
 from butler.kube.errors import NotFound
 from butler.kube.resource import CONFIGMAPS
@@ -25,7 +26,8 @@ async def make_link(session: Session) -> str:
         found = await session.client.get(CONFIGMAPS, ADDRESS, session.home)
     except NotFound:
         raise Failure(
-            f"no console in namespace {session.home} takes links: `make run` or `butleradm server run --local` has one"
+            f"no console in namespace {session.home} takes links: `make run` or `butleradm server run --local` has one",
+            Exit.NOT_FOUND,
         ) from None
     key = await shared_key(session.client, session.home)
     token = await Links(session.client, session.home, key, now=lambda: datetime.now(UTC)).make()
