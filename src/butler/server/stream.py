@@ -21,14 +21,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable
 from typing import Any, Final, cast
 
 import msgspec
 
-from butler.kube.cache import Cache
-from butler.kube.objects import namespace_of, version_of
+from butler.kube.objects import version_of
 from butler.server.access.person import Person
 from butler.server.changes import Past, Position, Touch, fed_by, merged, read, resumed, written
 from butler.server.feed import KIND_NAMES, Feed, KindName, Moved
@@ -132,7 +131,7 @@ class Stream:
         self._versions: dict[str, int] = dict.fromkeys(KIND_NAMES, 0)
         self._positions: dict[tuple[tuple[str, str], ...], str] = {}
         self._placed = self._versions
-        self._namespaces: frozenset[str] | None = None
+        self._objects: Counter[str] = Counter()  # in each namespace
         self._pools: list[Touch] = []
         self._pools_under_way = False
         self._wake = asyncio.Event()
@@ -143,6 +142,7 @@ class Stream:
 
     def _moved(self, moved: Moved) -> None:
         self._noted[moved.kind].append(moved)
+        self._objects[moved.change.key.namespace] += (moved.change.old is None) - (moved.change.new is None)
         self._wake.set()
 
     async def run(self) -> None:
@@ -218,7 +218,6 @@ class Stream:
         if versions is not None and versions != self._versions:
             self._versions = versions
             self._positions.clear()
-            self._namespaces = None
         for listener in self.listeners:
             listener.hear(lost, tellings, before[listener], self.position(listener.seen))
 
@@ -254,12 +253,7 @@ class Stream:
 
     def _inhabited(self) -> frozenset[str]:
         """The namespaces that anything is in."""
-        if self._namespaces is None:
-            feed = self._feed
-            caches: list[Cache[Any]] = [feed.clusters, feed.events, feed.providers]
-            found = {namespace_of(each) for cache in caches for each in cache.values()}
-            self._namespaces = frozenset(found | {feed.home})
-        return self._namespaces
+        return frozenset(name for name, count in self._objects.items() if count) | {self._feed.home}
 
     async def join(self, listener: Listener, since: str | None) -> None:
         """Greet a listener, tell it what it has missed, and keep it informed from now on."""
