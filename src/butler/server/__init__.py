@@ -9,6 +9,7 @@
     stream.py    the WebSocket
     answers.py   answers with an ETag, and lists page by page
     problems.py  errors as problem+json
+    static.py    the console's files
     app.py       all of it put together
 
 It keeps nothing that matters in memory: several replicas may run, and one may die at any moment. Writes go to

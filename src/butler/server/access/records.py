@@ -25,6 +25,8 @@ LABEL: Final = f"{GROUP}/console"
 OWNER_LABEL: Final = f"{GROUP}/console-user"
 """On a session: whose it is, as a hash, since a user's name is no label."""
 FIELD: Final = "record"
+PATIENCE: Final = 5.0
+"""Seconds: somebody waits for the answer, and nobody is let in without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +48,19 @@ class Records(Generic[T]):
         self._content = content
 
     async def create(self, name: str, content: T, *, owner: str = "") -> Kept[T]:
-        made = await self._client.create(SECRETS, self._secret(name, content, owner=owner))
+        made = await self._client.create(SECRETS, self._secret(name, content, owner=owner), timeout=PATIENCE)
         return Kept(name, made["metadata"]["resourceVersion"], content)
 
     async def get(self, name: str) -> Kept[T] | None:
         """The record; None when there is none, or something else of that name."""
         try:
-            return self._read(await self._client.get(SECRETS, name, self._home))
+            return self._read(await self._client.get(SECRETS, name, self._home, timeout=PATIENCE))
         except NotFound:
             return None
 
     async def list(self, *, owner: str | None = None) -> list[Kept[T]]:
         selector = f"{LABEL}={self._kind}" + (f",{OWNER_LABEL}={owner_label(owner)}" if owner is not None else "")
-        found = await self._client.list(SECRETS, self._home, label_selector=selector)
+        found = await self._client.list(SECRETS, self._home, label_selector=selector, timeout=PATIENCE)
         return [kept for each in found.items if (kept := self._read(each)) is not None]
 
     async def replace(self, kept: Kept[T], content: T, *, owner: str = "") -> bool:
@@ -66,7 +68,7 @@ class Records(Generic[T]):
         secret = self._secret(kept.name, content, owner=owner)
         secret["metadata"]["resourceVersion"] = kept.version
         try:
-            await self._client.replace(SECRETS, secret)
+            await self._client.replace(SECRETS, secret, timeout=PATIENCE)
         except (Conflict, NotFound):
             return False
         return True
@@ -78,7 +80,7 @@ class Records(Generic[T]):
                 await self.create(name, content)
                 return
             except AlreadyExists:
-                found = await self._client.get(SECRETS, name, self._home)
+                found = await self._client.get(SECRETS, name, self._home, timeout=PATIENCE)
                 kept = Kept(name, found["metadata"]["resourceVersion"], content)
                 if await self.replace(kept, content):
                     return
@@ -87,7 +89,7 @@ class Records(Generic[T]):
     async def take(self, kept: Kept[T]) -> bool:
         """Delete exactly what was read. Of all who try at once, one is told True."""
         try:
-            await self._client.delete(SECRETS, kept.name, self._home, resource_version=kept.version)
+            await self._client.delete(SECRETS, kept.name, self._home, resource_version=kept.version, timeout=PATIENCE)
         except (NotFound, Conflict):
             return False
         return True
@@ -95,7 +97,7 @@ class Records(Generic[T]):
     async def remove(self, name: str) -> bool:
         """Delete it as it is now; False when it was gone already."""
         try:
-            await self._client.delete(SECRETS, name, self._home)
+            await self._client.delete(SECRETS, name, self._home, timeout=PATIENCE)
         except NotFound:
             return False
         return True
