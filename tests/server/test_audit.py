@@ -97,8 +97,9 @@ async def test_every_write_leaves_one_line_and_an_event_with_who_did_it(
     assert datetime.fromisoformat(line["time"]).tzinfo is not None
 
     async def shown() -> None:
-        [event] = events(plane, "told")
-        told = parsed(event)
+        found = events(plane, "told")
+        assert len(found) == 1
+        event, told = found[0], parsed(found[0])
         assert told is not None
         assert (told.actor, told.verb, told.outcome) == ("admin", "create", "done")
         assert event["involvedObject"]["uid"]

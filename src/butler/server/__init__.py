@@ -5,7 +5,11 @@
     access/      who somebody is: sessions, one-time links, passwords, OpenID Connect, limits
     feed.py      everything that Butler keeps, read once and followed, and its changes for the stream
     sight.py     what of it a person may see
-    acting.py    writing to Kubernetes as the person, and the audit of it
+    acting.py    writing to Kubernetes as the person
+    fencing.py   only over the version that they looked at
+    audit.py     what people did: a line each, and Events
+    forms.py     what people fill in, as objects; manifests.py where they write the object itself
+    previews.py  what a change would do
     stream.py    the WebSocket
     answers.py   answers with an ETag, and lists page by page
     problems.py  errors as problem+json
