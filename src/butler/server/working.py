@@ -14,6 +14,8 @@ There is one thread for what pages need and one for forecasts: more would only w
 from __future__ import annotations
 
 import asyncio
+import gc
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Hashable
@@ -150,7 +152,27 @@ async def once(work: Work[T]) -> T:
 
 
 async def _in(threads: ThreadPoolExecutor, work: Work[T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(threads, work)
+    return await asyncio.get_running_loop().run_in_executor(threads, _undisturbed, work)
+
+
+_busy = 0
+_busy_lock = threading.Lock()
+
+
+def _undisturbed(work: Work[T]) -> T:
+    """Do it without the garbage collector: it would walk all that is being made several times over, and nobody is
+    served while it walks. What views make has no cycles, and goes without it."""
+    global _busy  # noqa: PLW0603 (the collector is one for the whole process, too)
+    with _busy_lock:
+        _busy += 1
+        gc.disable()
+    try:
+        return work()
+    finally:
+        with _busy_lock:
+            _busy -= 1
+            if not _busy:
+                gc.enable()
 
 
 class Lately:
