@@ -37,11 +37,12 @@ def link(tmp_path: Path) -> Iterator[str]:
     assert process.stdout is not None
     try:
         found = next(line.strip() for line in process.stdout if "/link?token=" in line)
-        threading.Thread(target=process.stdout.read, daemon=True).start()
+        threading.Thread(target=process.stdout.read, daemon=True).start()  # it must not stop for a full pipe
         yield found
     finally:
         process.terminate()
         process.wait(30)
+        process.stdout.close()
 
 
 @pytest.fixture

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DEFAULT = Path("~/.butler/local")
-OURS = (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal", LOCK, "kubeconfig", "clusters", "pki")
+AUDIT_FILE = "audit.log"
+"""What people did in the console, a line of JSON each."""
+OURS = (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal", LOCK, "kubeconfig", "clusters", "pki", AUDIT_FILE)
 """All that a control plane puts into its directory."""
 POLL = 0.05
 SURE = 0.2

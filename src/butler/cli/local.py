@@ -18,6 +18,7 @@ import click
 import uvloop
 
 from butler.cli.controller import NAME, Process, build
+from butler.cli.data_directory import AUDIT_FILE
 from butler.cli.local_welcome import Shown, kubectl, welcome
 from butler.cli.open_files import allow_many_connections
 from butler.cli.world import running_world
@@ -107,7 +108,8 @@ async def _start(
     if wanted.console and not stop.is_set():
         # In a thread: the server's libraries take a while to load, and nobody should have to wait for that.
         local_console = await asyncio.to_thread(import_module, "butler.cli.local_console")
-        serving = local_console.serving(connection, wanted.console_port, world=wanted.world)
+        record = control_plane.directory / AUDIT_FILE
+        serving = local_console.serving(connection, wanted.console_port, record, world=wanted.world)
         console = await parts.enter_async_context(serving)
     if not wanted.quiet:
         shown = Shown(kubectl(), wanted.controllers, wanted.world, console, wanted.grace if wanted.demo else None)

@@ -15,23 +15,41 @@ from butler.kube.errors import NotFound
 from butler.kube.resource import CONFIGMAPS
 from butler.local.control_plane import HOME_NAMESPACE, HOST, NotStarted
 from butler.server.access.links import ADDRESS, GOOD_FOR
+from butler.server.audit import attach_file, lines
 from butler.server.running import Running, Settings, running
 from butler.server.static import find_console
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Iterator
+    from pathlib import Path
 
     from butler.kube.config import Connection
 
 
 @contextlib.asynccontextmanager
-async def serving(connection: Connection, port: int, *, world: bool) -> AsyncIterator[Console]:
-    """Serve the console until the block ends; NotStarted when the port that was asked for cannot be had."""
+async def serving(connection: Connection, port: int, record: Path, *, world: bool) -> AsyncIterator[Console]:
+    """Serve the console until the block ends; NotStarted when the port that was asked for cannot be had.
+
+    What people do is recorded in the file `record`, and not on the terminal, which tells of the demo.
+    """
     async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(_recording(record))
         up = await _begin(stack, connection, port, world=world)
         link = await up.one_time_link()
         minutes = int(GOOD_FOR.total_seconds() // 60)
         yield Console(up.url, link, minutes, built=(find_console() / "index.html").exists())
+
+
+@contextlib.contextmanager
+def _recording(file: Path) -> Iterator[None]:
+    handler = attach_file(file)
+    lines.propagate = False
+    try:
+        yield
+    finally:
+        lines.propagate = True
+        lines.removeHandler(handler)
+        handler.close()
 
 
 async def _begin(stack: contextlib.AsyncExitStack, connection: Connection, port: int, *, world: bool) -> Running:
