@@ -164,6 +164,8 @@ class Figures:
     slow_by_path: dict[str, float]
     cpu: float
     """Share of one processor."""
+    cpu_each: float
+    """Seconds of it for each request."""
     failed: int
     unchanged: float
     megabytes: float
@@ -186,7 +188,7 @@ async def load(server: Server, *, rate: float, etags: bool, seconds: float, path
     }
     before, began = server.cpu(), time.perf_counter()
     answer = await ask_program("bench_server_load.py", order)
-    spent = (server.cpu() - before) / (time.perf_counter() - began)
+    spent, elapsed = server.cpu() - before, time.perf_counter() - began
     taken = [each for _, each in answer["taken"]]
     names = {path: name for name, path in PAGE.items()}
     by_path = {
@@ -195,12 +197,13 @@ async def load(server: Server, *, rate: float, etags: bool, seconds: float, path
     good = {"200", "304"}
     return Figures(
         rate=len(taken) / seconds,
-        median=statistics.median(taken),
+        median=percentile(taken, 0.5),
         slow=percentile(taken, 0.99),
         slow_by_path=by_path,
-        cpu=spent,
+        cpu=spent / elapsed,
+        cpu_each=spent / len(taken) if taken else float("nan"),
         failed=sum(count for status, count in answer["statuses"].items() if status not in good),
-        unchanged=answer["statuses"].get("304", 0) / len(taken),
+        unchanged=answer["statuses"].get("304", 0) / max(1, len(taken)),
         megabytes=server.megabytes(),
     )
 
@@ -254,11 +257,23 @@ async def pages(server: Server, kubernetes: Kubernetes, seconds: float) -> list[
                     how = f"{rate}/s" if rate else f"{CONNECTIONS} connections"
                     when = "10 changes/s" if churning else "at rest"
                     rows.append(_row(f"{when}, {how}{', If-None-Match' if etags else ''}", found))
+                    note("  ".join(rows[-1]))
                     if rate:
                         met = found.slow < SLOWEST and not found.failed and found.rate > 0.98 * RATE
                         name = f"pool page at {RATE}/s, {when}{', If-None-Match' if etags else ''}: p99 under 100 ms"
                         goals.append(Goal(name, duration(found.slow), met))
-    columns = ["", "requests/s", "p50", "p99", *(f"p99 {name}" for name in PAGE), "304", "CPU", "MB", "failed"]
+    columns = [
+        "",
+        "requests/s",
+        "p50",
+        "p99",
+        *(f"p99 {name}" for name in PAGE),
+        "304",
+        "CPU",
+        "CPU each",
+        "MB",
+        "failed",
+    ]
     table(columns, rows)
     return goals
 
@@ -272,6 +287,7 @@ def _row(name: str, found: Figures) -> list[str]:
         *(duration(found.slow_by_path[each]) for each in PAGE),
         f"{found.unchanged:.0%}",
         f"{found.cpu:.0%}",
+        duration(found.cpu_each),
         f"{found.megabytes:.0f}",
         str(found.failed),
     ]

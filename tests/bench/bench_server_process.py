@@ -29,6 +29,7 @@ async def serve(kubeconfig: str) -> None:
 
 def main() -> None:
     logging.basicConfig(level=logging.WARNING)
+    logging.getLogger("butler.audit").setLevel(logging.WARNING)
     kubeconfig, *profile = sys.argv[1:]
     if not profile:
         uvloop.run(serve(kubeconfig))
