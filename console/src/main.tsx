@@ -12,6 +12,7 @@
 import { MantineProvider } from "@mantine/core";
 import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider } from "@tanstack/react-query";
+import { setNonce } from "get-nonce";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { RouterProvider } from "react-router/dom";
@@ -22,6 +23,9 @@ import "./styles.css";
 import { queryClient } from "./queryClient";
 import { router } from "./routes";
 import { cssVariables, styleNonce, theme } from "./theme";
+
+// For the library that keeps the page from scrolling under a dialog, which adds a style of its own.
+setNonce(styleNonce());
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no element with the id root");

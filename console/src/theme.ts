@@ -53,7 +53,17 @@ export const theme = createTheme({
     Textarea: { defaultProps: { size: "xs" } },
     SegmentedControl: { defaultProps: { size: "xs" } },
     Tooltip: { defaultProps: { openDelay: 150, events: { hover: true, focus: true, touch: true } } },
-    Modal: { defaultProps: { centered: true, overlayProps: { backgroundOpacity: 0.4 } } },
+    Anchor: { defaultProps: { underline: "always" } },
+    Modal: {
+      defaultProps: {
+        centered: true,
+        styles: { title: { fontSize: "0.9375rem", fontWeight: 600 } },
+        overlayProps: { backgroundOpacity: 0.4 },
+        closeButtonProps: { "aria-label": "Close" },
+        // A dialog's title bar is no second banner of the page.
+        attributes: { header: { role: "presentation" } },
+      },
+    },
   },
 });
 

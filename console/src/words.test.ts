@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import { ago, daysInWords, percent, plural } from "./words";
 
 test("a pool is full only when it is full, and empty only when it is empty", () => {
-  expect(percent(99.97)).toBe(">99%");
+  expect(percent(99.97)).toBe("99%");
+  expect(percent(68.75)).toBe("68%");
   expect(percent(100)).toBe("100%");
   expect(percent(0.02)).toBe("<1%");
   expect(percent(0)).toBe("0%");

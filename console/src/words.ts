@@ -19,12 +19,11 @@ export function plural(value: number, one: string, many = `${one}s`): string {
   return `${numbers.format(value)} ${value === 1 ? one : many}`;
 }
 
-/** Full only when full and empty only when empty: 99.7 is not 100. */
+/** Rounded down, as everywhere in Butler: full only when full, and empty only when empty. */
 export function percent(value: number | null | undefined): string {
   if (value == null) return "not known";
   if (value > 0 && value < 1) return "<1%";
-  if (value > 99 && value < 100) return ">99%";
-  return `${Math.round(value)}%`;
+  return `${Math.floor(value)}%`;
 }
 
 const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [

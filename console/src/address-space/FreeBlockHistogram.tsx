@@ -1,7 +1,7 @@
 // Free blocks by size: many small ones and no large one is what fragmentation looks like.
 import { Text } from "@mantine/core";
 import type { HoleBucket } from "../api/types";
-import { count, plural } from "../words";
+import { count } from "../words";
 import classes from "./FreeBlockHistogram.module.css";
 
 export function FreeBlockHistogram({ buckets }: { buckets: HoleBucket[] }) {
@@ -15,9 +15,11 @@ export function FreeBlockHistogram({ buckets }: { buckets: HoleBucket[] }) {
       <thead>
         <tr>
           <th scope="col">Block size</th>
-          <th scope="col">Addresses in such blocks</th>
           <th scope="col" className={classes.number}>
             Blocks
+          </th>
+          <th scope="col" className={classes.wide}>
+            Addresses in them
           </th>
         </tr>
       </thead>
@@ -25,11 +27,13 @@ export function FreeBlockHistogram({ buckets }: { buckets: HoleBucket[] }) {
         {buckets.map((bucket) => (
           <tr key={bucket.least} data-empty={bucket.holes === 0 || undefined}>
             <th scope="row">{sizeOf(bucket)}</th>
-            <td className={classes.wide}>
-              <div className={classes.bar} style={{ width: `${(100 * bucket.addresses) / most}%` }} />
-              <span className={classes.words}>{plural(bucket.addresses, "address", "addresses")}</span>
-            </td>
             <td className={classes.number}>{count(bucket.holes)}</td>
+            <td className={classes.wide}>
+              <div className={classes.line}>
+                <div className={classes.bar} style={{ flexBasis: `${(80 * bucket.addresses) / most}%` }} />
+                {count(bucket.addresses)}
+              </div>
+            </td>
           </tr>
         ))}
       </tbody>

@@ -41,7 +41,6 @@ export function LayoutBar({ segments }: { segments: Segments }) {
           width="100%"
           height={HEIGHT}
           className={classes.bar}
-          // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex -- its parts are gone through with keys
           tabIndex={0}
           role="application"
           aria-roledescription="layout bar"

@@ -1,7 +1,7 @@
 // Ctrl-K or Cmd-K: jump to any page, pool, tenant, allocation, provider or address.
 import { Kbd, UnstyledButton } from "@mantine/core";
 import { useDebouncedValue, useOs } from "@mantine/hooks";
-import { Spotlight, spotlight, type SpotlightActionData, type SpotlightActionGroupData } from "@mantine/spotlight";
+import { createSpotlight, Spotlight, type SpotlightActionData, type SpotlightActionGroupData } from "@mantine/spotlight";
 import {
   IconBoxMultiple,
   IconGridDots,
@@ -11,7 +11,7 @@ import {
   IconTopologyStar3,
   type Icon,
 } from "@tabler/icons-react";
-import { useState } from "react";
+import { useEffect, useState } from "react";
 import { useNavigate } from "react-router";
 import { useSearch } from "../api/estate";
 import type { Link } from "../api/types";
@@ -26,10 +26,12 @@ const ICONS: Record<Link["kind"], Icon> = {
   provider: IconServer2,
 };
 
+const [store, palette] = createSpotlight();
+
 export function PaletteButton() {
   const os = useOs();
   return (
-    <UnstyledButton className={classes.palette} onClick={spotlight.open} aria-keyshortcuts="Control+K Meta+K">
+    <UnstyledButton className={classes.palette} onClick={palette.open} aria-keyshortcuts="Control+K Meta+K">
       <IconSearch size={15} aria-hidden />
       <span className={classes.paletteWords}>Search names and addresses</span>
       <Kbd size="xs" className={classes.shortcut}>
@@ -44,8 +46,10 @@ export function CommandPalette() {
   const [asked] = useDebouncedValue(text.trim(), 120);
   const search = useSearch(asked);
   const groups = useGroups(text.trim(), search.data);
+  useEffect(selectFirst, [search.data]);
   return (
     <Spotlight
+      store={store}
       actions={groups}
       query={text}
       onQueryChange={setText}
@@ -55,6 +59,7 @@ export function CommandPalette() {
       scrollable
       maxHeight="min(28rem, 70vh)"
       highlightQuery={false}
+      attributes={{ content: { "aria-label": "Search names and addresses" } }}
       nothingFound={search.isFetching ? "Searching …" : `Nothing is called “${text.trim()}”`}
       searchProps={{
         leftSection: <IconSearch size={17} stroke={1.6} />,
@@ -63,6 +68,15 @@ export function CommandPalette() {
       }}
     />
   );
+}
+
+/** Answers come after the typing: the library selects the first entry only while there is none from the server yet. */
+function selectFirst(): void {
+  const state = store.getState();
+  const list = document.getElementById(state.listId);
+  if (!list || list.querySelector("[data-selected]")) return;
+  list.querySelector("[data-action]")?.setAttribute("data-selected", "true");
+  store.setState({ ...state, selected: 0 });
 }
 
 function useGroups(text: string, found: ReturnType<typeof useSearch>["data"]): SpotlightActionGroupData[] {

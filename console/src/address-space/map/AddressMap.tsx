@@ -97,6 +97,7 @@ export function AddressMap({ segments, selected, onSelect }: AddressMapProps) {
           ref={canvas}
           className={classes.canvas}
           tabIndex={0}
+          // eslint-disable-next-line jsx-a11y/no-interactive-element-to-noninteractive-role -- the pattern for what has keys of its own
           role="application"
           aria-roledescription="address map"
           aria-label={`Map of ${segments.cidr}. Arrow keys move, plus and minus zoom, 0 shows all, Enter selects.`}
@@ -123,9 +124,9 @@ function useView(count: number, width: number): [Viewport | null, (next: Viewpor
   const view = useMemo(() => {
     if (width <= MARGIN || count < 1) return null;
     const inner = width - MARGIN - 2;
-    const { rows, row } = gridOf({ count, width: inner, height: TALLEST, perCell: 1, top: 0 });
+    const { rows, row } = gridOf({ count, width: inner, height: 0, perCell: 1, top: 0 });
     const size = { count, width: inner, height: Math.min(TALLEST, Math.ceil(rows * row)) };
-    if (!chosen || chosen.count !== count) return fitted({ ...size, perCell: 1, top: 0 });
+    if (chosen?.count !== count) return fitted({ ...size, perCell: 1, top: 0 });
     const resized = { ...chosen, ...size };
     return clamped({ ...resized, perCell: Math.min(resized.perCell, coarsest(resized)) });
   }, [count, width, chosen]);

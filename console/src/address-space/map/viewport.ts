@@ -28,6 +28,7 @@ const SMALLEST_SINGLE = 14;
 const SMALLEST_SHARED = 9;
 const LARGEST = 26;
 const LOWEST_SINGLE_ROW = 20;
+const HIGHEST_ROW = 30;
 
 export function gridOf({ count, width, height, perCell }: Viewport): Grid {
   const smallest = perCell === 1 ? SMALLEST_SINGLE : SMALLEST_SHARED;
@@ -38,7 +39,7 @@ export function gridOf({ count, width, height, perCell }: Viewport): Grid {
   const cell = Math.min(LARGEST, width / columns);
   const lowest = perCell === 1 ? Math.max(LOWEST_SINGLE_ROW, cell) : cell;
   // A few rows stretch to fill what room there is.
-  const row = Math.max(lowest, Math.min(LARGEST, height / rows));
+  const row = Math.max(lowest, Math.min(HIGHEST_ROW, height / rows));
   return { columns, rows, cell, row, perRow: columns * perCell };
 }
 

@@ -22,7 +22,8 @@ export function FilterBox({ list, label }: { list: ListState; label: string }) {
       onChange={(event) => change(event.currentTarget.value)}
       leftSection={<IconSearch size={14} />}
       rightSection={text && <CloseButton size="xs" aria-label="Clear the filter" onClick={() => change("")} />}
-      w="min(16rem, 100%)"
+      w="16rem"
+      maw="100%"
       autoComplete="off"
       spellCheck={false}
     />

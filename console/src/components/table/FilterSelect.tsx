@@ -24,7 +24,8 @@ export function FilterSelect({ list, name, label, options }: FilterSelectProps) 
       clearable
       searchable={options.length > 8}
       clearButtonProps={{ "aria-label": `Clear: ${label}` }}
-      w="min(11rem, 100%)"
+      w="9rem"
+      maw="100%"
     />
   );
 }

@@ -1,10 +1,7 @@
 // What somebody should look at.
-import { Text } from "@mantine/core";
-import { IconCircleCheck } from "@tabler/icons-react";
+import { Button, Text } from "@mantine/core";
 import { useState } from "react";
-import { Button } from "@mantine/core";
 import type { Attention } from "../../api/types";
-import { EmptyState } from "../../components/EmptyState";
 import { ObjectLink } from "../../components/ObjectLink";
 import { HealthIcon } from "../../components/StatusBadge";
 import { count } from "../../words";
@@ -17,9 +14,10 @@ export function AttentionList({ items }: { items: Attention[] }) {
   const [all, setAll] = useState(false);
   if (items.length === 0) {
     return (
-      <EmptyState icon={IconCircleCheck} title="Nothing needs attention">
-        Pools have room, tenants are up, and nobody waits.
-      </EmptyState>
+      <div className={classes.attention}>
+        <HealthIcon health="ok" size={17} />
+        <span>Nothing: pools have room, tenants are up, and nobody waits.</span>
+      </div>
     );
   }
   const shown = all ? items : items.slice(0, FIRST);

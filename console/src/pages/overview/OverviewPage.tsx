@@ -19,7 +19,7 @@ import { TenantPhases } from "./TenantPhases";
 import { TotalsStrip } from "./TotalsStrip";
 
 const TILES = 24;
-const EVENTS = 8;
+const EVENTS = 7;
 
 export function OverviewPage() {
   const overview = useOverview();
@@ -35,7 +35,7 @@ export function OverviewPage() {
       </Loaded>
       <div className={classes.columns}>
         <div className={classes.column}>
-          <Panel title="Needs attention" hint="Worst first">
+          <Panel title="Needs attention">
             <Loaded query={overview}>{({ attention }) => <AttentionList items={attention} />}</Loaded>
           </Panel>
           <PoolsPanel />

@@ -4,7 +4,7 @@ import { PoolStrip } from "../../address-space/PoolStrip";
 import type { PoolItem } from "../../api/types";
 import { StatusBadge } from "../../components/StatusBadge";
 import { paths } from "../../paths";
-import { count, percent } from "../../words";
+import { compact, percent, plural } from "../../words";
 import { PoolState } from "../pools/PoolState";
 import classes from "./overview.module.css";
 
@@ -16,19 +16,18 @@ export function PoolTiles({ pools }: { pools: PoolItem[] }) {
           <Link to={paths.pool(pool.namespace, pool.name)} className={classes.tile}>
             <div className={classes.tileHead}>
               <span className={classes.tileName}>{pool.name}</span>
-              <span className={`${classes.network} mono`}>{pool.cidr}</span>
+              <PoolState pool={pool} plain />
             </div>
             <PoolStrip strip={pool.strip} height={22} />
             <div className={classes.tileFoot}>
+              <span className="mono">{pool.cidr}</span>
               <span>
-                {percent(pool.percent)} held, {count(pool.available)} free
+                {percent(pool.percent)} held, {pool.available === null ? "not known" : compact(pool.available)} free
               </span>
-              {pool.waiting > 0 ? (
-                <StatusBadge health="warning" plain>{`${count(pool.waiting)} waiting`}</StatusBadge>
-              ) : (
-                <PoolState pool={pool} plain />
-              )}
             </div>
+            {pool.waiting > 0 && (
+              <StatusBadge health="warning" plain>{`${plural(pool.waiting, "request")} waiting`}</StatusBadge>
+            )}
           </Link>
         </li>
       ))}

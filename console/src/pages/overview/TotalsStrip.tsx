@@ -1,4 +1,5 @@
 // What there is, in figures; each leads to its page.
+import { Anchor } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
 import type { Overview } from "../../api/types";
@@ -55,7 +56,9 @@ function Total({ label, to, figure, beside, worrying = false }: TotalProps) {
   return (
     <div className={classes.total}>
       <dt>
-        <Link to={to}>{label}</Link>
+        <Anchor component={Link} to={to} inherit>
+          {label}
+        </Anchor>
       </dt>
       <dd>
         <div className={classes.figure}>{figure}</div>

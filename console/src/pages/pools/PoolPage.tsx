@@ -1,9 +1,11 @@
 // One pool: where everything in it is, how it fills up, and what can be done about it.
 import { Tabs } from "@mantine/core";
+import { Fragment } from "react";
 import { useParams, useSearchParams } from "react-router";
 import { usePool } from "../../api/pools";
 import type { PoolDetail } from "../../api/types";
 import { Loaded } from "../../components/Loaded";
+import { ObjectLink } from "../../components/ObjectLink";
 import { Page } from "../../components/Page";
 import { paths } from "../../paths";
 import { PoolActions } from "./actions/PoolActions";
@@ -23,7 +25,7 @@ export function PoolPage() {
       title={name}
       trail={[{ title: "Pools", to: paths.pools }]}
       badge={pool.data && <PoolState pool={pool.data.pool} />}
-      subtitle={pool.data && <span className="mono">{pool.data.pool.cidr}</span>}
+      subtitle={pool.data && <Subtitle detail={pool.data} />}
       actions={pool.data && <PoolActions detail={pool.data} />}
     >
       <Loaded query={pool}>{(detail) => <Parts detail={detail} />}</Loaded>
@@ -31,11 +33,31 @@ export function PoolPage() {
   );
 }
 
+/** The network, and whose tenants get addresses of it. */
+function Subtitle({ detail }: { detail: PoolDetail }) {
+  const { cidr, providers } = detail.pool;
+  return (
+    <>
+      <span className="mono">{cidr}</span>
+      {providers.length === 0 ? " · no provider hands it out" : " · handed out by "}
+      {providers.map((provider, index) => {
+        const [namespace = "", name = ""] = provider.split("/");
+        return (
+          <Fragment key={provider}>
+            {index > 0 && ", "}
+            <ObjectLink link={{ kind: "provider", namespace, name }} />
+          </Fragment>
+        );
+      })}
+    </>
+  );
+}
+
 const TABS = [
   { value: "map", title: "Addresses", Tab: MapTab },
   { value: "allocations", title: "Allocations", Tab: AllocationsTab },
-  { value: "time", title: "History and forecast", Tab: TimeTab },
-  { value: "settings", title: "Settings and conditions", Tab: SettingsTab },
+  { value: "time", title: "Over time", Tab: TimeTab },
+  { value: "settings", title: "Settings", Tab: SettingsTab },
 ];
 
 function Parts({ detail }: { detail: PoolDetail }) {

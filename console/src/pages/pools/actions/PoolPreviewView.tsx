@@ -2,6 +2,7 @@
 import { Anchor, Collapse, Text } from "@mantine/core";
 import { useDisclosure } from "@mantine/hooks";
 import type { UseQueryResult } from "@tanstack/react-query";
+import { Fragment } from "react";
 import type { Fill, PoolPreview } from "../../../api/types";
 import { CopyBlock } from "../../../components/CopyText";
 import { LinesSkeleton } from "../../../components/Loaded";
@@ -44,7 +45,7 @@ function Effect({ preview }: { preview: PoolPreview }) {
       <Notes
         health="critical"
         title="What is in the way"
-        notes={errors.map(({ field, message }) => (field ? `${field}: ${message}` : message))}
+        notes={errors.map(({ field, message }) => [labelOf(field), message].filter(Boolean).join(": "))}
       />
       <Notes health="warning" title="Mind this" notes={warnings} />
       <Notes
@@ -56,10 +57,15 @@ function Effect({ preview }: { preview: PoolPreview }) {
       {windows.length > 0 && (
         <Text fz="sm">
           Handed out:{" "}
-          <span className="mono">{windows.map(({ start, end }) => rangeInWords(start, end)).join(", ")}</span>
+          {windows.map(({ start, end }, index) => (
+            <Fragment key={start}>
+              {index > 0 && ", "}
+              <span className="mono">{rangeInWords(start, end)}</span>
+            </Fragment>
+          ))}
         </Text>
       )}
-      <Anchor component="button" type="button" fz="xs" onClick={toggle} aria-expanded={opened}>
+      <Anchor component="button" type="button" fz="xs" style={{ justifySelf: "start" }} onClick={toggle} aria-expanded={opened}>
         {opened ? "Hide" : "Show"} the object as it would be written
       </Anchor>
       <Collapse expanded={opened}>
@@ -67,6 +73,21 @@ function Effect({ preview }: { preview: PoolPreview }) {
       </Collapse>
     </div>
   );
+}
+
+const LABELS: Record<string, string> = {
+  name: "Name",
+  cidr: "Network",
+  windows: "Windows",
+  reserved: "Reserved",
+  defaults: "Per tenant",
+};
+
+/** The field of the form that an error is about: `reserved[1].cidr` is the second reserved block. */
+function labelOf(field: string): string {
+  const [, part = "", index] = /^(\w+)(?:\[(\d+)\])?/.exec(field) ?? [];
+  const label = LABELS[part] ?? field;
+  return index === undefined ? label : `${label} ${Number(index) + 1}`;
 }
 
 const ROWS: { title: string; of: (fill: Fill) => string }[] = [
@@ -96,7 +117,7 @@ function Comparison({ before, after }: { before: Fill | null; after: Fill }) {
           <tr key={title}>
             <th scope="row">{title}</th>
             {before && <td>{of(before)}</td>}
-            <td data-changed={(before && of(before) !== of(after)) || undefined}>{of(after)}</td>
+            <td data-changed={before !== null && of(before) !== of(after) ? true : undefined}>{of(after)}</td>
           </tr>
         ))}
       </tbody>

@@ -84,7 +84,7 @@ export function ReservedRows({ blocks, onChange }: { blocks: Block[]; onChange: 
         justify="flex-start"
         onClick={() => onChange([...blocks, { cidr: "", description: "" }])}
       >
-        Reserve another
+        {blocks.length === 0 ? "Reserve a block" : "Reserve another"}
       </Button>
     </fieldset>
   );

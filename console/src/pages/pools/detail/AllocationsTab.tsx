@@ -123,16 +123,18 @@ function useColumns(onRelease: (item: AllocationItem) => void): Column<Allocatio
       silent: true,
       align: "right",
       from: "narrow",
-      cell: (item) => (
-        <GuardedButton
-          variant="subtle"
-          reason={unless(permissions.releaseAllocations, "release allocations")}
-          aria-label={`Release ${item.name}`}
-          onClick={() => onRelease(item)}
-        >
-          Release
-        </GuardedButton>
-      ),
+      cell: (item) =>
+        item.phase !== "Released" && (
+          <GuardedButton
+            variant="subtle"
+            size="compact-xs"
+            reason={unless(permissions.releaseAllocations, "release allocations")}
+            aria-label={`Release ${item.name}`}
+            onClick={() => onRelease(item)}
+          >
+            Release
+          </GuardedButton>
+        ),
     },
   ];
 }

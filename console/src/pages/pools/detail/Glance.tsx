@@ -3,8 +3,6 @@ import { Anchor } from "@mantine/core";
 import { Link } from "react-router";
 import { UsageMeter } from "../../../address-space/UsageMeter";
 import type { PoolDetail } from "../../../api/types";
-import { ObjectLink } from "../../../components/ObjectLink";
-import { Panel } from "../../../components/Panel";
 import { Stat, Stats } from "../../../components/Stat";
 import { count } from "../../../words";
 import classes from "../pools.module.css";
@@ -12,47 +10,28 @@ import classes from "../pools.module.css";
 export function Glance({ detail }: { detail: PoolDetail }) {
   const { pool, tiers } = detail;
   return (
-    <Panel title="At a glance">
-      <div className={classes.glance}>
-        {pool.total !== null && pool.allocated !== null && (
-          <UsageMeter allocated={pool.allocated} total={pool.total} tier={pool.tier} marks={tiers} />
-        )}
-        <Stats>
-          <Stat label="Free" value={count(pool.available)} />
-          <Stat label="Largest free block" value={count(pool.largestFreeBlock)} hint="addresses in one piece" />
-          <Stat
-            label="Scattered"
-            value={pool.fragmentationPercent === null ? "not known" : `${pool.fragmentationPercent}%`}
-            hint="of what is free lies outside that block"
-          />
-          <Stat
-            label="Allocations"
-            value={
-              <Anchor component={Link} to="?tab=allocations" inherit>
-                {count(pool.allocationCount)}
-              </Anchor>
-            }
-            hint={pool.waiting > 0 ? `${count(pool.waiting)} waiting` : "none is waiting"}
-          />
-          <Stat label="Providers" value={<Providers providers={pool.providers} />} />
-        </Stats>
-      </div>
-    </Panel>
-  );
-}
-
-function Providers({ providers }: { providers: string[] }) {
-  if (providers.length === 0) return <>none</>;
-  return (
-    <>
-      {providers.map((provider) => {
-        const [namespace = "", name = ""] = provider.split("/");
-        return (
-          <div key={provider}>
-            <ObjectLink link={{ kind: "provider", namespace, name }} />
-          </div>
-        );
-      })}
-    </>
+    <section aria-label="At a glance" className={classes.glance}>
+      {pool.total !== null && pool.allocated !== null && (
+        <UsageMeter allocated={pool.allocated} total={pool.total} tier={pool.tier} marks={tiers} />
+      )}
+      <Stats>
+        <Stat label="Free" value={count(pool.available)} />
+        <Stat label="Largest free block" value={count(pool.largestFreeBlock)} hint="addresses in one piece" />
+        <Stat
+          label="Scattered"
+          value={pool.fragmentationPercent === null ? "not known" : `${pool.fragmentationPercent}%`}
+          hint="of what is free lies outside that block"
+        />
+        <Stat
+          label="Allocations"
+          value={
+            <Anchor component={Link} to="?tab=allocations" inherit>
+              {count(pool.allocationCount)}
+            </Anchor>
+          }
+          hint={pool.waiting > 0 ? `${count(pool.waiting)} waiting` : "none is waiting"}
+        />
+      </Stats>
+    </section>
   );
 }

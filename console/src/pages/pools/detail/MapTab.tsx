@@ -29,7 +29,7 @@ export function MapTab({ detail }: { detail: PoolDetail }) {
   const segments = useSegments(namespace, name);
   const [as, setAs] = useState("map");
   return (
-    <div className={classes.rows} style={{ gap: "var(--mantine-spacing-md)" }}>
+    <div className={classes.stack}>
       <Panel title="Layout" hint="The whole network from its first to its last address">
         <Loaded query={segments} skeleton={<Skeleton height={30} />}>
           {(loaded) => <LayoutBar segments={loaded} />}
@@ -58,11 +58,15 @@ export function MapTab({ detail }: { detail: PoolDetail }) {
         )}
       </Panel>
       <div className={classes.columns}>
-        <Panel title="Free blocks" hint="By size: a request needs one block that is large enough">
-          <FreeBlockHistogram buckets={detail.holes} />
-        </Panel>
-        <AdvicePanel namespace={namespace} name={name} />
-        <SharesPanel detail={detail} />
+        <div className={classes.stack}>
+          <Panel title="Free blocks" hint="By size: a request needs one block that is large enough">
+            <FreeBlockHistogram buckets={detail.holes} />
+          </Panel>
+          <SharesPanel detail={detail} />
+        </div>
+        <div className={classes.stack}>
+          <AdvicePanel namespace={namespace} name={name} />
+        </div>
       </div>
     </div>
   );

@@ -17,34 +17,36 @@ export function SettingsTab({ detail }: { detail: PoolDetail }) {
   const activity = useActivity({ kind: "pool", namespace, name, limit: EVENTS });
   return (
     <div className={classes.columns}>
-      <Panel title="What is handed out" hint="Windows of the network, less what is reserved">
-        <Blocks
-          caption="Windows"
-          rows={detail.windows.map(({ start, end, count }) => ({ start, end, count, about: "window" }))}
-        />
-        <Stats>
-          <Stat label="Nodes per tenant" value={count(detail.defaults.nodesPerTenant)} hint="unless a tenant asks for more" />
-          <Stat label="Load balancers per tenant" value={count(detail.defaults.lbPoolPerTenant)} />
-        </Stats>
-      </Panel>
-      <Panel title="Reserved" hint="Never handed out">
-        {detail.reserved.length === 0 ? (
-          <Text c="dimmed">Nothing is reserved.</Text>
-        ) : (
+      <div className={classes.stack}>
+        <Panel title="What is handed out" hint="Windows of the network, less what is reserved">
           <Blocks
-            caption="Reserved blocks"
-            rows={detail.reserved.map(({ start, end, count, description, cidr }) => ({
-              start,
-              end,
-              count,
-              about: description || cidr,
-            }))}
+            caption="Windows"
+            rows={detail.windows.map(({ start, end, count }) => ({ start, end, count, about: "window" }))}
           />
-        )}
-      </Panel>
-      <Panel title="Conditions" flush>
-        <ConditionsTable conditions={detail.conditions} />
-      </Panel>
+          <Stats>
+            <Stat label="Nodes per tenant" value={count(detail.defaults.nodesPerTenant)} hint="unless a tenant asks for more" />
+            <Stat label="Load balancers per tenant" value={count(detail.defaults.lbPoolPerTenant)} />
+          </Stats>
+        </Panel>
+        <Panel title="Reserved" hint="Never handed out">
+          {detail.reserved.length === 0 ? (
+            <Text c="dimmed">Nothing is reserved.</Text>
+          ) : (
+            <Blocks
+              caption="Reserved blocks"
+              rows={detail.reserved.map(({ start, end, count, description, cidr }) => ({
+                start,
+                end,
+                count,
+                about: description || cidr,
+              }))}
+            />
+          )}
+        </Panel>
+        <Panel title="Conditions" flush>
+          <ConditionsTable conditions={detail.conditions} />
+        </Panel>
+      </div>
       <Panel title="What happened">
         <Loaded query={activity}>{({ items }) => <ActivityFeed items={items} ofOneObject />}</Loaded>
       </Panel>

@@ -23,7 +23,7 @@ export function TimeTab({ detail }: { detail: PoolDetail }) {
   const history = useHistory(namespace, name);
   const forecast = useForecast(namespace, name);
   return (
-    <div className={classes.rows} style={{ gap: "var(--mantine-spacing-md)" }}>
+    <div className={classes.stack}>
       <Panel title="Addresses held over time" hint={history.data?.note}>
         <Loaded query={history} skeleton={<LinesSkeleton lines={8} />}>
           {(known) => (
@@ -66,8 +66,7 @@ function Changes({ changes }: { changes: History["changes"] }) {
               </Table.Td>
               <Table.Td>
                 {change.action} {count(change.range.count)}
-                <Text span c="dimmed" fz="xs">
-                  {" "}
+                <Text c="dimmed" fz="xs" style={{ whiteSpace: "nowrap" }}>
                   for {typeInWords(change.type)}
                 </Text>
               </Table.Td>
