@@ -7,7 +7,6 @@ person deleted is gone at once. So the curve of long ago counts only those that 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationPhase
@@ -15,6 +14,7 @@ from butler.views.estate import granted_range, tenant_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
     from butler.api.ipallocation import IPAllocation
     from butler.ipam.addresses import Family, Range
