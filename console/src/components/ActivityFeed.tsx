@@ -1,6 +1,6 @@
 // What happened, newest first.
 import { Text } from "@mantine/core";
-import type { ActivityItem } from "../api/types";
+import type { ActivityItem, Link } from "../api/types";
 import classes from "./ActivityFeed.module.css";
 import { EmptyState } from "./EmptyState";
 import { ObjectLink } from "./ObjectLink";
@@ -24,7 +24,7 @@ export function ActivityFeed({ items, ofOneObject = false }: ActivityFeedProps) 
             <span className="visually-hidden">{item.severity === "Warning" ? "Warning: " : ""}</span>
             {!ofOneObject && item.about && (
               <>
-                <ObjectLink link={item.about} />{" "}
+                <ObjectLink link={item.about}>{nameOf(item.about)}</ObjectLink>{" "}
               </>
             )}
             <span>{item.message || item.reason}</span>
@@ -38,4 +38,9 @@ export function ActivityFeed({ items, ofOneObject = false }: ActivityFeedProps) 
       ))}
     </ol>
   );
+}
+
+/** Tenants of several teams may have one name. */
+function nameOf({ kind, namespace, name }: Link): string {
+  return kind === "tenant" ? `${namespace}/${name}` : name;
 }

@@ -31,7 +31,7 @@ export function YamlEditor({ label, value, onChange, error = null, least = 12 }:
     caret.current = selectionStart + 1 + indent.length;
     onChange(`${before}\n${indent}${value.slice(selectionEnd)}`);
   };
-  const lines = Math.max(least, value.split("\n").length);
+  const lines = value.split("\n").length;
   return (
     <div>
       <div className={classes.editor} data-wrong={error ? true : undefined}>
@@ -49,7 +49,7 @@ export function YamlEditor({ label, value, onChange, error = null, least = 12 }:
           aria-invalid={error ? true : undefined}
           aria-describedby={error ? id : undefined}
           value={value}
-          rows={lines}
+          rows={Math.max(least, lines)}
           wrap="off"
           spellCheck={false}
           autoCapitalize="off"

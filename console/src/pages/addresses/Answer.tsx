@@ -7,10 +7,17 @@ import { CopyIcon } from "../../components/CopyText";
 import { ObjectLink, TenantLink } from "../../components/ObjectLink";
 import { Panel } from "../../components/Panel";
 import { HealthIcon } from "../../components/StatusBadge";
+import { Time } from "../../components/Time";
+import { SmallTable } from "../../components/table/SmallTable";
 import { count, rangeInWords } from "../../words";
 import classes from "./addresses.module.css";
 import { Owners } from "./Owners";
+import { UsedBy } from "./UsedBy";
 import { placeInWords, verdictOf } from "./verdict";
+
+/** Up to so many holders are told one by one; more are in the table of places. */
+const FEW = 3;
+const MOST = 100;
 
 export function Answer({ answer }: { answer: AddressAnswer }) {
   const { health, sentence } = verdictOf(answer);
@@ -25,11 +32,12 @@ export function Answer({ answer }: { answer: AddressAnswer }) {
         </Text>
         <CopyIcon text={rangeInWords(answer.asked.start, answer.asked.end).replace("–", "-")} what="address" />
       </div>
-      {unique.length > 0 && (
+      {unique.length > 0 && unique.length <= FEW && (
         <Panel title={unique.length === 1 ? "Who holds it" : "Who holds them"}>
           <Owners owners={unique} />
         </Panel>
       )}
+      {answer.asked.count === 1 && unique[0] && <UsedBy address={answer.asked.start} owner={unique[0]} />}
       {answer.places.length > 0 && <Places places={answer.places} />}
       {answer.knownAs.length > 0 && (
         <Panel title="Also known as">
@@ -54,41 +62,37 @@ export function Answer({ answer }: { answer: AddressAnswer }) {
   );
 }
 
-const MOST = 100;
-
 function Places({ places }: { places: Place[] }) {
   const { home } = useSignedIn();
   return (
     <Panel title="Where it lies" flush>
-      <Table.ScrollContainer minWidth={420} type="native">
-        <Table verticalSpacing={6} horizontalSpacing="sm">
-          <caption className="visually-hidden">Parts of what was asked</caption>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Addresses</Table.Th>
-              <Table.Th ta="right">Count</Table.Th>
-              <Table.Th>Pool</Table.Th>
-              <Table.Th>State</Table.Th>
-              <Table.Th>Holder</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {places.slice(0, MOST).map((place) => (
-              <Table.Tr key={`${place.start} ${place.pool}`}>
-                <Table.Td>
-                  <AddressText range={place} />
-                </Table.Td>
-                <Table.Td ta="right">{count(place.count)}</Table.Td>
-                <Table.Td>{place.pool ? <ObjectLink link={{ kind: "pool", namespace: home, name: place.pool }} /> : "–"}</Table.Td>
-                <Table.Td>{placeInWords(place)}</Table.Td>
-                <Table.Td>
-                  {place.owners.length === 0 ? "–" : place.owners.map(({ tenant, allocation }) => <div key={allocation}><TenantLink tenant={tenant} /></div>)}
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <SmallTable caption="Parts of what was asked" columns={["Addresses", { title: "Count", align: "right" }, "Pool", "State", "Holder", "Since"]} minWidth={560}>
+        {places.slice(0, MOST).map((place) => (
+          <Table.Tr key={`${place.start} ${place.pool}`}>
+            <Table.Td>
+              <AddressText range={place} />
+            </Table.Td>
+            <Table.Td ta="right">{count(place.count)}</Table.Td>
+            <Table.Td>{place.pool ? <ObjectLink link={{ kind: "pool", namespace: home, name: place.pool }} /> : "–"}</Table.Td>
+            <Table.Td>{placeInWords(place)}</Table.Td>
+            <Table.Td>
+              {place.owners.length === 0
+                ? "–"
+                : place.owners.map(({ tenant, allocation }) => (
+                    <div key={allocation}>
+                      <TenantLink tenant={tenant} />
+                      <Text fz="xs" c="dimmed">
+                        <ObjectLink link={{ kind: "allocation", namespace: home, name: allocation }} />
+                      </Text>
+                    </div>
+                  ))}
+            </Table.Td>
+            <Table.Td>
+              <Time at={place.owners[0]?.allocatedAt} />
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </SmallTable>
       {places.length > MOST && (
         <Text fz="xs" c="dimmed" px="sm" pb="sm">
           The first {MOST} of {count(places.length)}. The pool's own page shows all of them.

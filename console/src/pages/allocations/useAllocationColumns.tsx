@@ -5,7 +5,7 @@ import type { AllocationItem } from "../../api/types";
 import { AddressText } from "../../components/AddressText";
 import { AllocationState } from "../../components/AllocationState";
 import { GuardedButton, unless } from "../../components/GuardedButton";
-import { ObjectLink, TenantLink } from "../../components/ObjectLink";
+import { ObjectLink } from "../../components/ObjectLink";
 import { Time } from "../../components/Time";
 import type { Column } from "../../components/table/DataTable";
 import { count, typeInWords } from "../../words";
@@ -53,12 +53,19 @@ export function useAllocationColumns(onRelease: (item: AllocationItem) => void):
         ),
     },
     { title: "Count", sort: "count", align: "right", from: "medium", cell: (item) => count(item.count) },
-    { title: "For", sort: "type", from: "medium", cell: ({ type }) => typeInWords(type) },
+    { title: "For", sort: "type", from: "medium", cell: ({ type }) => <span style={{ whiteSpace: "nowrap" }}>{typeInWords(type)}</span> },
     {
       title: "Tenant",
       sort: "tenant",
       from: "narrow",
-      cell: ({ tenantNamespace, tenant }) => <TenantLink tenant={`${tenantNamespace}/${tenant}`} />,
+      cell: ({ tenantNamespace: namespace, tenant: name }) => (
+        <>
+          <ObjectLink link={{ kind: "tenant", namespace, name }} />
+          <Text fz="xs" c="dimmed">
+            {namespace}
+          </Text>
+        </>
+      ),
     },
     {
       title: "Pool",

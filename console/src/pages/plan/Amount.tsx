@@ -1,5 +1,5 @@
 // A number to slide and to type.
-import { NumberInput, Slider, Text } from "@mantine/core";
+import { Input, NumberInput, Slider } from "@mantine/core";
 import { useId } from "react";
 import classes from "./plan.module.css";
 
@@ -20,9 +20,9 @@ export function Amount({ label, hint, value, otherwise, onChange, slides, most }
   const id = useId();
   return (
     <div className={classes.amount}>
-      <Text component="label" htmlFor={id} fz="sm" fw={500}>
+      <Input.Label htmlFor={id} size="xs">
         {label}
-      </Text>
+      </Input.Label>
       {hint && <div className={classes.hint}>{hint}</div>}
       <Slider
         value={Math.min(value ?? 1, slides)}

@@ -1,5 +1,4 @@
 // A pool in one line as it is now, with the ranges that are planned over it, all in true positions.
-import { Text } from "@mantine/core";
 import { useElementSize } from "@mantine/hooks";
 import { useId, useMemo } from "react";
 import { formatAddress, parseAddress } from "../../address-space/addresses";
@@ -24,7 +23,7 @@ export function PlannedBar({ segments, planned }: { segments: Segments; planned:
   const marks = useMemo(() => marksOf(planned, index, width), [planned, index, width]);
   const addresses = planned.reduce((sum, range) => sum + range.count, 0);
   return (
-    <div>
+    <div className={classes.layout}>
       <div ref={ref}>
         <svg
           width="100%"
@@ -59,20 +58,19 @@ export function PlannedBar({ segments, planned }: { segments: Segments; planned:
       </div>
       <div className={classes.ends} aria-hidden>
         <span className="mono">{formatAddress(index.start)}</span>
-        <span className={classes.key}>
-          <svg width={14} height={14}>
-            <rect width={14} height={14} fill={palette.tenants[1]} />
-            <rect width={14} y={5} height={4} fill={palette.onTenant} />
-          </svg>
-          planned
-        </span>
+        {planned.length > 0 ? (
+          <span className={classes.key}>
+            <svg width={14} height={14}>
+              <rect width={14} height={14} fill={palette.tenants[1]} />
+              <rect width={14} y={5} height={4} fill={palette.onTenant} />
+            </svg>
+            planned
+          </span>
+        ) : (
+          <span>nothing is planned here</span>
+        )}
         <span className="mono">{formatAddress(index.start + index.count - 1)}</span>
       </div>
-      {planned.length === 0 && (
-        <Text fz="xs" c="dimmed">
-          Nothing is planned here.
-        </Text>
-      )}
     </div>
   );
 }

@@ -5,6 +5,7 @@ import type { Plan } from "../../api/types";
 import { AddressText } from "../../components/AddressText";
 import { Panel } from "../../components/Panel";
 import { StatusBadge } from "../../components/StatusBadge";
+import { SmallTable } from "../../components/table/SmallTable";
 import { typeInWords } from "../../words";
 
 const FIRST = 8;
@@ -15,44 +16,32 @@ export function TenantsTable({ tenants }: { tenants: Plan["tenants"] }) {
   const shown = tenants.slice(0, all ? MOST : FIRST);
   return (
     <Panel title="Who gets what" flush>
-      <Table.ScrollContainer minWidth={460} type="native">
-        <Table verticalSpacing={6} horizontalSpacing="sm">
-          <caption className="visually-hidden">Planned tenants</caption>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Tenant</Table.Th>
-              <Table.Th>Outcome</Table.Th>
-              <Table.Th>Gets</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {shown.map(({ name, fits, blocks, message }) => (
-              <Table.Tr key={name}>
-                <Table.Td>{name}</Table.Td>
-                <Table.Td>
-                  <StatusBadge health={fits ? "ok" : "critical"} plain>
-                    {fits ? "fits" : "does not fit"}
-                  </StatusBadge>
-                </Table.Td>
-                <Table.Td>
-                  {blocks.map(
-                    ({ name: block, type, range, pool }) =>
-                      range && (
-                        <div key={block}>
-                          <AddressText range={range} />{" "}
-                          <Text span fz="xs" c="dimmed">
-                            for {typeInWords(type)}, from {pool}
-                          </Text>
-                        </div>
-                      ),
-                  )}
-                  {message && <Text fz="xs">{message}</Text>}
-                </Table.Td>
-              </Table.Tr>
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <SmallTable caption="Planned tenants" columns={["Tenant", "Outcome", "Gets"]} minWidth={460}>
+        {shown.map(({ name, fits, blocks, message }) => (
+          <Table.Tr key={name}>
+            <Table.Td>{name}</Table.Td>
+            <Table.Td>
+              <StatusBadge health={fits ? "ok" : "critical"} plain>
+                {fits ? "fits" : "does not fit"}
+              </StatusBadge>
+            </Table.Td>
+            <Table.Td>
+              {blocks.map(
+                ({ name: block, type, range, pool }) =>
+                  range && (
+                    <div key={block}>
+                      <AddressText range={range} />{" "}
+                      <Text span fz="xs" c="dimmed">
+                        for {typeInWords(type)}, from {pool}
+                      </Text>
+                    </div>
+                  ),
+              )}
+              {message && <Text fz="xs">{message}</Text>}
+            </Table.Td>
+          </Table.Tr>
+        ))}
+      </SmallTable>
       {tenants.length > FIRST && (
         <Group px="sm" py={6}>
           <Button variant="subtle" aria-expanded={all} onClick={() => setAll(!all)}>

@@ -6,7 +6,6 @@ import { useProvider } from "../../api/providers";
 import type { ProviderDetail } from "../../api/types";
 import { ConditionsTable } from "../../components/ConditionsTable";
 import { CopyBlock } from "../../components/CopyText";
-import { EmptyState } from "../../components/EmptyState";
 import { Loaded } from "../../components/Loaded";
 import { Page } from "../../components/Page";
 import { Panel } from "../../components/Panel";
@@ -87,7 +86,7 @@ function Parts({ detail }: { detail: ProviderDetail }) {
         <Stack gap="md">
           <Panel title="Quotas">
             {quotas.length === 0 ? (
-              <EmptyState title="No quotas">Tenants may have as much as the pools hold.</EmptyState>
+              <Text fz="sm">None: tenants may have as much as the pools hold.</Text>
             ) : (
               <List fz="sm">
                 {quotas.map((quota) => (

@@ -7,6 +7,7 @@ import { EmptyState } from "../../components/EmptyState";
 import { ObjectLink } from "../../components/ObjectLink";
 import { Panel } from "../../components/Panel";
 import { StatusBadge } from "../../components/StatusBadge";
+import { SmallTable } from "../../components/table/SmallTable";
 
 export function ProviderPools({ detail: { provider, pools } }: { detail: ProviderDetail }) {
   const known = usePools({ limit: 1000 });
@@ -21,56 +22,42 @@ export function ProviderPools({ detail: { provider, pools } }: { detail: Provide
   }
   return (
     <Panel title="Pools" hint="Tried in this order: the next one is asked when the one before has no room." flush>
-      <Table.ScrollContainer minWidth={480} type="native">
-        <Table verticalSpacing={6} horizontalSpacing="sm">
-          <caption className="visually-hidden">Pools of {provider.name}</caption>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th ta="right">Order</Table.Th>
-              <Table.Th>Pool</Table.Th>
-              <Table.Th>For</Table.Th>
-              <Table.Th>Gateway</Table.Th>
-              <Table.Th>Held</Table.Th>
+      <SmallTable caption={`Pools of ${provider.name}`} columns={[{ title: "Order", align: "right" }, "Pool", "For", "Gateway", "Held"]} minWidth={480}>
+        {pools.map(({ name, priority, purpose, exists, gateway }, index) => {
+          const pool = known.data?.items.find((item) => item.name === name && item.namespace === provider.namespace);
+          return (
+            <Table.Tr key={name}>
+              <Table.Td ta="right" title={`priority ${priority}`}>
+                {index + 1}
+              </Table.Td>
+              <Table.Td>
+                {exists ? <ObjectLink link={{ kind: "pool", namespace: provider.namespace, name }} /> : name}
+                {pool && (
+                  <Text fz="xs" c="dimmed" className="mono">
+                    {pool.cidr}
+                  </Text>
+                )}
+                {!exists && (
+                  <div>
+                    <StatusBadge health="critical" plain>
+                      there is no such pool
+                    </StatusBadge>
+                  </div>
+                )}
+              </Table.Td>
+              <Table.Td>{purpose}</Table.Td>
+              <Table.Td className="mono">{gateway || "–"}</Table.Td>
+              <Table.Td>
+                {pool?.allocated != null && pool.total != null ? (
+                  <UsageMeter allocated={pool.allocated} total={pool.total} tier={pool.tier} />
+                ) : (
+                  "–"
+                )}
+              </Table.Td>
             </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {pools.map(({ name, priority, purpose, exists, gateway }, index) => {
-              const pool = known.data?.items.find((item) => item.name === name && item.namespace === provider.namespace);
-              return (
-                <Table.Tr key={name}>
-                  <Table.Td ta="right" title={`priority ${priority}`}>
-                    {index + 1}
-                  </Table.Td>
-                  <Table.Td>
-                    {exists ? <ObjectLink link={{ kind: "pool", namespace: provider.namespace, name }} /> : name}
-                    {pool && (
-                      <Text fz="xs" c="dimmed" className="mono">
-                        {pool.cidr}
-                      </Text>
-                    )}
-                    {!exists && (
-                      <div>
-                        <StatusBadge health="critical" plain>
-                          there is no such pool
-                        </StatusBadge>
-                      </div>
-                    )}
-                  </Table.Td>
-                  <Table.Td>{purpose}</Table.Td>
-                  <Table.Td className="mono">{gateway || "–"}</Table.Td>
-                  <Table.Td>
-                    {pool?.allocated != null && pool.total != null ? (
-                      <UsageMeter allocated={pool.allocated} total={pool.total} tier={pool.tier} />
-                    ) : (
-                      "–"
-                    )}
-                  </Table.Td>
-                </Table.Tr>
-              );
-            })}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+          );
+        })}
+      </SmallTable>
     </Panel>
   );
 }

@@ -1,69 +1,76 @@
 // Where the person is signed in, and the end of each session.
 import { Button, Table, Text } from "@mantine/core";
 import { useEndSession, useSessions } from "../../api/session";
+import type { Session } from "../../api/types";
 import { Loaded } from "../../components/Loaded";
 import { Page } from "../../components/Page";
 import { Panel } from "../../components/Panel";
 import { ProblemAlert } from "../../components/ProblemAlert";
 import { StatusBadge } from "../../components/StatusBadge";
+import { SmallTable } from "../../components/table/SmallTable";
 import { Time } from "../../components/Time";
 import { VIA } from "../../shell/UserMenu";
+import { browserInWords } from "./browser";
 
 export function SessionsPage() {
   const sessions = useSessions();
   const end = useEndSession();
+  const others = sessions.data?.items.filter(({ current }) => !current) ?? [];
+  const endOthers = async () => {
+    for (const { id } of others) await end.mutateAsync(id).catch(() => undefined);
+  };
   return (
     <Page title="Your sessions" subtitle="Every browser in which you are signed in. End the ones that you do not know.">
       {end.isError && <ProblemAlert error={end.error} />}
-      <Panel title="Sessions" flush>
+      <Panel
+        title="Sessions"
+        flush
+        actions={
+          others.length > 1 && (
+            <Button variant="default" onClick={endOthers} loading={end.isPending}>
+              End all others
+            </Button>
+          )
+        }
+      >
         <Loaded query={sessions}>
           {({ items }) => (
-            <Table.ScrollContainer minWidth={520} type="native">
-              <Table verticalSpacing={8} horizontalSpacing="sm">
-                <Table.Thead>
-                  <Table.Tr>
-                    <Table.Th>Browser</Table.Th>
-                    <Table.Th>Signed in</Table.Th>
-                    <Table.Th>Ends</Table.Th>
-                    <Table.Th>
-                      <span className="visually-hidden">Actions</span>
-                    </Table.Th>
-                  </Table.Tr>
-                </Table.Thead>
-                <Table.Tbody>
-                  {items.map((session) => (
-                    <Table.Tr key={session.id}>
-                      <Table.Td>
-                        <Text fz="sm" lineClamp={2}>
-                          {session.userAgent || "not known"}
-                        </Text>
-                        {session.current && <StatusBadge health="info">This one</StatusBadge>}
-                      </Table.Td>
-                      <Table.Td>
-                        <Time at={session.since} />, {VIA[session.via] ?? session.via}
-                      </Table.Td>
-                      <Table.Td>
-                        <Time at={session.expiresAt} />
-                      </Table.Td>
-                      <Table.Td ta="right">
-                        {!session.current && (
-                          <Button
-                            variant="default"
-                            loading={end.isPending && end.variables === session.id}
-                            onClick={() => end.mutate(session.id)}
-                          >
-                            End
-                          </Button>
-                        )}
-                      </Table.Td>
-                    </Table.Tr>
-                  ))}
-                </Table.Tbody>
-              </Table>
-            </Table.ScrollContainer>
+            <SmallTable caption="Your sessions" columns={["Browser", "Signed in", "Ends", { title: "End it", align: "right" }]} minWidth={520}>
+              {items.map((session) => (
+                <SessionRow key={session.id} session={session} ending={end.isPending && end.variables === session.id} onEnd={end.mutate} />
+              ))}
+            </SmallTable>
           )}
         </Loaded>
       </Panel>
     </Page>
+  );
+}
+
+function SessionRow({ session, ending, onEnd }: { session: Session; ending: boolean; onEnd: (id: string) => void }) {
+  const browser = browserInWords(session.userAgent);
+  return (
+    <Table.Tr>
+      <Table.Td>
+        <Text fz="sm" lineClamp={2} title={session.userAgent}>
+          {browser}
+        </Text>
+      </Table.Td>
+      <Table.Td>
+        <Time at={session.since} />, {VIA[session.via] ?? session.via}
+      </Table.Td>
+      <Table.Td>
+        <Time at={session.expiresAt} />
+      </Table.Td>
+      <Table.Td ta="right">
+        {session.current ? (
+          <StatusBadge health="info">This one</StatusBadge>
+        ) : (
+          <Button variant="default" loading={ending} aria-label={`End the session in ${browser}`} onClick={() => onEnd(session.id)}>
+            End
+          </Button>
+        )}
+      </Table.Td>
+    </Table.Tr>
   );
 }

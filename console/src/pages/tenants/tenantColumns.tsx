@@ -1,8 +1,8 @@
 // What the list of tenants tells of each.
-import { Text, Tooltip } from "@mantine/core";
+import { Text } from "@mantine/core";
 import type { TenantItem } from "../../api/types";
 import { ObjectLink } from "../../components/ObjectLink";
-import { PhaseBadge, StatusBadge } from "../../components/StatusBadge";
+import { HealthIcon, PhaseBadge, StatusBadge } from "../../components/StatusBadge";
 import { Time } from "../../components/Time";
 import type { Column } from "../../components/table/DataTable";
 import { count, plural } from "../../words";
@@ -28,22 +28,7 @@ export const tenantColumns: Column<TenantItem>[] = [
     cell: ({ phase, waitsFor, trouble }) => (
       <div className={classes.phase}>
         <PhaseBadge phase={phase} plain />
-        {waitsFor && (
-          <Text fz="xs" c="dimmed" lineClamp={2} title={waitsFor}>
-            {waitsFor}
-          </Text>
-        )}
-        {trouble.length > 0 && (
-          <Tooltip label={trouble.join("\n")} multiline maw={360}>
-            {/* The whole of it stands on the tenant's own page. */}
-            <span>
-              <StatusBadge health="warning" plain>
-                {trouble.length === 1 ? "Look at this" : `${plural(trouble.length, "thing")} to look at`}
-              </StatusBadge>
-              <span className="visually-hidden">: {trouble.join(" ")}</span>
-            </span>
-          </Tooltip>
-        )}
+        <Trouble sentences={[...new Set([...trouble, waitsFor])].filter((sentence) => sentence !== "")} severe={trouble.length > 0} />
       </div>
     ),
   },
@@ -73,7 +58,7 @@ export const tenantColumns: Column<TenantItem>[] = [
       </span>
     ),
   },
-  { title: "Provider", sort: "provider", from: "wide", cell: ({ provider }) => <ProviderName provider={provider} /> },
+  { title: "Provider", sort: "provider", from: "wide", cell: ({ provider }) => <span className={classes.provider}><ProviderName provider={provider} /></span> },
   { title: "Team", sort: "team", from: "wide", cell: ({ team }) => team || "–" },
   {
     title: "Node addresses",
@@ -85,6 +70,21 @@ export const tenantColumns: Column<TenantItem>[] = [
   { title: "Load-balancer addresses", sort: "loadBalancerAddresses", from: "narrow", cell: (tenant) => <LoadBalancers tenant={tenant} /> },
   { title: "Created", sort: "createdAt", from: "medium", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
+
+/** What it waits for, and what somebody should look at; the whole of it stands on the tenant's own page. */
+function Trouble({ sentences, severe }: { sentences: string[]; severe: boolean }) {
+  const [first, ...more] = sentences;
+  if (first === undefined) return null;
+  return (
+    <div className={classes.trouble} title={sentences.join("\n")}>
+      {severe && <HealthIcon health="warning" size={14} />}
+      <Text fz="xs" c="dimmed" lineClamp={2}>
+        {more.length > 0 && `${plural(sentences.length, "thing")} to look at: `}
+        {first}
+      </Text>
+    </div>
+  );
+}
 
 function LoadBalancers({ tenant }: { tenant: TenantItem }) {
   const { loadBalancerAddresses: held, loadBalancersInUse: used, servicesWaiting: waiting } = tenant;

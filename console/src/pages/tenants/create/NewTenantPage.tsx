@@ -64,16 +64,17 @@ export function NewTenantPage() {
             </Group>
           </Panel>
           <Panel title="Addresses it would get" hint="From the pools as they are now; nothing is held for it before it is created.">
-            <AddressPreview
-              preview={draft.preview}
-              nothing="None: its provider leaves addresses to the cloud."
-              shownElsewhere={({ field }) => fieldOfError(field) !== null}
-            />
-            {!draft.form.name || !draft.form.namespace ? (
-              <Text fz="xs" c="dimmed" mt={4}>
-                It needs a name and a namespace first.
+            {draft.form.name && draft.form.namespace ? (
+              <AddressPreview
+                preview={draft.preview}
+                nothing="None: its provider leaves addresses to the cloud."
+                shownElsewhere={({ field }) => fieldOfError(field) !== null}
+              />
+            ) : (
+              <Text fz="sm" c="dimmed">
+                Give it a name and a namespace, and what it would get is told here.
               </Text>
-            ) : null}
+            )}
           </Panel>
         </Stack>
         <Panel title="Manifest" hint="What the form does not know is kept as you write it.">

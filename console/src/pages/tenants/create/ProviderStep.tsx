@@ -45,6 +45,10 @@ export function ProviderStep({ draft: { form, change, errorOf } }: { draft: Tena
   );
 }
 
+function roomInWords(tenants: number): string {
+  return tenants === 0 ? "No room for more tenants now" : `Room for about ${plural(tenants, "more tenant", "more tenants")}`;
+}
+
 function ProviderCard({ provider }: { provider: ProviderItem }) {
   const { namespace, name, ready, problem, mode, pools, estimatedTenants } = provider;
   return (
@@ -61,7 +65,7 @@ function ProviderCard({ provider }: { provider: ProviderItem }) {
             ? "The cloud gives addresses."
             : estimatedTenants === null
               ? `Addresses from ${pools.join(", ")}.`
-              : `Room for about ${plural(estimatedTenants, "more tenant", "more tenants")}; addresses from ${pools.join(", ")}.`}
+              : `${roomInWords(estimatedTenants)}; addresses from ${pools.join(", ")}.`}
         </Text>
       ) : (
         <StatusBadge health="warning" plain>

@@ -68,7 +68,10 @@ export function writeForm(text: string, changes: Partial<TenantForm>): string {
   for (const [field, value] of Object.entries(changes) as [FormField, string][]) {
     const path = FIELD_PATHS[field];
     if (value === "") remove(document, path);
-    else if (clearWay(document, path)) document.setIn(path, NUMBERS.has(field) && /^\d+$/.test(value) ? Number(value) : value);
+    else if (clearWay(document, path)) {
+      document.setIn(path, NUMBERS.has(field) && /^\d+$/.test(value) ? Number(value) : value);
+      putInOrder(document, path);
+    }
   }
   return document.toString({ lineWidth: 0, flowCollectionPadding: false });
 }
@@ -105,6 +108,22 @@ function clearWay(document: Document, path: readonly string[]): boolean {
     } else return false;
   }
   return true;
+}
+
+/** The usual order of a spec: what is new there comes before what usually follows it. */
+const ORDER = ["kubernetesVersion", "providerConfigRef", "teamRef", "workers", "networking"];
+
+function putInOrder(document: Document, [first, second = ""]: readonly string[]): void {
+  const parent = first === "spec" ? document.get(first, true) : null;
+  if (!isMap(parent) || nameOf(parent.items.at(-1)) !== second) return;
+  const followers = ORDER.slice(ORDER.indexOf(second) + 1);
+  const at = parent.items.findIndex((pair) => followers.includes(nameOf(pair)));
+  if (at >= 0) parent.items.splice(at, 0, ...parent.items.splice(-1, 1));
+}
+
+function nameOf(pair: { key: unknown } | undefined): string {
+  const key = pair?.key;
+  return isScalar(key) ? String(key.value) : String(key);
 }
 
 function remove(document: Document, path: readonly string[]): void {

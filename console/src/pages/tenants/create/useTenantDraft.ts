@@ -55,5 +55,16 @@ function askable(text: string) {
 
 function messageFor(errors: readonly FieldError[], field: FormField): string | undefined {
   const found = errors.filter((error) => fieldOfError(error.field) === field);
-  return found.length > 0 ? found.map(({ message }) => message).join("; ") : undefined;
+  return found.length > 0 ? found.map(({ message }) => inWords(field, message)).join("; ") : undefined;
+}
+
+/** Kubernetes says of a text that is of no use which pattern it does not match; people are better served by an example. */
+const EXAMPLES: Partial<Record<FormField, string>> = {
+  version: "write it as in v1.33.2",
+  memory: "write a number and a unit, as in 16Gi",
+  disk: "write a number and a unit, as in 100Gi",
+};
+
+function inWords(field: FormField, message: string): string {
+  return message.includes("should match") ? (EXAMPLES[field] ?? message) : message;
 }

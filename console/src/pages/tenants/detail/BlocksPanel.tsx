@@ -9,6 +9,7 @@ import { ObjectLink } from "../../../components/ObjectLink";
 import { Panel } from "../../../components/Panel";
 import { PositionStrip } from "../../../components/PositionStrip";
 import { Time } from "../../../components/Time";
+import { SmallTable } from "../../../components/table/SmallTable";
 import { count, typeInWords } from "../../../words";
 import classes from "./detail.module.css";
 
@@ -32,26 +33,11 @@ export function BlocksPanel({ blocks, tenant }: { blocks: Block[] | null; tenant
   const pools = [...new Set(blocks.map(({ pool }) => pool))];
   return (
     <Panel title="Addresses" hint="Every block that it holds or asks for. Growth came later, for more machines or Services." flush>
-      <Table.ScrollContainer minWidth={560} type="native">
-        <Table verticalSpacing={6} horizontalSpacing="sm">
-          <caption className="visually-hidden">Address blocks of {tenant}</caption>
-          <Table.Thead>
-            <Table.Tr>
-              <Table.Th>Allocation</Table.Th>
-              <Table.Th>For</Table.Th>
-              <Table.Th>State</Table.Th>
-              <Table.Th>Addresses</Table.Th>
-              <Table.Th ta="right">Count</Table.Th>
-              <Table.Th>Since</Table.Th>
-            </Table.Tr>
-          </Table.Thead>
-          <Table.Tbody>
-            {blocks.map((block) => (
-              <BlockRow key={block.allocation} block={block} />
-            ))}
-          </Table.Tbody>
-        </Table>
-      </Table.ScrollContainer>
+      <SmallTable caption={`Address blocks of ${tenant}`} columns={["Allocation", "For", "State", "Addresses", { title: "Count", align: "right" }, "Since"]} minWidth={560}>
+        {blocks.map((block) => (
+          <BlockRow key={block.allocation} block={block} />
+        ))}
+      </SmallTable>
       <div className={classes.strips}>
         {pools.map((pool) => (
           <PositionStrip key={pool} pool={pool} blocks={blocks.filter((block) => block.pool === pool)} />

@@ -10,7 +10,7 @@ const WORDS: Record<string, [holds: string, holdsNot: string]> = {
   ProviderAccessGranted: ["The provider can be used", "The provider cannot be used"],
   QuotaSatisfied: ["It is within its limits", "It is over a limit"],
   NetworkReady: ["It has its addresses", "It waits for addresses"],
-  InfrastructureReady: ["The provider has what machines need", "The provider is not prepared"],
+  InfrastructureReady: ["The provider has what the machines need", "The provider is not prepared"],
   ControlPlaneReady: ["The API server answers", "The API server does not answer"],
   WorkersReady: ["Workers are ready", "Workers are not all ready"],
   AddonsReady: ["Addons are installed", "Addons are not all installed"],
@@ -33,7 +33,7 @@ export function Story({ createdAt, steps }: { createdAt: string | null; steps: C
           key={step.type}
           health={healthOf(step)}
           title={titleOf(step)}
-          message={step.message || step.reason}
+          message={messageOf(step)}
           name={step.type}
           at={step.since}
         />
@@ -75,6 +75,12 @@ function titleOf({ type, status }: Condition): string {
   const words = WORDS[type];
   if (!words) return `${type}: ${status}`;
   return status === "Unknown" ? `${type}: not known` : words[status === "True" ? 0 : 1];
+}
+
+/** What the title does not say yet. */
+function messageOf(step: Condition): string {
+  const message = step.message || step.reason;
+  return message.toLowerCase() === titleOf(step).toLowerCase() || message === "usable" ? "" : message;
 }
 
 /** What is not yet so is on its way, unless it is a failure. */

@@ -22,9 +22,8 @@ export function UsePanel({ use: { held, inUse, idle, waiting, most }, elastic }:
       }
     >
       <div className={classes.meter} aria-hidden>
-        <div data-part="used" style={{ flexGrow: inUse }} />
-        <div data-part="idle" style={{ flexGrow: idle }} />
-        {held === 0 && <div style={{ flexGrow: 1 }} />}
+        {inUse > 0 && <div data-part="used" style={{ flexGrow: inUse }} />}
+        {idle > 0 && <div data-part="idle" style={{ flexGrow: idle }} />}
       </div>
       <Text fz="sm" component="p" m={0} role="status">
         <strong>{count(held)} held:</strong> <span className={classes.swatch} data-part="used" aria-hidden />

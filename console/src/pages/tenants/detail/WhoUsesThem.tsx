@@ -9,6 +9,7 @@ import { Loaded } from "../../../components/Loaded";
 import { ObjectLink } from "../../../components/ObjectLink";
 import { Panel } from "../../../components/Panel";
 import { StatusBadge, type Health } from "../../../components/StatusBadge";
+import { SmallTable } from "../../../components/table/SmallTable";
 import { plural } from "../../../words";
 
 export function WhoUsesThem({ namespace, name }: { namespace: string; name: string }) {
@@ -55,49 +56,36 @@ function Spans({ spans, caption, empty }: { spans: Span[]; caption: string; empt
   const { home } = useSignedIn();
   if (spans.length === 0) return <EmptyState title={empty} />;
   return (
-    <Table.ScrollContainer minWidth={480} type="native">
-      <Table verticalSpacing={6} horizontalSpacing="sm">
-        <caption className="visually-hidden">{caption}</caption>
-        <Table.Thead>
-          <Table.Tr>
-            <Table.Th>Address</Table.Th>
-            <Table.Th>State</Table.Th>
-            <Table.Th>Used by</Table.Th>
-            <Table.Th>Allocation</Table.Th>
-          </Table.Tr>
-        </Table.Thead>
-        <Table.Tbody>
-          {spans.map((span) => (
-            <Table.Tr key={`${span.start} ${span.state} ${span.users.join()}`}>
-              <Table.Td>
-                <AddressText range={span} />
-                {span.count > 1 && (
-                  <Text fz="xs" c="dimmed">
-                    {plural(span.count, "address", "addresses")}
-                  </Text>
-                )}
-              </Table.Td>
-              <Table.Td>
-                <StatusBadge health={STATES[span.state] ?? "unknown"} plain>
-                  {span.state}
-                </StatusBadge>
-              </Table.Td>
-              <Table.Td>
-                {span.users.length > 0 ? span.users.join(", ") : "–"}
-                {span.platform && (
-                  <Text fz="xs" c="dimmed">
-                    the platform's own
-                  </Text>
-                )}
-              </Table.Td>
-              <Table.Td>
-                {span.allocation ? <ObjectLink link={{ kind: "allocation", namespace: home, name: span.allocation }} /> : "–"}
-              </Table.Td>
-            </Table.Tr>
-          ))}
-        </Table.Tbody>
-      </Table>
-    </Table.ScrollContainer>
+    <SmallTable caption={caption} columns={["Address", "State", "Used by", "Allocation"]} minWidth={480}>
+      {spans.map((span) => (
+        <Table.Tr key={`${span.start} ${span.state} ${span.users.join()}`}>
+          <Table.Td>
+            <AddressText range={span} />
+            {span.count > 1 && (
+              <Text fz="xs" c="dimmed">
+                {plural(span.count, "address", "addresses")}
+              </Text>
+            )}
+          </Table.Td>
+          <Table.Td>
+            <StatusBadge health={STATES[span.state] ?? "unknown"} plain>
+              {span.state}
+            </StatusBadge>
+          </Table.Td>
+          <Table.Td>
+            {span.users.length > 0 ? span.users.join(", ") : "–"}
+            {span.platform && (
+              <Text fz="xs" c="dimmed">
+                the platform's own
+              </Text>
+            )}
+          </Table.Td>
+          <Table.Td>
+            {span.allocation ? <ObjectLink link={{ kind: "allocation", namespace: home, name: span.allocation }} /> : "–"}
+          </Table.Td>
+        </Table.Tr>
+      ))}
+    </SmallTable>
   );
 }
 
