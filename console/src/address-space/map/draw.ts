@@ -165,19 +165,29 @@ function drawShares(draw: Draw, { index, view, palette, signs }: Scene, { column
   }
 }
 
+/** One line around all rows of the segment. */
 function drawSelected(draw: Draw, { view, palette, selected }: Scene, { cell, row: high, perRow, columns }: Grid): void {
   if (!selected) return;
   const lastAddress = selected.first + selected.size - 1;
+  const [firstRow, lastRow] = [Math.floor(selected.first / perRow), Math.floor(lastAddress / perRow)];
+  const left = (row: number) => (row === firstRow ? Math.floor((selected.first % perRow) / view.perCell) : 0);
+  const right = (row: number) => (row === lastRow ? Math.floor((lastAddress % perRow) / view.perCell) + 1 : columns);
   const sight = rowsInSight(view);
-  const firstRow = Math.max(sight.first, Math.floor(selected.first / perRow));
-  const lastRow = Math.min(sight.end - 1, Math.floor(lastAddress / perRow));
   draw.strokeStyle = palette.focus;
   draw.lineWidth = 2;
-  for (let row = firstRow; row <= lastRow; row += 1) {
-    const left = Math.max(0, Math.floor((selected.first - row * perRow) / view.perCell));
-    const right = Math.min(columns - 1, Math.floor((lastAddress - row * perRow) / view.perCell));
-    draw.strokeRect(left * cell, row * high, (right - left + 1) * cell, high);
+  draw.beginPath();
+  const line = (x: number, y: number, toX: number, toY: number) => {
+    draw.moveTo(x * cell, y * high);
+    draw.lineTo(toX * cell, toY * high);
+  };
+  for (let row = Math.max(sight.first, firstRow); row <= Math.min(sight.end - 1, lastRow); row += 1) {
+    line(left(row), row, left(row), row + 1);
+    line(right(row), row, right(row), row + 1);
+    // Above and below only where the segment does not go on.
+    line(left(row), row, row === firstRow ? right(row) : Math.min(right(row), left(row - 1)), row);
+    line(row === lastRow ? left(row) : Math.max(left(row), right(row + 1)), row + 1, right(row), row + 1);
   }
+  draw.stroke();
 }
 
 function drawFrame(draw: Draw, { view, margin, palette }: Scene, offset: number, width: number): void {

@@ -15,6 +15,7 @@ import { MapTab } from "./detail/MapTab";
 import { SettingsTab } from "./detail/SettingsTab";
 import { TimeTab } from "./detail/TimeTab";
 import { Notes } from "./Notes";
+import classes from "./pools.module.css";
 import { PoolState } from "./PoolState";
 
 export function PoolPage() {
@@ -77,7 +78,7 @@ function Parts({ detail }: { detail: PoolDetail }) {
       >
         <Tabs.List mb="md">
           {TABS.map(({ value, title }) => (
-            <Tabs.Tab key={value} value={value}>
+            <Tabs.Tab key={value} value={value} className={classes.tab}>
               {title}
             </Tabs.Tab>
           ))}

@@ -36,8 +36,8 @@ export function GrowDialog({ detail, onClose }: { detail: PoolDetail; onClose: (
         value={by}
         onChange={setBy}
         data={[
-          { value: "count", label: "By a number of addresses" },
-          { value: "cidr", label: "Into a larger network" },
+          { value: "count", label: "By a number" },
+          { value: "cidr", label: "Into a network" },
         ]}
       />
       {by === "count" ? (

@@ -1,14 +1,13 @@
 // Where everything in the pool is: as bar, as map or table, and how large the holes are.
 import { Button, Group, SegmentedControl, Skeleton, Text } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
-import { formatRange } from "../../../address-space/addresses";
+import { formatRange, parseAddress } from "../../../address-space/addresses";
 import { KIND_WORDS } from "../../../address-space/describe";
 import { FreeBlockHistogram } from "../../../address-space/FreeBlockHistogram";
 import { LayoutBar } from "../../../address-space/LayoutBar";
 import { AddressMap } from "../../../address-space/map/AddressMap";
 import type { Segment } from "../../../address-space/segmentIndex";
 import { SegmentTable } from "../../../address-space/SegmentTable";
-import { parseAddress } from "../../../address-space/addresses";
 import { useSegments } from "../../../api/pools";
 import { useSignedIn } from "../../../api/session";
 import type { PoolDetail, Segments } from "../../../api/types";
@@ -20,6 +19,7 @@ import { plural, typeInWords } from "../../../words";
 import { Notes } from "../Notes";
 import classes from "../pools.module.css";
 import { AdvicePanel } from "./AdvicePanel";
+import { FitFinder } from "./FitFinder";
 import { SharesPanel } from "./SharesPanel";
 
 const ReleaseDialog = lazy(async () => ({ default: (await import("../actions/ReleaseDialog")).ReleaseDialog }));
@@ -65,6 +65,7 @@ export function MapTab({ detail }: { detail: PoolDetail }) {
           <SharesPanel detail={detail} />
         </div>
         <div className={classes.stack}>
+          <FitFinder namespace={namespace} name={name} />
           <AdvicePanel namespace={namespace} name={name} />
         </div>
       </div>
