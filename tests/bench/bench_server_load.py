@@ -73,7 +73,8 @@ class Load:
 
 async def run(order: dict[str, Any]) -> dict[str, Any]:
     connector = aiohttp.TCPConnector(limit=order["connections"])
-    async with aiohttp.ClientSession(connector=connector, cookies=order["cookies"]) as session:
+    # What comes packed stays packed: unpacking is the browser's work, and here it would be the server's rival.
+    async with aiohttp.ClientSession(connector=connector, cookies=order["cookies"], auto_decompress=False) as session:
         load = Load(session, order)
         until = load.begins + order["seconds"]
         if order["rate"]:
