@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from typing import Final
 
 from litestar import Response, Router, get
 from litestar.enums import MediaType
 
+from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.kube.operator import Operator
 
 log = logging.getLogger(__name__)
 PATIENCE: Final = 2.0
+REMEMBER: Final = 2.0
+"""Seconds that an answer of the API server is good for: anybody may ask here, and nobody shall make us ask all day."""
+
+
+class _Reach:
+    """Whether the API server answers."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._asked = (0.0, asyncio.ensure_future(asyncio.sleep(0, "")))
+
+    async def why_not(self) -> str:
+        if time.monotonic() - self._asked[0] > REMEMBER and self._asked[1].done():
+            self._asked = (time.monotonic(), asyncio.ensure_future(self._ask()))
+        return await asyncio.shield(self._asked[1])
+
+    async def _ask(self) -> str:
+        try:
+            await self._client.raw("/readyz", timeout=PATIENCE)
+        except KubeError as error:
+            return f"the API server: {error}"
+        return ""
 
 
 def routes(operator: Operator) -> Router:
+    """Build it inside the loop that serves."""
+    reach = _Reach(operator.client)
+
     @get("/healthz", include_in_schema=False)
     async def healthz() -> Response[str]:
         return _verdict(operator.why_unhealthy())
@@ -23,17 +51,12 @@ def routes(operator: Operator) -> Router:
     @get("/readyz", include_in_schema=False)
     async def readyz() -> Response[str]:
         why = operator.why_unready() + operator.why_unhealthy()
-        if not why:
-            try:
-                await operator.client.raw("/readyz", timeout=PATIENCE)
-            except KubeError as error:
-                why = [f"the API server: {error}"]
-        return _verdict(why)
+        return _verdict(why or list(filter(None, [await reach.why_not()])))
 
     return Router("/", route_handlers=[healthz, readyz])
 
 
 def _verdict(why: list[str]) -> Response[str]:
     if why:
-        log.warning("not well: %s", "; ".join(why))
+        log.info("not well: %s", "; ".join(why))
     return Response("not now\n" if why else "ok\n", status_code=503 if why else 200, media_type=MediaType.TEXT)
