@@ -18,7 +18,7 @@ export function CopyIcon({ text, what }: { text: string; what: string }) {
 }
 
 /** A text of several lines, such as a manifest. */
-export function CopyBlock({ text, what }: { text: string; what: string }) {
+export function CopyBlock({ text, what, wrap = false }: { text: string; what: string; wrap?: boolean }) {
   return (
     <div className={classes.block}>
       <div className={classes.copy}>
@@ -26,7 +26,7 @@ export function CopyBlock({ text, what }: { text: string; what: string }) {
       </div>
       {/* Scrolls sideways, so it has to be reachable by keyboard. */}
       {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
-      <pre tabIndex={0} aria-label={what} className={classes.text}>
+      <pre tabIndex={0} aria-label={what} className={classes.text} data-wrap={wrap || undefined}>
         {text}
       </pre>
     </div>

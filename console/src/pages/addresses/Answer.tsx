@@ -1,5 +1,5 @@
 // What is known of an address or range: where it lies, who holds it, who had it, who waits for it.
-import { List, Stack, Table, Text } from "@mantine/core";
+import { List, Stack, Text } from "@mantine/core";
 import { useSignedIn } from "../../api/session";
 import type { AddressAnswer, Place } from "../../api/types";
 import { AddressText } from "../../components/AddressText";
@@ -66,33 +66,11 @@ function Places({ places }: { places: Place[] }) {
   const { home } = useSignedIn();
   return (
     <Panel title="Where it lies" flush>
-      <SmallTable caption="Parts of what was asked" columns={["Addresses", { title: "Count", align: "right" }, "Pool", "State", "Holder", "Since"]} minWidth={560}>
-        {places.slice(0, MOST).map((place) => (
-          <Table.Tr key={`${place.start} ${place.pool}`}>
-            <Table.Td>
-              <AddressText range={place} />
-            </Table.Td>
-            <Table.Td ta="right">{count(place.count)}</Table.Td>
-            <Table.Td>{place.pool ? <ObjectLink link={{ kind: "pool", namespace: home, name: place.pool }} /> : "–"}</Table.Td>
-            <Table.Td>{placeInWords(place)}</Table.Td>
-            <Table.Td>
-              {place.owners.length === 0
-                ? "–"
-                : place.owners.map(({ tenant, allocation }) => (
-                    <div key={allocation}>
-                      <TenantLink tenant={tenant} />
-                      <Text fz="xs" c="dimmed">
-                        <ObjectLink link={{ kind: "allocation", namespace: home, name: allocation }} />
-                      </Text>
-                    </div>
-                  ))}
-            </Table.Td>
-            <Table.Td>
-              <Time at={place.owners[0]?.allocatedAt} />
-            </Table.Td>
-          </Table.Tr>
-        ))}
-      </SmallTable>
+      <SmallTable
+        caption="Parts of what was asked"
+        columns={["Addresses", { title: "Count", align: "right" }, "Pool", "State", "Holder", "Since"]}
+        rows={places.slice(0, MOST).map((place) => ({ key: `${place.start} ${place.pool ?? ""}`, cells: cellsOf(place, home) }))}
+      />
       {places.length > MOST && (
         <Text fz="xs" c="dimmed" px="sm" pb="sm">
           The first {MOST} of {count(places.length)}. The pool's own page shows all of them.
@@ -100,4 +78,24 @@ function Places({ places }: { places: Place[] }) {
       )}
     </Panel>
   );
+}
+
+function cellsOf(place: Place, home: string) {
+  return [
+    <AddressText key="range" range={place} />,
+    count(place.count),
+    place.pool ? <ObjectLink link={{ kind: "pool", namespace: home, name: place.pool }} /> : "–",
+    placeInWords(place),
+    place.owners.length === 0
+      ? "–"
+      : place.owners.map(({ tenant, allocation }) => (
+          <div key={allocation}>
+            <TenantLink tenant={tenant} />
+            <Text fz="xs" c="dimmed">
+              <ObjectLink link={{ kind: "allocation", namespace: home, name: allocation }} />
+            </Text>
+          </div>
+        )),
+    <Time key="since" at={place.owners[0]?.allocatedAt} />,
+  ];
 }

@@ -1,11 +1,9 @@
 // Objects whose names fit.
 import { Text } from "@mantine/core";
-import type { Hit, Link } from "../../api/types";
+import type { Hit } from "../../api/types";
 import { ObjectLink } from "../../components/ObjectLink";
 import { Panel } from "../../components/Panel";
 import classes from "./addresses.module.css";
-
-const KINDS: Record<Link["kind"], string> = { pool: "Pool", tenant: "Tenant", allocation: "Allocation", provider: "Provider" };
 
 export function Hits({ hits }: { hits: Hit[] }) {
   return (
@@ -17,8 +15,7 @@ export function Hits({ hits }: { hits: Hit[] }) {
               <ObjectLink link={link}>{title}</ObjectLink>
             </Text>
             <Text fz="xs" c="dimmed">
-              {KINDS[link.kind]}
-              {detail && ` · ${detail}`}
+              {detail}
             </Text>
           </li>
         ))}

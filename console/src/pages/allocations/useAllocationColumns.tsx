@@ -7,6 +7,7 @@ import { AllocationState } from "../../components/AllocationState";
 import { GuardedButton, unless } from "../../components/GuardedButton";
 import { ObjectLink } from "../../components/ObjectLink";
 import { Time } from "../../components/Time";
+import { OnlyNarrow } from "../../components/table/OnlyNarrow";
 import type { Column } from "../../components/table/DataTable";
 import { count, typeInWords } from "../../words";
 
@@ -16,18 +17,22 @@ export function useAllocationColumns(onRelease: (item: AllocationItem) => void):
     {
       title: "Allocation",
       sort: "name",
-      cell: ({ namespace, name, role, pinned }) => (
+      cell: ({ namespace, name, role, pinned, state }) => (
         <>
           <ObjectLink link={{ kind: "allocation", namespace, name }} />
           <Text fz="xs" c="dimmed">
             {[role, pinned && "hand-picked"].filter(Boolean).join(", ")}
           </Text>
+          <OnlyNarrow>
+            <AllocationState state={state} plain />
+          </OnlyNarrow>
         </>
       ),
     },
     {
       title: "State",
       sort: "state",
+      from: "narrow",
       cell: ({ state, message, start }) => (
         <>
           <AllocationState state={state} plain />
@@ -42,7 +47,6 @@ export function useAllocationColumns(onRelease: (item: AllocationItem) => void):
     {
       title: "Addresses",
       sort: "start",
-      from: "narrow",
       cell: ({ start, end, requested }) =>
         start !== null && end !== null ? (
           <AddressText range={{ start, end }} />
@@ -78,6 +82,7 @@ export function useAllocationColumns(onRelease: (item: AllocationItem) => void):
       title: "Actions",
       silent: true,
       align: "right",
+      from: "narrow",
       cell: (item) => (
         <GuardedButton
           variant="subtle"

@@ -13,7 +13,7 @@ export function CommandLine({ question }: { question: Question }) {
           {reason}
         </Text>
       ) : (
-        <CopyBlock text={command} what="command" />
+        <CopyBlock text={command} what="command" wrap />
       )}
     </Panel>
   );

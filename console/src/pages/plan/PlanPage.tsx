@@ -17,6 +17,7 @@ import { PlanResult } from "./PlanResult";
 import { FIRST_QUESTION, readQuestion, requestOf, writeQuestion, type Question } from "./question";
 import { RequestsForm } from "./RequestsForm";
 import { TenantsForm } from "./TenantsForm";
+import { Verdict } from "./Verdict";
 
 const PAUSE_MS = 200;
 
@@ -28,6 +29,7 @@ export function PlanPage() {
   const change = (changes: Partial<Question>) => setQuestion({ ...question, ...changes });
   return (
     <Page title="Plan" subtitle="What would happen if: answered by what decides in production, on what there is now. Nothing is written.">
+      {request !== null && plan.data && !plan.isError && <Verdict plan={plan.data} />}
       <div className={classes.columns}>
         <Stack gap="md">
           <TenantsForm

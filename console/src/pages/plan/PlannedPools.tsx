@@ -49,7 +49,7 @@ function PoolOutcome({ pool: { name, cidr, before, after }, planned }: { pool: P
         <Group gap="xs">
           {tierThen ? (
             <StatusBadge health={tierThen === "CapacityWarning" ? "warning" : "critical"}>
-              {tierThen === tierNow ? `stays ${tierInWords(tierThen)}` : `becomes ${tierInWords(tierThen)}`}
+              {tierThen === tierNow ? `stays ${tierInWords(tierThen)}` : tierNow ? `${tierInWords(tierNow)} now, then ${tierInWords(tierThen)}` : `becomes ${tierInWords(tierThen)}`}
             </StatusBadge>
           ) : (
             <StatusBadge health="ok">{tierNow ? `no longer ${tierInWords(tierNow)}` : "room to spare"}</StatusBadge>
@@ -61,8 +61,7 @@ function PoolOutcome({ pool: { name, cidr, before, after }, planned }: { pool: P
           <BeforeAfter before={before} after={after} tier={tierThen} />
           <div className={classes.figures}>
             <span>
-              <Move from={count(before.allocated)} to={count(after.allocated)} /> of{" "}
-              <Move from={count(before.total)} to={count(after.total)} /> held
+              <Move from={heldOf(before)} to={heldOf(after)} /> held
             </span>
             <span>
               largest free block <Move from={count(before.largestFreeBlock)} to={count(after.largestFreeBlock)} />
@@ -80,18 +79,19 @@ function PoolOutcome({ pool: { name, cidr, before, after }, planned }: { pool: P
 }
 
 function BeforeAfter({ before, after, tier }: { before: NonNullable<PlannedPool["before"]>; after: NonNullable<PlannedPool["after"]>; tier: Tier | null }) {
-  const now = share(before);
   const then = share(after);
+  // Both on the scale of the pool as it will be, as an edit may change its size.
+  const already = Math.min(then, share({ allocated: before.allocated, total: after.total }));
   return (
     <>
       <Text fz="xs" mt={4} className="numbers">
         <strong>
-          <Move from={percent(now)} to={percent(then)} />
+          <Move from={percent(share(before))} to={percent(then)} />
         </strong>
       </Text>
       <div className={classes.meter} aria-hidden>
-        <div className={classes.before} style={{ width: `${Math.min(now, then)}%` }} />
-        <div className={classes.added} data-tier={tier ?? undefined} style={{ left: `${Math.min(now, then)}%`, width: `${Math.max(0, then - now)}%` }} />
+        <div className={classes.before} style={{ width: `${already}%` }} />
+        <div className={classes.added} data-tier={tier ?? undefined} style={{ left: `${already}%`, width: `${then - already}%` }} />
         {TIERS.map((mark) => (
           <span key={mark.tier} className={classes.mark} style={{ left: `${mark.percent}%` }} title={`${mark.percent}%: ${tierInWords(mark.tier)}`} />
         ))}
@@ -109,6 +109,10 @@ function Move({ from, to }: { from: string; to: string }) {
       <span className="visually-hidden">goes to</span> {to}
     </>
   );
+}
+
+function heldOf({ allocated, total }: { allocated: number; total: number }): string {
+  return `${count(allocated)} of ${count(total)}`;
 }
 
 function share({ allocated, total }: { allocated: number; total: number }): number {

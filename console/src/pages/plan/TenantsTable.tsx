@@ -1,5 +1,5 @@
 // Who gets what, tenant by tenant.
-import { Button, Group, Table, Text } from "@mantine/core";
+import { Button, Group, Text } from "@mantine/core";
 import { useState } from "react";
 import type { Plan } from "../../api/types";
 import { AddressText } from "../../components/AddressText";
@@ -16,32 +16,11 @@ export function TenantsTable({ tenants }: { tenants: Plan["tenants"] }) {
   const shown = tenants.slice(0, all ? MOST : FIRST);
   return (
     <Panel title="Who gets what" flush>
-      <SmallTable caption="Planned tenants" columns={["Tenant", "Outcome", "Gets"]} minWidth={460}>
-        {shown.map(({ name, fits, blocks, message }) => (
-          <Table.Tr key={name}>
-            <Table.Td>{name}</Table.Td>
-            <Table.Td>
-              <StatusBadge health={fits ? "ok" : "critical"} plain>
-                {fits ? "fits" : "does not fit"}
-              </StatusBadge>
-            </Table.Td>
-            <Table.Td>
-              {blocks.map(
-                ({ name: block, type, range, pool }) =>
-                  range && (
-                    <div key={block}>
-                      <AddressText range={range} />{" "}
-                      <Text span fz="xs" c="dimmed">
-                        for {typeInWords(type)}, from {pool}
-                      </Text>
-                    </div>
-                  ),
-              )}
-              {message && <Text fz="xs">{message}</Text>}
-            </Table.Td>
-          </Table.Tr>
-        ))}
-      </SmallTable>
+      <SmallTable
+        caption="Planned tenants"
+        columns={["Tenant", "Outcome", "Gets"]}
+        rows={shown.map((tenant) => ({ key: tenant.name, cells: cellsOf(tenant) }))}
+      />
       {tenants.length > FIRST && (
         <Group px="sm" py={6}>
           <Button variant="subtle" aria-expanded={all} onClick={() => setAll(!all)}>
@@ -51,4 +30,27 @@ export function TenantsTable({ tenants }: { tenants: Plan["tenants"] }) {
       )}
     </Panel>
   );
+}
+
+function cellsOf({ name, fits, blocks, message }: Plan["tenants"][number]) {
+  return [
+    name,
+    <StatusBadge key="fits" health={fits ? "ok" : "critical"} plain>
+      {fits ? "fits" : "does not fit"}
+    </StatusBadge>,
+    <>
+      {blocks.map(
+        ({ name: block, type, range, pool }) =>
+          range && (
+            <div key={block}>
+              <AddressText range={range} />{" "}
+              <Text span fz="xs" c="dimmed">
+                for {typeInWords(type)}, from {pool}
+              </Text>
+            </div>
+          ),
+      )}
+      {message && <Text fz="xs">{message}</Text>}
+    </>,
+  ];
 }

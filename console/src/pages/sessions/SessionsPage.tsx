@@ -1,5 +1,5 @@
 // Where the person is signed in, and the end of each session.
-import { Button, Table, Text } from "@mantine/core";
+import { Button, Text } from "@mantine/core";
 import { useEndSession, useSessions } from "../../api/session";
 import type { Session } from "../../api/types";
 import { Loaded } from "../../components/Loaded";
@@ -35,11 +35,14 @@ export function SessionsPage() {
       >
         <Loaded query={sessions}>
           {({ items }) => (
-            <SmallTable caption="Your sessions" columns={["Browser", "Signed in", "Ends", { title: "End it", align: "right" }]} minWidth={520}>
-              {items.map((session) => (
-                <SessionRow key={session.id} session={session} ending={end.isPending && end.variables === session.id} onEnd={end.mutate} />
-              ))}
-            </SmallTable>
+            <SmallTable
+              caption="Your sessions"
+              columns={["Browser", "Signed in", "Ends", { title: "End it", align: "right" }]}
+              rows={items.map((session) => ({
+                key: session.id,
+                cells: cellsOf(session, end.isPending && end.variables === session.id, end.mutate),
+              }))}
+            />
           )}
         </Loaded>
       </Panel>
@@ -47,30 +50,22 @@ export function SessionsPage() {
   );
 }
 
-function SessionRow({ session, ending, onEnd }: { session: Session; ending: boolean; onEnd: (id: string) => void }) {
+function cellsOf(session: Session, ending: boolean, onEnd: (id: string) => void) {
   const browser = browserInWords(session.userAgent);
-  return (
-    <Table.Tr>
-      <Table.Td>
-        <Text fz="sm" lineClamp={2} title={session.userAgent}>
-          {browser}
-        </Text>
-      </Table.Td>
-      <Table.Td>
-        <Time at={session.since} />, {VIA[session.via] ?? session.via}
-      </Table.Td>
-      <Table.Td>
-        <Time at={session.expiresAt} />
-      </Table.Td>
-      <Table.Td ta="right">
-        {session.current ? (
-          <StatusBadge health="info">This one</StatusBadge>
-        ) : (
-          <Button variant="default" loading={ending} aria-label={`End the session in ${browser}`} onClick={() => onEnd(session.id)}>
-            End
-          </Button>
-        )}
-      </Table.Td>
-    </Table.Tr>
-  );
+  return [
+    <Text key="browser" fz="sm" lineClamp={2} title={session.userAgent}>
+      {browser}
+    </Text>,
+    <>
+      <Time at={session.since} />, {VIA[session.via] ?? session.via}
+    </>,
+    <Time key="ends" at={session.expiresAt} />,
+    session.current ? (
+      <StatusBadge health="info">This one</StatusBadge>
+    ) : (
+      <Button variant="default" loading={ending} aria-label={`End the session in ${browser}`} onClick={() => onEnd(session.id)}>
+        End
+      </Button>
+    ),
+  ];
 }

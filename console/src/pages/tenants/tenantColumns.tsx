@@ -4,6 +4,7 @@ import type { TenantItem } from "../../api/types";
 import { ObjectLink } from "../../components/ObjectLink";
 import { HealthIcon, PhaseBadge, StatusBadge } from "../../components/StatusBadge";
 import { Time } from "../../components/Time";
+import { OnlyNarrow } from "../../components/table/OnlyNarrow";
 import type { Column } from "../../components/table/DataTable";
 import { count, plural } from "../../words";
 import { ProviderName } from "./ProviderName";
@@ -25,9 +26,15 @@ export const tenantColumns: Column<TenantItem>[] = [
   {
     title: "Phase",
     sort: "phase",
-    cell: ({ phase, waitsFor, trouble }) => (
+    cell: ({ phase, waitsFor, trouble, workersReady, workersWanted, nodeAddresses, loadBalancerAddresses }) => (
       <div className={classes.phase}>
         <PhaseBadge phase={phase} plain />
+        <OnlyNarrow>
+          <Text fz="xs" c="dimmed">
+            {workersReady}/{workersWanted} workers
+            {nodeAddresses !== null && loadBalancerAddresses !== null && `, ${count(nodeAddresses + loadBalancerAddresses)} addresses`}
+          </Text>
+        </OnlyNarrow>
         <Trouble sentences={[...new Set([...trouble, waitsFor])].filter((sentence) => sentence !== "")} severe={trouble.length > 0} />
       </div>
     ),

@@ -1,5 +1,5 @@
 // What a tenant holds and asks for: one line for each allocation, and where in its pools that is.
-import { Table, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { useSignedIn } from "../../../api/session";
 import type { Block } from "../../../api/types";
 import { AddressText } from "../../../components/AddressText";
@@ -14,6 +14,7 @@ import { count, typeInWords } from "../../../words";
 import classes from "./detail.module.css";
 
 export function BlocksPanel({ blocks, tenant }: { blocks: Block[] | null; tenant: string }) {
+  const { home } = useSignedIn();
   if (blocks === null) {
     return (
       <Panel title="Addresses">
@@ -33,11 +34,11 @@ export function BlocksPanel({ blocks, tenant }: { blocks: Block[] | null; tenant
   const pools = [...new Set(blocks.map(({ pool }) => pool))];
   return (
     <Panel title="Addresses" hint="Every block that it holds or asks for. Growth came later, for more machines or Services." flush>
-      <SmallTable caption={`Address blocks of ${tenant}`} columns={["Allocation", "For", "State", "Addresses", { title: "Count", align: "right" }, "Since"]} minWidth={560}>
-        {blocks.map((block) => (
-          <BlockRow key={block.allocation} block={block} />
-        ))}
-      </SmallTable>
+      <SmallTable
+        caption={`Address blocks of ${tenant}`}
+        columns={["Allocation", "For", "State", "Addresses", { title: "Count", align: "right" }, "Since"]}
+        rows={blocks.map((block) => ({ key: block.allocation, cells: cellsOf(block, home) }))}
+      />
       <div className={classes.strips}>
         {pools.map((pool) => (
           <PositionStrip key={pool} pool={pool} blocks={blocks.filter((block) => block.pool === pool)} />
@@ -47,40 +48,35 @@ export function BlocksPanel({ blocks, tenant }: { blocks: Block[] | null; tenant
   );
 }
 
-function BlockRow({ block }: { block: Block }) {
-  const { home } = useSignedIn();
-  return (
-    <Table.Tr>
-      <Table.Td>
-        <ObjectLink link={{ kind: "allocation", namespace: home, name: block.allocation }} />
+function cellsOf(block: Block, home: string) {
+  return [
+    <>
+      <ObjectLink link={{ kind: "allocation", namespace: home, name: block.allocation }} />
+      <Text fz="xs" c="dimmed">
+        {[block.growth ? "growth" : "initial", block.pinned && "hand-picked"].filter(Boolean).join(", ")}
+      </Text>
+    </>,
+    typeInWords(block.type),
+    <>
+      <AllocationState state={block.state} plain />
+      {block.idleSince && (
         <Text fz="xs" c="dimmed">
-          {[block.growth ? "growth" : "initial", block.pinned && "hand-picked"].filter(Boolean).join(", ")}
+          <Time at={block.idleSince} />
         </Text>
-      </Table.Td>
-      <Table.Td>{typeInWords(block.type)}</Table.Td>
-      <Table.Td>
-        <AllocationState state={block.state} plain />
-        {block.idleSince && (
-          <Text fz="xs" c="dimmed">
-            <Time at={block.idleSince} />
-          </Text>
-        )}
-        {block.why && !block.range && (
-          <Text fz="xs" c="dimmed">
-            {block.why}
-          </Text>
-        )}
-      </Table.Td>
-      <Table.Td>
-        <AddressText range={block.range} />
+      )}
+      {block.why && !block.range && (
         <Text fz="xs" c="dimmed">
-          <ObjectLink link={{ kind: "pool", namespace: home, name: block.pool }} />
+          {block.why}
         </Text>
-      </Table.Td>
-      <Table.Td ta="right">{block.range ? count(block.range.count) : `${count(block.requested)} wanted`}</Table.Td>
-      <Table.Td>
-        <Time at={block.since} />
-      </Table.Td>
-    </Table.Tr>
-  );
+      )}
+    </>,
+    <>
+      <AddressText range={block.range} />
+      <Text fz="xs" c="dimmed">
+        <ObjectLink link={{ kind: "pool", namespace: home, name: block.pool }} />
+      </Text>
+    </>,
+    block.range ? count(block.range.count) : `${count(block.requested)} wanted`,
+    <Time key="since" at={block.since} />,
+  ];
 }

@@ -1,5 +1,5 @@
 // Every address of a tenant and who has it, as the tenant itself says, and whether its MetalLB knows them.
-import { Group, List, Table, Text } from "@mantine/core";
+import { Group, List, Text } from "@mantine/core";
 import { useSignedIn } from "../../../api/session";
 import { useTenantAddresses } from "../../../api/tenants";
 import type { Span, TenantAddresses } from "../../../api/types";
@@ -56,37 +56,37 @@ function Spans({ spans, caption, empty }: { spans: Span[]; caption: string; empt
   const { home } = useSignedIn();
   if (spans.length === 0) return <EmptyState title={empty} />;
   return (
-    <SmallTable caption={caption} columns={["Address", "State", "Used by", "Allocation"]} minWidth={480}>
-      {spans.map((span) => (
-        <Table.Tr key={`${span.start} ${span.state} ${span.users.join()}`}>
-          <Table.Td>
-            <AddressText range={span} />
-            {span.count > 1 && (
-              <Text fz="xs" c="dimmed">
-                {plural(span.count, "address", "addresses")}
-              </Text>
-            )}
-          </Table.Td>
-          <Table.Td>
-            <StatusBadge health={STATES[span.state] ?? "unknown"} plain>
-              {span.state}
-            </StatusBadge>
-          </Table.Td>
-          <Table.Td>
-            {span.users.length > 0 ? span.users.join(", ") : "–"}
-            {span.platform && (
-              <Text fz="xs" c="dimmed">
-                the platform's own
-              </Text>
-            )}
-          </Table.Td>
-          <Table.Td>
-            {span.allocation ? <ObjectLink link={{ kind: "allocation", namespace: home, name: span.allocation }} /> : "–"}
-          </Table.Td>
-        </Table.Tr>
-      ))}
-    </SmallTable>
+    <SmallTable
+      caption={caption}
+      columns={["Address", "State", "Used by", "Allocation"]}
+      rows={spans.map((span) => ({ key: `${span.start} ${span.state} ${span.users.join()}`, cells: cellsOf(span, home) }))}
+    />
   );
+}
+
+function cellsOf(span: Span, home: string) {
+  return [
+    <>
+      <AddressText range={span} />
+      {span.count > 1 && (
+        <Text fz="xs" c="dimmed">
+          {plural(span.count, "address", "addresses")}
+        </Text>
+      )}
+    </>,
+    <StatusBadge key="state" health={STATES[span.state] ?? "unknown"} plain>
+      {span.state}
+    </StatusBadge>,
+    <>
+      {span.users.length > 0 ? span.users.join(", ") : "–"}
+      {span.platform && (
+        <Text fz="xs" c="dimmed">
+          the platform's own
+        </Text>
+      )}
+    </>,
+    span.allocation ? <ObjectLink link={{ kind: "allocation", namespace: home, name: span.allocation }} /> : "–",
+  ];
 }
 
 function InStep({ metallb: { inStep, missing, strange, says } }: { metallb: TenantAddresses["metallb"] }) {
