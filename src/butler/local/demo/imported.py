@@ -40,7 +40,7 @@ def allocations(home: str, seed: int) -> list[Json]:
     found: list[Json] = []
     at = _FIRST
     while len(found) < RANGES:
-        at += chance.choice((0, 0, 1, 3, 8, 20, 60, 140, 500))
+        at += chance.choice((0, 0, 1, 3, 20, 60, 140, 400, 1000))
         size = chance.choice((1, 1, 2, 4, 5, 8, 16, 32, 64, 128))
         if at <= _DESKS[1] and at + size > _DESKS[0]:
             at = _DESKS[1] + 1
