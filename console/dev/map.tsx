@@ -7,7 +7,7 @@ import { createRoot } from "react-dom/client";
 import "@mantine/core/styles.css";
 import "../src/styles.css";
 import { AddressMap } from "../src/address-space/map/AddressMap";
-import type { Segment } from "../src/address-space/segmentIndex";
+import { SegmentIndex, type Segment } from "../src/address-space/segmentIndex";
 import { inventedPool } from "../src/address-space/testing";
 import { cssVariables, theme } from "../src/theme";
 
@@ -17,7 +17,7 @@ const allocations = Number(asked.get("allocations") ?? 50_000);
 const SECONDS = 4;
 
 function Measured() {
-  const segments = useMemo(() => inventedPool({ prefix, allocations }), []);
+  const index = useMemo(() => new SegmentIndex(inventedPool({ prefix, allocations })), []);
   const [selected, setSelected] = useState<Segment | null>(null);
   const [result, setResult] = useState("");
   return (
@@ -26,7 +26,7 @@ function Measured() {
         <Button onClick={() => void measure().then(setResult)}>Measure</Button>
         <Text id="result">{result}</Text>
       </Group>
-      <AddressMap segments={segments} selected={selected} onSelect={setSelected} />
+      <AddressMap index={index} selected={selected} onSelect={setSelected} />
     </div>
   );
 }

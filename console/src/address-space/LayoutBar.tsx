@@ -2,21 +2,19 @@
 // that are narrower than a few pixels are drawn together; each part can be reached with the arrow keys and is told.
 import { useElementSize } from "@mantine/hooks";
 import { useId, useMemo, useRef, useState, type KeyboardEvent } from "react";
-import type { Segments } from "../api/types";
 import { count } from "../words";
 import { formatAddress, formatRange } from "./addresses";
 import { describeCell } from "./describe";
 import classes from "./LayoutBar.module.css";
 import { barParts, totalsOf, type BarPart } from "./layoutParts";
 import { heatColour, type Palette } from "./palette";
-import { SegmentIndex } from "./segmentIndex";
+import type { SegmentIndex } from "./segmentIndex";
 import { SvgPatterns } from "./SvgPatterns";
 import { usePalette } from "./usePalette";
 
 const HEIGHT = 30;
 
-export function LayoutBar({ segments }: { segments: Segments }) {
-  const index = useMemo(() => new SegmentIndex(segments), [segments]);
+export function LayoutBar({ index }: { index: SegmentIndex }) {
   const { ref, width } = useElementSize<HTMLDivElement>();
   const palette = usePalette();
   const id = useId();
@@ -44,7 +42,7 @@ export function LayoutBar({ segments }: { segments: Segments }) {
           tabIndex={0}
           role="application"
           aria-roledescription="layout bar"
-          aria-label={`Layout of ${segments.cidr}. Left and right arrow keys go through its parts.`}
+          aria-label={`Layout of ${index.segments.cidr}. Left and right arrow keys go through its parts.`}
           onKeyDown={onKeyDown}
           onFocus={() => setTold((before) => before ?? 0)}
           onBlur={() => setTold(null)}

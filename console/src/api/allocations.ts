@@ -1,6 +1,6 @@
 // Allocations: lists, what a request would get, and what hangs on a release.
 import { keepPreviousData, skipToken, useMutation, useQuery } from "@tanstack/react-query";
-import { api, dataOf, ifMatch } from "./client";
+import { api, asFilters, dataOf, ifMatch } from "./client";
 import { keys, type ListQuery } from "./keys";
 import type { AllocationCreate, AllocationItem } from "./types";
 
@@ -15,7 +15,7 @@ export interface AllocationQuery extends ListQuery {
 export function useAllocations(query: AllocationQuery) {
   return useQuery({
     queryKey: keys.list("allocations", query),
-    queryFn: () => dataOf(api.GET("/api/v1/allocations", { params: { query } as never })),
+    queryFn: () => dataOf(api.GET("/api/v1/allocations", { params: { query: asFilters(query) } })),
     placeholderData: keepPreviousData,
   });
 }

@@ -29,6 +29,11 @@ export async function dataOf<Data>(call: Promise<{ data?: Data }>): Promise<Data
   return data as Data;
 }
 
+/** Filters come from the page's address, where anything may stand: the server refuses what it does not know. */
+export function asFilters(query: object): never {
+  return query as never;
+}
+
 /** Lets a write through only while the object is still what was shown. */
 export function ifMatch(resourceVersion: string): { "If-Match": string } {
   return { "If-Match": `"${resourceVersion}"` };

@@ -1,6 +1,6 @@
 // What spans all kinds: the overview, the search, single addresses, plans and the record of what happened.
 import { keepPreviousData, skipToken, useQuery } from "@tanstack/react-query";
-import { api, dataOf } from "./client";
+import { api, asFilters, dataOf } from "./client";
 import { keys } from "./keys";
 import type { PlanRequest } from "./types";
 
@@ -40,7 +40,7 @@ export interface ActivityQuery {
 export function useActivity(query: ActivityQuery) {
   return useQuery({
     queryKey: keys.list("activity", query),
-    queryFn: () => dataOf(api.GET("/api/v1/activity", { params: { query } as never })),
+    queryFn: () => dataOf(api.GET("/api/v1/activity", { params: { query: asFilters(query) } })),
     placeholderData: keepPreviousData,
   });
 }

@@ -1,5 +1,5 @@
 // Pools: lists, everything about one, and what an edit would do.
-import { keepPreviousData, skipToken, useMutation, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, queryOptions, skipToken, useMutation, useQuery } from "@tanstack/react-query";
 import { api, dataOf, ifMatch } from "./client";
 import { keys, type ListQuery } from "./keys";
 import type { PoolCreate, PoolEdit } from "./types";
@@ -19,13 +19,17 @@ export function usePool(namespace: string, name: string) {
   });
 }
 
-export function useSegments(namespace: string, name: string) {
-  return useQuery({
+export function segmentsQuery(namespace: string, name: string) {
+  return queryOptions({
     queryKey: keys.part("pools", namespace, name, "segments"),
     queryFn: () => dataOf(api.GET("/api/v1/pools/{namespace}/{name}/segments", at(namespace, name))),
     // A hundred thousand numbers: comparing them with the last answer would cost more than it saves.
     structuralSharing: false,
   });
+}
+
+export function useSegments(namespace: string, name: string) {
+  return useQuery(segmentsQuery(namespace, name));
 }
 
 export interface RowsQuery {

@@ -6,7 +6,7 @@ import { keys, type ListQuery } from "./keys";
 export function useProviders(query: ListQuery = {}) {
   return useQuery({
     queryKey: keys.list("providers", query),
-    queryFn: () => dataOf(api.GET("/api/v1/providers", { params: { query } as never })),
+    queryFn: () => dataOf(api.GET("/api/v1/providers", { params: { query } })),
     placeholderData: keepPreviousData,
   });
 }

@@ -1,6 +1,6 @@
 // Tenants: lists, one tenant and its addresses, and what can be done to it.
 import { keepPreviousData, skipToken, useMutation, useQuery } from "@tanstack/react-query";
-import { api, dataOf, ifMatch } from "./client";
+import { api, asFilters, dataOf, ifMatch } from "./client";
 import { keys, type ListQuery } from "./keys";
 
 export interface TenantQuery extends ListQuery {
@@ -14,7 +14,7 @@ export type Manifest = Record<string, unknown>;
 export function useTenants(query: TenantQuery) {
   return useQuery({
     queryKey: keys.list("tenants", query),
-    queryFn: () => dataOf(api.GET("/api/v1/tenants", { params: { query } as never })),
+    queryFn: () => dataOf(api.GET("/api/v1/tenants", { params: { query: asFilters(query) } })),
     placeholderData: keepPreviousData,
   });
 }

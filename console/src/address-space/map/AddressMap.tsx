@@ -2,11 +2,9 @@
 // wheel, fingers, buttons or keys. One tab stop; what has the focus is spoken. SegmentTable tells the same in text.
 import { useElementSize } from "@mantine/hooks";
 import { useCallback, useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
-import type { Segments } from "../../api/types";
 import { cellInWords, describeCell } from "../describe";
 import { Legend } from "../Legend";
-import type { Segment } from "../segmentIndex";
-import { SegmentIndex } from "../segmentIndex";
+import type { Segment, SegmentIndex } from "../segmentIndex";
 import { usePalette } from "../usePalette";
 import classes from "./AddressMap.module.css";
 import { drawMap } from "./draw";
@@ -18,7 +16,7 @@ import { useMapGestures } from "./useMapGestures";
 import { clamped, coarsest, fitted, gridOf, type Viewport } from "./viewport";
 
 interface AddressMapProps {
-  segments: Segments;
+  index: SegmentIndex;
   selected: Segment | null;
   onSelect: (segment: Segment | null) => void;
 }
@@ -28,8 +26,7 @@ const TALLEST = 440;
 // So far a click on a cell of many addresses leads in: sixteen times closer.
 const LEAD_IN = 4;
 
-export function AddressMap({ segments, selected, onSelect }: AddressMapProps) {
-  const index = useMemo(() => new SegmentIndex(segments), [segments]);
+export function AddressMap({ index, selected, onSelect }: AddressMapProps) {
   const { ref: sizeRef, width } = useElementSize<HTMLDivElement>();
   const canvas = useRef<HTMLCanvasElement>(null);
   const [view, setView] = useView(index.count, width);
@@ -100,7 +97,7 @@ export function AddressMap({ segments, selected, onSelect }: AddressMapProps) {
           // eslint-disable-next-line jsx-a11y/no-interactive-element-to-noninteractive-role -- the pattern for what has keys of its own
           role="application"
           aria-roledescription="address map"
-          aria-label={`Map of ${segments.cidr}. Arrow keys move, plus and minus zoom, 0 shows all, Enter selects.`}
+          aria-label={`Map of ${index.segments.cidr}. Arrow keys move, plus and minus zoom, 0 shows all, Enter selects.`}
           onKeyDown={onKeyDown}
           onFocus={(event) => setFocused(event.currentTarget.matches(":focus-visible"))}
           onBlur={() => setFocused(false)}

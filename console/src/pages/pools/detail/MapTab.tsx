@@ -1,16 +1,16 @@
 // Where everything in the pool is: as bar, as map or table, and how large the holes are.
 import { Button, Group, SegmentedControl, Skeleton, Text } from "@mantine/core";
-import { lazy, Suspense, useState } from "react";
-import { formatRange, parseAddress } from "../../../address-space/addresses";
+import { lazy, Suspense, useCallback, useMemo, useState } from "react";
+import { formatRange } from "../../../address-space/addresses";
 import { KIND_WORDS } from "../../../address-space/describe";
 import { FreeBlockHistogram } from "../../../address-space/FreeBlockHistogram";
 import { LayoutBar } from "../../../address-space/LayoutBar";
 import { AddressMap } from "../../../address-space/map/AddressMap";
-import type { Segment } from "../../../address-space/segmentIndex";
+import type { Segment, SegmentIndex } from "../../../address-space/segmentIndex";
+import { useSegmentIndex } from "../../../address-space/useSegmentIndex";
 import { SegmentTable } from "../../../address-space/SegmentTable";
-import { useSegments } from "../../../api/pools";
 import { useSignedIn } from "../../../api/session";
-import type { PoolDetail, Segments } from "../../../api/types";
+import type { PoolDetail } from "../../../api/types";
 import { GuardedButton, unless } from "../../../components/GuardedButton";
 import { Loaded } from "../../../components/Loaded";
 import { ObjectLink, TenantLink } from "../../../components/ObjectLink";
@@ -26,13 +26,13 @@ const ReleaseDialog = lazy(async () => ({ default: (await import("../actions/Rel
 
 export function MapTab({ detail }: { detail: PoolDetail }) {
   const { namespace, name } = detail.pool;
-  const segments = useSegments(namespace, name);
+  const segments = useSegmentIndex(namespace, name);
   const [as, setAs] = useState("map");
   return (
     <div className={classes.stack}>
       <Panel title="Layout" hint="The whole network from its first to its last address">
         <Loaded query={segments} skeleton={<Skeleton height={30} />}>
-          {(loaded) => <LayoutBar segments={loaded} />}
+          {(index) => <LayoutBar index={index} />}
         </Loaded>
       </Panel>
       <Panel
@@ -53,7 +53,7 @@ export function MapTab({ detail }: { detail: PoolDetail }) {
           <SegmentTable namespace={namespace} name={name} />
         ) : (
           <Loaded query={segments} skeleton={<Skeleton height={360} />}>
-            {(loaded) => <MapWithSelection segments={loaded} namespace={namespace} />}
+            {(index) => <MapWithSelection index={index} namespace={namespace} />}
           </Loaded>
         )}
       </Panel>
@@ -73,34 +73,37 @@ export function MapTab({ detail }: { detail: PoolDetail }) {
   );
 }
 
-function MapWithSelection({ segments, namespace }: { segments: Segments; namespace: string }) {
-  const [selected, setSelected] = useState<Segment | null>(null);
+function MapWithSelection({ index, namespace }: { index: SegmentIndex; namespace: string }) {
+  // Kept by address: what is selected may grow, shrink or change hands while somebody looks.
+  const [at, setAt] = useState<number | null>(null);
+  const selected = useMemo(() => (at === null ? null : index.segment(index.indexAt(at))), [index, at]);
+  const select = useCallback((segment: Segment | null) => setAt(segment?.first ?? null), []);
   return (
     <>
       <Notes
         health="warning"
         title="Allocations of this pool that lie outside its network"
-        notes={segments.elsewhere.map((each) => `${each.allocation} of ${each.tenant}: ${each.start}–${each.end}`)}
+        notes={index.segments.elsewhere.map((each) => `${each.allocation} of ${each.tenant}: ${each.start}–${each.end}`)}
       />
-      <AddressMap segments={segments} selected={selected} onSelect={setSelected} />
+      <AddressMap index={index} selected={selected} onSelect={select} />
       {selected && (
-        <Selected segments={segments} namespace={namespace} segment={selected} onClose={() => setSelected(null)} />
+        <Selected start={index.start} namespace={namespace} segment={selected} onClose={() => setAt(null)} />
       )}
     </>
   );
 }
 
 interface SelectedProps {
-  segments: Segments;
+  /** The first address of the pool. */
+  start: number;
   namespace: string;
   segment: Segment;
   onClose: () => void;
 }
 
-function Selected({ segments, namespace, segment, onClose }: SelectedProps) {
+function Selected({ start, namespace, segment, onClose }: SelectedProps) {
   const { permissions } = useSignedIn();
   const [releasing, setReleasing] = useState(false);
-  const start = parseAddress(segments.start ?? "") ?? 0;
   return (
     <div className={classes.selected}>
       <div>
