@@ -39,7 +39,7 @@ export function Sidebar() {
       </ul>
       <div className={classes.foot}>
         Butler {version}
-        {world && <div>One machine, with stand-ins</div>}
+        {world && <div>One machine, with stand‑ins</div>}
       </div>
     </nav>
   );
