@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 PAGES = (
     "README.md",
     "docs/addresses.md",
+    "docs/console.md",
     "docs/load-balancers.md",
     "docs/local.md",
     "docs/monitoring.md",
@@ -63,7 +64,11 @@ PATIENCE = 180
 @pytest.fixture
 def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalServer]:
     page = request.getfixturevalue("page") if "page" in request.fixturenames else ""
-    with LocalServer(tmp_path, controllers=True, options=STARTED_WITH.get(page, ())) as running:
+    console = page == "docs/console.md"
+    with LocalServer(tmp_path, controllers=True, console=console, options=STARTED_WITH.get(page, ())) as running:
+        if console:
+            address = ("configmap/butler-console-address", "-n", "butler-system")
+            running.plane.kubectl("wait", "--for=create", *address, "--timeout=60s")
         yield running
 
 

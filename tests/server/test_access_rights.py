@@ -1,6 +1,6 @@
 """The server with an account of its own that may do no more than it needs, on both control planes.
 
-What is in RIGHTS is all that an administrator has to grant; people do the rest in their own name.
+What is in the example is all that an administrator has to grant; people do the rest in their own name.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
+import yaml
 
 from butler.api.crd import custom_resource_definition
 from butler.api.kinds import KINDS
@@ -19,6 +20,7 @@ from butler.kube import config
 from butler.kube.client import Client
 from butler.server.access.passwords import reset_admin
 from butler.server.running import Running, Settings, running
+from pages import ROOT
 from server.browser import Browser
 from server.eventually import eventually
 
@@ -30,15 +32,16 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 HOME = "butler-system"
-BUTLER = ["networkpools", "ipallocations", "providerconfigs", "tenantclusters"]
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
-RIGHTS: list[dict[str, Any]] = [
-    {"apiGroups": ["butler.butlerlabs.dev"], "resources": BUTLER, "verbs": ["get", "list", "watch"]},
-    {"apiGroups": [""], "resources": ["events"], "verbs": ["list", "watch", "create"]},
-    {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"], "verbs": ["create"]},
-    {"apiGroups": [""], "resources": ["users", "groups"], "verbs": ["impersonate"]},
-]
-AT_HOME = [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get", "list", "create", "update", "delete"]}]
+PLURALS = {
+    "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",
+    "ClusterRole": f"{RBAC}/clusterroles",
+    "ClusterRoleBinding": f"{RBAC}/clusterrolebindings",
+    "Role": f"{RBAC}/namespaces/{{namespace}}/roles",
+    "RoleBinding": f"{RBAC}/namespaces/{{namespace}}/rolebindings",
+}
+RIGHTS = ROOT / "examples/console/access.yaml"
+"""All that an administrator has to grant, as docs/console.md says."""
 
 
 def put(plane: ControlPlane, path: str, body: dict[str, Any]) -> Any:
@@ -54,23 +57,8 @@ def account(control_plane: ControlPlane) -> Connection:
     for kind in KINDS:
         put(plane, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", custom_resource_definition(kind))
     put(plane, "/api/v1/namespaces", {"metadata": {"name": HOME}})
-    name = {"metadata": {"name": "butler-server"}}
-    put(plane, f"/api/v1/namespaces/{HOME}/serviceaccounts", name)
-    put(plane, f"{RBAC}/clusterroles", {**name, "rules": RIGHTS})
-    put(plane, f"{RBAC}/namespaces/{HOME}/roles", {**name, "rules": AT_HOME})
-    whom = [{"kind": "ServiceAccount", "name": "butler-server", "namespace": HOME}]
-    group = "rbac.authorization.k8s.io"
-    role = {"apiGroup": group, "kind": "ClusterRole", "name": "butler-server"}
-    put(plane, f"{RBAC}/clusterrolebindings", {**name, "roleRef": role, "subjects": whom})
-    put(
-        plane, f"{RBAC}/namespaces/{HOME}/rolebindings", {**name, "roleRef": {**role, "kind": "Role"}, "subjects": whom}
-    )
-    admins = {
-        "metadata": {"name": "butler-admins"},
-        "roleRef": {**role, "name": "cluster-admin"},
-        "subjects": [{"apiGroup": group, "kind": "Group", "name": "butler:admins"}],
-    }
-    put(plane, f"{RBAC}/clusterrolebindings", admins)
+    for each in yaml.safe_load_all(RIGHTS.read_text()):
+        put(plane, PLURALS[each["kind"]].format(namespace=each["metadata"].get("namespace", "")), each)
     asked: dict[str, Any] = {"spec": {}}
     token = put(plane, f"/api/v1/namespaces/{HOME}/serviceaccounts/butler-server/token", asked)["status"]["token"]
     return replace(config.load(plane.kubeconfig), client_cert=None, client_key=None, token=token)

@@ -104,7 +104,7 @@ def test_an_example_fits_its_type(path: Path) -> None:
         if document["kind"] in kinds:
             msgspec.convert(document, kinds[document["kind"]])
         else:
-            assert document["kind"] in ("Namespace", "Secret")
+            assert document["kind"] in ("Namespace", "Secret") or path.parent.name == "console"  # rights
 
 
 def test_there_is_an_example_of_every_kind_and_all_are_listed() -> None:
