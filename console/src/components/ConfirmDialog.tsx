@@ -2,6 +2,7 @@
 import { Button, Group, Modal, Stack, TextInput } from "@mantine/core";
 import { useState, type ReactNode } from "react";
 import { ProblemAlert } from "./ProblemAlert";
+import { useFocusBack } from "./useFocusBack";
 
 interface ConfirmDialogProps {
   opened: boolean;
@@ -31,6 +32,7 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
 
 function Question({ children, confirm, typeName, harmless = false, busy, blocked, error, onConfirm, onClose }: ConfirmDialogProps) {
   const [typed, setTyped] = useState("");
+  useFocusBack();
   const sure = typeName === undefined || typed.trim() === typeName;
   return (
     <form

@@ -45,7 +45,7 @@ export function CommandPalette() {
   const [text, setText] = useState("");
   const [asked] = useDebouncedValue(text.trim(), 120);
   const search = useSearch(asked);
-  const groups = useGroups(text.trim(), search.data);
+  const groups = useGroups(text.trim(), search.isPlaceholderData || asked !== text.trim() ? stillFitting(search.data, text.trim()) : search.data);
   useEffect(selectFirst, [search.data]);
   return (
     <Spotlight
@@ -70,6 +70,13 @@ export function CommandPalette() {
   );
 }
 
+type Found = ReturnType<typeof useSearch>["data"];
+
+/** Of the answer to what was typed before: whoever types on and presses Enter must not land at what no longer fits. */
+function stillFitting(found: Found, text: string): Found {
+  return found && { ...found, address: null, hits: found.hits.filter(({ title }) => title.toLowerCase().includes(text.toLowerCase())) };
+}
+
 /** Answers come after the typing: the library selects the first entry only while there is none from the server yet. */
 function selectFirst(): void {
   const state = store.getState();
@@ -79,7 +86,7 @@ function selectFirst(): void {
   store.setState({ ...state, selected: 0 });
 }
 
-function useGroups(text: string, found: ReturnType<typeof useSearch>["data"]): SpotlightActionGroupData[] {
+function useGroups(text: string, found: Found): SpotlightActionGroupData[] {
   const navigate = useNavigate();
   const action = (id: string, label: string, Icon: Icon, to: string, description?: string): SpotlightActionData => ({
     id,

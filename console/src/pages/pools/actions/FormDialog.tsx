@@ -2,6 +2,7 @@
 import { Button, Group, Modal, Stack } from "@mantine/core";
 import type { ReactNode } from "react";
 import { ProblemAlert } from "../../../components/ProblemAlert";
+import { useFocusBack } from "../../../components/useFocusBack";
 
 interface FormDialogProps {
   title: string;
@@ -17,6 +18,7 @@ interface FormDialogProps {
 }
 
 export function FormDialog({ title, confirm, blocked, busy, error, onSubmit, onClose, children }: FormDialogProps) {
+  useFocusBack();
   return (
     <Modal opened onClose={onClose} title={title} size="lg">
       <form
