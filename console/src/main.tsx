@@ -24,8 +24,19 @@ import { queryClient } from "./queryClient";
 import { router } from "./routes";
 import { cssVariables, styleNonce, theme } from "./theme";
 
+// Not again sooner than this: what is missing then is missing for good.
+const FRESH_START_MS = 30_000;
+
 // For the library that keeps the page from scrolling under a dialog, which adds a style of its own.
 setNonce(styleNonce());
+
+// After an upgrade of Butler the files of the old console are gone: a page that is opened then comes with a fresh start.
+window.addEventListener("vite:preloadError", () => {
+  const last = Number(sessionStorage.getItem("fresh-start"));
+  if (Date.now() - last < FRESH_START_MS) return;
+  sessionStorage.setItem("fresh-start", String(Date.now()));
+  window.location.reload();
+});
 
 const root = document.getElementById("root");
 if (!root) throw new Error("index.html has no element with the id root");
