@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from butler.api.labels import Annotation
 from butler.controllers.kinds import CLUSTERS, POOLS
 from butler.kube import config
 from butler.kube.client import Client
@@ -18,7 +19,7 @@ from butler.kube.errors import OutcomeUnknown, Status, Unreachable, error_from_s
 from butler.kube.operator import Operator
 from butler.kube.resource import Key
 from butler.server.acting import Acting, Deed, refused_write
-from butler.server.audit import ACTOR, Entry, Trail, attach_file, event_of, lines, parsed
+from butler.server.audit import Entry, Trail, attach_file, event_of, lines, parsed
 from butler.server.problems import Refused
 from server.conftest import somebody
 from server.eventually import eventually
@@ -191,6 +192,24 @@ async def test_who_may_do_nothing_cannot_fill_the_events(plane: ControlPlane, re
     assert sum(each is not None and each.actor == "ada@example.com" for each in actors) == 1
 
 
+async def test_names_that_nothing_can_have_neither_fill_nor_stop_the_record(
+    api: Api, plane: ControlPlane, network: str, record: Lines
+) -> None:
+    for path in ("/pools/%2e%2e/x", "/tenants/%25/x", "/allocations/./x"):
+        status, _, _ = await api.call("DELETE", path, headers={"If-Match": '"1"'})
+        assert status in (404, 405, 422)
+    status, _, _ = await api.call("POST", "/pools", {"name": "x" * 500_000, "cidr": "y" * 400_000})
+    assert status == 422
+    assert all(len(json.dumps(each)) < 8_000 for each in record.found)
+    status, made, _ = await api.call("POST", "/pools", {"name": "told-after", "cidr": f"{network}.0.0/24"})
+    assert status == 201, made
+
+    async def shown() -> None:
+        assert len(events(plane, "told-after")) == 1
+
+    await eventually(shown)
+
+
 async def test_what_is_written_is_read_again() -> None:
     about = {"kind": "NetworkPool", "name": "lab", "namespace": "butler-system"}
     told = parsed(event_of(entry(), about))
@@ -207,7 +226,7 @@ async def test_what_is_written_is_read_again() -> None:
     forged = event_of(entry(), about) | {"reportingComponent": "somebody", "source": {"component": "somebody"}}
     assert parsed(forged) is None
     odd = event_of(entry(), about)
-    odd["metadata"]["annotations"] = {ACTOR: ["not", "text"]}
+    odd["metadata"]["annotations"] = {Annotation.ACTOR: ["not", "text"]}
     assert parsed(odd) is None
 
 

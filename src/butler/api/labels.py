@@ -36,6 +36,8 @@ class Annotation(StrEnum):
     """On an IPAllocation that was asked for because Services needed it: why."""
     DRAINED_BY = "butler.butlerlabs.dev/drained-by"
     """On a tenant's IPAddressPool whose addresses are not handed out for a moment: which process asked for that."""
+    ACTOR = "butler.butlerlabs.dev/actor"
+    """On an Event of something that a person did in the console: who it was to Kubernetes."""
     LOOK_AGAIN = "butler.butlerlabs.dev/look-again"
     """On a NetworkPool or a TenantCluster: a value that it did not have before makes Butler look at it anew, and at
     MetalLB on the tenant too, without taking anything for known. `butleradm ipam fsck --repair` sets it to the time."""

@@ -24,7 +24,7 @@ from butler.kube.errors import ApiError, BadAnswer, Forbidden, KubeError
 from butler.kube.objects import key_of
 from butler.kube.resource import Key, Resource
 from butler.server.access.person import Person
-from butler.server.audit import Entry, Outcome, Trail
+from butler.server.audit import Entry, Outcome, Trail, shortened
 from butler.server.feed import Feed
 from butler.server.fencing import Versions
 from butler.server.problems import Refused, from_kubernetes
@@ -142,12 +142,12 @@ class Acting:
             session=person.session,
             verb=deed.verb,
             kind=deed.resource.kind,
-            namespace=deed.key.namespace,
-            name=deed.key.name,
+            namespace=shortened(deed.key.namespace),
+            name=shortened(deed.key.name),
             detail=deed.found() if deed.found is not None else deed.detail,
             outcome=outcome,
             status=status,
-            message=message,
+            message=shortened(message),
         )
         self._trail.record(entry, _about(deed, done), deed.resource)
 

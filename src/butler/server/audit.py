@@ -28,10 +28,11 @@ from typing import Any, Final, Literal
 
 import msgspec
 
+from butler.api.labels import Annotation
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.kube.objects import object_reference
-from butler.kube.resource import EVENTS, Json, Resource
+from butler.kube.resource import EVENTS, BadName, Json, Resource
 
 log = logging.getLogger(__name__)
 lines = logging.getLogger("butler.audit")
@@ -41,8 +42,6 @@ COMPONENT: Final = "butler-console"
 DONE: Final = "ChangedByPerson"
 REFUSED: Final = "RefusedToPerson"
 UNKNOWN: Final = "PerhapsChangedByPerson"
-ACTOR: Final = "butler.butlerlabs.dev/actor"
-"""Annotation of an Event: who it was to Kubernetes."""
 
 LONGEST: Final = 1024
 BUFFER: Final = 2_000
@@ -90,11 +89,11 @@ def event_of(entry: Entry, about: Json) -> Json:
         "metadata": {
             "generateName": f"{entry.name[:200]}.console-",
             "namespace": entry.namespace or "default",
-            "annotations": {ACTOR: entry.user},
+            "annotations": {Annotation.ACTOR: entry.user},
         },
         "involvedObject": about,
         "reason": _REASONS[entry.outcome],
-        "message": _shortened(_sentence(entry)),
+        "message": shortened(_sentence(entry)),
         "type": "Normal" if entry.outcome == "done" else "Warning",
         "action": entry.verb,
         "source": {"component": COMPONENT},
@@ -108,7 +107,7 @@ def event_of(entry: Entry, about: Json) -> Json:
 
 def parsed(event: Json) -> Audited | None:
     """What an Event tells of a person's deed; None for one of a controller. Pure."""
-    actor = ((event.get("metadata") or {}).get("annotations") or {}).get(ACTOR)
+    actor = ((event.get("metadata") or {}).get("annotations") or {}).get(Annotation.ACTOR)
     outcome = _OUTCOMES.get(str(event.get("reason")))
     component = event.get("reportingComponent") or (event.get("source") or {}).get("component")
     if not isinstance(actor, str) or not actor or outcome is None or component != COMPONENT:
@@ -126,7 +125,8 @@ def _sentence(entry: Entry) -> str:
     return f"{entry.user}: {what}: {word} ({entry.status}): {entry.message}"
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """Text of somebody else for the record: nobody fills it with a single request."""
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
@@ -190,7 +190,7 @@ class Trail:
             event = self._waiting.popleft()
             try:
                 await self._client.create(EVENTS, event, timeout=WRITE_TIMEOUT)
-            except KubeError as error:  # such as for a namespace that is not there
+            except (KubeError, BadName) as error:  # such as for a namespace that is not there, or cannot be
                 log.info("no Event tells of %r: %s", event["involvedObject"].get("name"), error)
 
     async def close(self, wait: float = 2.0) -> None:
