@@ -25,6 +25,7 @@ async def ready(api: Api, name: str, allocated: int = 0) -> None:
         assert status == 200
         assert shown["pool"]["ready"]
         assert shown["pool"]["allocated"] == allocated
+        assert shown["pool"]["waiting"] == 0, "promised addresses count, too, before they are granted"
 
     await eventually(check)
 
