@@ -74,7 +74,7 @@ def _pools(pools: Iterable[PoolItem]) -> Iterator[Attention]:
         if each.tier is not None and each.total is not None:
             severity, words = _TIERS[each.tier]
             detail = (
-                f"{each.allocated} of {each.total} addresses are held ({each.percent or 0:.0f}%);"
+                f"{each.allocated} of {each.total} addresses are held ({int(each.percent or 0)}%);"
                 f" the longest free run is {each.largest_free_block}"
             )
             yield Attention(severity=_severity(severity), title=f"Pool {each.name} {words}", detail=detail, link=link)
