@@ -99,8 +99,7 @@ def install() -> None:
         return
     say("Fetching the console's packages (about a minute, once) ...")
     try:
-        # `npm ci` refuses a lock that lacks the optional packages of systems other than the one it was made on.
-        npm("install", "--no-save", "--no-audit", "--no-fund", "--loglevel", "error")
+        npm("ci", "--no-audit", "--no-fund", "--loglevel", "error")
     except BrokenError as error:
         if any(word in str(error) for word in OFFLINE):
             raise UnavailableError(
