@@ -1,5 +1,6 @@
 // What happened, newest first.
 import { Text } from "@mantine/core";
+import { IconUser } from "@tabler/icons-react";
 import type { ActivityItem, Link } from "../api/types";
 import classes from "./ActivityFeed.module.css";
 import { EmptyState } from "./EmptyState";
@@ -19,7 +20,11 @@ export function ActivityFeed({ items, ofOneObject = false }: ActivityFeedProps) 
     <ol className={classes.feed}>
       {items.map((item) => (
         <li key={item.id} className={classes.entry}>
-          <HealthIcon health={item.severity === "Warning" ? "warning" : "info"} size={15} />
+          {item.actor && item.severity === "Normal" ? (
+            <IconUser size={15} stroke={1.9} color="var(--info)" aria-hidden />
+          ) : (
+            <HealthIcon health={item.severity === "Warning" ? "warning" : "info"} size={15} />
+          )}
           <div className={classes.words}>
             <span className="visually-hidden">{item.severity === "Warning" ? "Warning: " : ""}</span>
             {!ofOneObject && item.about && (

@@ -89,11 +89,9 @@ function cellsOf(place: Place, home: string) {
     place.owners.length === 0
       ? "–"
       : place.owners.map(({ tenant, allocation }) => (
-          <div key={allocation}>
+          <div key={allocation} className={classes.stacked}>
             <TenantLink tenant={tenant} />
-            <Text fz="xs" c="dimmed">
-              <ObjectLink link={{ kind: "allocation", namespace: home, name: allocation }} />
-            </Text>
+            <ObjectLink link={{ kind: "allocation", namespace: home, name: allocation }} />
           </div>
         )),
     <Time key="since" at={place.owners[0]?.allocatedAt} />,

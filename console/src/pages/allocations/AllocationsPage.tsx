@@ -35,6 +35,7 @@ export function AllocationsPage() {
           <Group gap="xs">
             <FilterBox list={list} label="Filter by name or address" />
             <FilterSelect list={list} name="pool" label="Any pool" options={pools.data?.items.map(({ name }) => name) ?? []} />
+            {list.get("tenant") !== "" && <FilterSelect list={list} name="tenant" label="Any tenant" options={[]} />}
             <FilterSelect list={list} name="state" label="Any state" options={STATES} />
             <FilterSelect
               list={list}

@@ -1,5 +1,5 @@
 // Where tenants go: how addresses are handed out there, and how many more tenants fit.
-import { Stack, Text } from "@mantine/core";
+import { Text } from "@mantine/core";
 import { useProviders } from "../../api/providers";
 import type { ProviderItem } from "../../api/types";
 import { EmptyState } from "../../components/EmptyState";
@@ -11,6 +11,7 @@ import { DataTable, type Column } from "../../components/table/DataTable";
 import { FilterBox } from "../../components/table/FilterBox";
 import { useListState } from "../../components/table/useListState";
 import { count } from "../../words";
+import classes from "./providers.module.css";
 import { modeInWords } from "./words";
 
 const LIMIT = 50;
@@ -52,13 +53,13 @@ const columns: Column<ProviderItem>[] = [
       pools.length === 0 ? (
         "–"
       ) : (
-        <Stack gap={0} component="ol" m={0} p={0} style={{ listStyle: "none" }}>
+        <ol className={classes.pools}>
           {pools.map((pool) => (
             <li key={pool}>
               <ObjectLink link={{ kind: "pool", namespace, name: pool }} />
             </li>
           ))}
-        </Stack>
+        </ol>
       ),
   },
   { title: "Tenants", sort: "tenants", align: "right", from: "narrow", cell: ({ tenants }) => count(tenants) },

@@ -70,12 +70,10 @@ function cellsOf(block: Block, home: string) {
         </Text>
       )}
     </>,
-    <>
+    <div key="addresses" className={classes.stacked}>
       <AddressText range={block.range} />
-      <Text fz="xs" c="dimmed">
-        <ObjectLink link={{ kind: "pool", namespace: home, name: block.pool }} />
-      </Text>
-    </>,
+      <ObjectLink link={{ kind: "pool", namespace: home, name: block.pool }} />
+    </div>,
     block.range ? count(block.range.count) : `${count(block.requested)} wanted`,
     <Time key="since" at={block.since} />,
   ];

@@ -46,14 +46,15 @@ export function TenantOverview({ detail }: { detail: TenantDetail }) {
 
 function Waiting({ detail: { tenant } }: { detail: TenantDetail }) {
   const failed = tenant.phase === "Failed";
+  const health = failed ? "critical" : tenant.trouble.length > 0 ? "warning" : "working";
   return (
-    <div className={classes.waiting} data-health={failed ? "critical" : "warning"}>
-      <HealthIcon health={failed ? "critical" : tenant.trouble.length > 0 ? "warning" : "working"} size={18} />
+    <div className={classes.waiting} data-health={health}>
+      <HealthIcon health={health} size={18} />
       <div>
         {tenant.waitsFor && (
           <Text fz="sm">
-            <strong>{tenant.deleting ? "It is being deleted, and waits: " : failed ? "Somebody has to act: " : "It waits: "}</strong>
-            {tenant.waitsFor}
+            <strong>{tenant.deleting ? "It is being deleted: " : failed ? "Somebody has to act: " : "It waits: "}</strong>
+            {tenant.waitsFor.replace(/^waits for /, "for ")}
           </Text>
         )}
         {tenant.trouble
