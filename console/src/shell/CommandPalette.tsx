@@ -46,7 +46,7 @@ export function CommandPalette() {
   const [asked] = useDebouncedValue(text.trim(), 120);
   const search = useSearch(asked);
   const groups = useGroups(text.trim(), search.isPlaceholderData || asked !== text.trim() ? stillFitting(search.data, text.trim()) : search.data);
-  useEffect(selectFirst, [search.data]);
+  useEffect(selectFirst, [search.data, text]);
   return (
     <Spotlight
       store={store}
