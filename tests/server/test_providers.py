@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,8 +11,9 @@ import yaml
 from server.contract import read, refused
 from server.eight import EXAMPLES
 from server.eventually import eventually
-from server.objects import HOME
-from server.rights import grant
+from server.follower import tenant
+from server.objects import HOME, create
+from server.rights import grant, namespace, reader
 
 if TYPE_CHECKING:
     from control_planes import ControlPlane
@@ -48,6 +50,38 @@ async def test_who_may_not_read_providers_is_not_told_of_them(api: Api, plane: C
     grant(plane, "paula", ["get", "list"], ["networkpools", "ipallocations"])
     pools = await read(api, "/pools?q=production-pool", user="paula")
     assert pools["items"][0]["providers"] == []
+
+
+async def test_a_provider_in_a_namespace_of_others_is_told_of_nowhere(api: Api, plane: ControlPlane) -> None:
+    theirs = f"{namespace(plane, 'team-secret')}/harvester-secret"
+    [config] = [
+        each
+        for each in yaml.safe_load_all((EXAMPLES / "provider.yaml").read_text())
+        if each["kind"] == "ProviderConfig"
+    ]
+    create(plane, config | {"metadata": {"name": "harvester-secret", "namespace": "team-secret"}})
+    namespace(plane, "team-open")
+    cluster = tenant("on-secret", "team-open")
+    cluster["spec"]["providerConfigRef"] = {"name": "harvester-secret", "namespace": "team-secret"}
+    create(plane, cluster)
+    rita = reader(plane, "rita")
+    grant(plane, rita, ["get", "list"], ["tenantclusters"], namespace="team-open")
+
+    async def known() -> None:
+        pools = await read(api, "/pools?q=production-pool")
+        assert theirs in pools["items"][0]["providers"]
+        assert (await read(api, "/tenants/team-open/on-secret"))["tenant"]["elastic"]
+
+    await eventually(known)
+    for path in ("/pools?q=production-pool", f"/pools/{HOME}/production-pool", "/providers", "/search?q=harvester"):
+        shown = json.dumps(await read(api, path, user=rita))
+        assert "harvester-production" in shown
+        assert "harvester-secret" not in shown, path
+    assert not (await read(api, "/tenants/team-open/on-secret", user=rita))["tenant"]["elastic"], "its terms are hidden"
+    asked = {"tenants": {"count": 1, "provider": "nobody"}}
+    status, problem, _ = await api.call("POST", "/plan", asked, user=rita)
+    assert status == 422
+    assert "harvester-secret" not in problem["detail"]
 
 
 async def test_a_provider_that_is_not_there(api: Api) -> None:

@@ -21,6 +21,7 @@ from butler.kube.objects import key_of
 from butler.kube.resource import Key, untyped
 from butler.server.access.person import Person
 from butler.server.parts import Parts
+from butler.server.seeing import provider_namespaces
 from butler.tenant import asking
 from butler.tenant.inventory import Inventory
 from butler.views.estate import Estate, held_range
@@ -40,12 +41,12 @@ async def inventories(parts: Parts, person: Person, clusters: Iterable[TenantClu
 
 async def addresses(parts: Parts, person: Person, clusters: Sequence[TenantCluster]) -> list[TenantAddresses]:
     """Every address of these tenants and who has it, in the order of the tenants."""
-    may_allocations, may_providers = await parts.sight.allocations(person), await parts.sight.providers(person)
+    may_allocations, providers = await parts.sight.allocations(person), await provider_namespaces(parts, person)
     told = await inventories(parts, person, clusters)
     hidden = () if may_allocations else (_hidden(parts.home),)
     found = []
     for each in clusters:
-        provider = parts.shelves.provider_of(each) if may_providers else None
+        provider = parts.shelves.provider_of(each, providers)
         own = blocks(each, parts.shelves.allocations_of(str(key_of(each)))) if may_allocations else None
         found.append(
             tenant_addresses(

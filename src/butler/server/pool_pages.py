@@ -17,6 +17,7 @@ from butler.server import working
 from butler.server.feed import Feed
 from butler.server.models.pools import PoolItem
 from butler.server.shown import pool_item
+from butler.server.sight import Namespaces, is_in
 from butler.views.pool_standing import Summary, summary_of
 
 T = TypeVar("T")
@@ -51,9 +52,9 @@ async def summary(feed: Feed, pool: NetworkPool) -> Summary:
     return (await known(feed, pool)).summary
 
 
-async def item(feed: Feed, pool: NetworkPool, *, providers: bool = True) -> PoolItem:
-    """A pool as lists and the stream show it; without `providers` for who may not see those."""
-    return await _item(feed, await known(feed, pool), _users(feed, pool) if providers else [])
+async def item(feed: Feed, pool: NetworkPool, *, providers: Namespaces) -> PoolItem:
+    """A pool as lists and the stream show it to somebody who may see the providers of these namespaces."""
+    return await _item(feed, await known(feed, pool), _users(feed, pool, providers))
 
 
 async def _item(feed: Feed, at: Known, users: list[str]) -> PoolItem:
@@ -62,10 +63,10 @@ async def _item(feed: Feed, at: Known, users: list[str]) -> PoolItem:
 
 
 async def page(
-    feed: Feed, pool: NetworkPool, what: Hashable, compute: Callable[[Known, PoolItem], T], *, providers: bool
+    feed: Feed, pool: NetworkPool, what: Hashable, compute: Callable[[Known, PoolItem], T], *, providers: Namespaces
 ) -> T:
     """What `compute` makes of a pool and its list item."""
-    users, at = _users(feed, pool) if providers else [], await known(feed, pool)
+    users, at = _users(feed, pool, providers), await known(feed, pool)
     work = partial(compute, at, await _item(feed, at, users))
     return await working.of_pool(feed, pool.metadata.name, (what, *users), lambda: work, at=at.version)
 
@@ -76,8 +77,8 @@ async def made(feed: Feed, pool: NetworkPool, what: Hashable, compute: Callable[
     return await working.of_pool(feed, pool.metadata.name, what, lambda: partial(compute, at.summary), at=at.version)
 
 
-def _users(feed: Feed, pool: NetworkPool) -> list[str]:
-    """The providers whose tenants get addresses from a pool."""
+def _users(feed: Feed, pool: NetworkPool, namespaces: Namespaces) -> list[str]:
+    """The providers whose tenants get addresses from a pool, as far as they lie in these namespaces."""
 
     def everywhere() -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
@@ -86,4 +87,5 @@ def _users(feed: Feed, pool: NetworkPool) -> list[str]:
                 found.setdefault(ref.name, []).append(f"{each.metadata.namespace}/{each.metadata.name}")
         return found
 
-    return feed.of_all("users of pools", everywhere).get(pool.metadata.name, [])
+    found = feed.of_all("users of pools", everywhere).get(pool.metadata.name, [])
+    return [each for each in found if is_in(each.partition("/")[0], namespaces)]

@@ -33,7 +33,7 @@ async def tenant_namespaces(parts: Parts, person: Person) -> frozenset[str]:
 async def seen_tenants(parts: Parts, person: Person) -> tuple[list[TenantItem], bool]:
     """The tenants that a person may see, and whether they may see those of all namespaces."""
     allowed = await tenant_namespaces(parts, person)
-    allocations, providers = await parts.sight.allocations(person), await parts.sight.providers(person)
+    allocations, providers = await parts.sight.allocations(person), await provider_namespaces(parts, person)
     items = [
         parts.shelves.tenant(each, allocations=allocations, providers=providers)
         for each in parts.feed.clusters.values()

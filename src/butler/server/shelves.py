@@ -23,6 +23,7 @@ from butler.server.shelf import Shelf
 from butler.server.shown import allocation_item
 from butler.server.shown_activity import activity_item
 from butler.server.shown_tenants import tenant_item
+from butler.server.sight import Namespaces, is_in
 from butler.server.working import Lately
 
 BY_TENANT: Final = "tenant"
@@ -110,21 +111,22 @@ class Shelves:
         """The allocations that hold, held or insist on some of these addresses."""
         return [key for key, (begin, end) in self._ranges.items() if begin <= last and first <= end]
 
-    def tenant(self, cluster: TenantCluster, *, allocations: bool = True, providers: bool = True) -> TenantItem:
-        """A tenant as lists and the stream show it to somebody who may read these kinds, too, or may not."""
-        name = str(key_of(cluster))
-        found = self._tenants.get((name, allocations, providers))
+    def tenant(self, cluster: TenantCluster, *, allocations: bool, providers: Namespaces) -> TenantItem:
+        """A tenant as lists and the stream show it to somebody who may read allocations or not, and the providers of
+        these namespaces."""
+        name, provider = str(key_of(cluster)), self.provider_of(cluster, providers)
+        found = self._tenants.get((name, allocations, provider is not None))
         if found is None or found.resource_version != cluster.metadata.resource_version:
             own = self.allocations_of(name) if allocations else None
-            found = tenant_item(cluster, own, self.provider_of(cluster) if providers else None, self._feed.home)
-            self._tenants[name, allocations, providers] = found
+            found = tenant_item(cluster, own, provider, self._feed.home)
+            self._tenants[name, allocations, provider is not None] = found
         return found
 
-    def provider_of(self, cluster: TenantCluster) -> ProviderConfig | None:
-        """The ProviderConfig that a cluster is on, where there is one."""
+    def provider_of(self, cluster: TenantCluster, namespaces: Namespaces = None) -> ProviderConfig | None:
+        """The ProviderConfig that a cluster is on, where there is one, in one of these namespaces."""
         keys = self._feed.of_all("keys of providers", lambda: {key_of(each) for each in self._feed.providers.values()})
         key = placement(cluster, keys, self._feed.home)
-        return self._feed.providers.get(key) if key else None
+        return self._feed.providers.get(key) if key and is_in(key.namespace, namespaces) else None
 
     def tenants_of(self, provider: Key) -> list[str]:
         """The clusters on a provider, as `namespace/name`, sorted."""

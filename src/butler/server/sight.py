@@ -22,6 +22,14 @@ REVIEWS: Final = untyped("authorization.k8s.io", "v1", "subjectaccessreviews", "
 REMEMBER: Final = 10.0
 """Seconds that an answer is good for: a right that is taken away is gone from open pages after that."""
 MOST: Final = 20_000
+PATIENCE: Final = 5.0
+"""Seconds: somebody waits for the answer, and is shown nothing without one."""
+Namespaces = frozenset[str] | None
+"""Where somebody may see a kind; None stands for everywhere."""
+
+
+def is_in(namespace: str, namespaces: Namespaces) -> bool:
+    return namespaces is None or namespace in namespaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +70,7 @@ class Sight:
             "namespace": question.namespace,
         }
         spec = {"user": question.user, "groups": list(question.groups), "resourceAttributes": attributes}
-        answer = await self._client.create(REVIEWS, {"spec": spec})
+        answer = await self._client.create(REVIEWS, {"spec": spec}, timeout=PATIENCE)
         return bool(answer.get("status", {}).get("allowed"))
 
     async def pools(self, person: Person) -> bool:

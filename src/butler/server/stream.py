@@ -72,7 +72,7 @@ class Listener:
     def __init__(self, person: Person, asked: Iterable[KindName]) -> None:
         self.person = person
         self.asked = tuple(asked)
-        self.seen = Seen({}, (), frozenset(), providers=False)
+        self.seen = Seen({}, (), frozenset())
         self.wake = asyncio.Event()
         self.look = asyncio.Event()
         self.blocked_since: float | None = None

@@ -19,6 +19,7 @@ from butler.server.models.common import Model
 from butler.server.shelves import Shelves
 from butler.server.shown_activity import activity_item
 from butler.server.shown_providers import provider_item
+from butler.server.sight import is_in
 from butler.server.stream_sight import Seen
 
 
@@ -27,7 +28,7 @@ async def item(feed: Feed, shelves: Shelves, touch: Touch, seen: Seen) -> Model 
     key = touch.key
     if touch.kind == "pool":
         pool = feed.pools.get(key)
-        return await pool_pages.item(feed, pool, providers=seen.providers) if pool else None
+        return await pool_pages.item(feed, pool, providers=seen.where("provider")) if pool else None
     if touch.kind == "allocation":
         return shelves.allocations.get(key)
     if touch.kind == "activity":
@@ -35,14 +36,14 @@ async def item(feed: Feed, shelves: Shelves, touch: Touch, seen: Seen) -> Model 
     if touch.kind == "tenant":
         cluster = feed.clusters.get(key)
         allocations = seen.where("allocation") is None
-        return shelves.tenant(cluster, allocations=allocations, providers=seen.providers) if cluster else None
+        return shelves.tenant(cluster, allocations=allocations, providers=seen.where("provider")) if cluster else None
     provider = feed.providers.get(key)
     return provider_item(provider, _tenants_on(shelves, key, seen)) if provider else None
 
 
 def _tenants_on(shelves: Shelves, provider: Key, seen: Seen) -> int:
     where = seen.where("tenant")
-    return sum(where is None or each.partition("/")[0] in where for each in shelves.tenants_of(provider))
+    return sum(is_in(each.partition("/")[0], where) for each in shelves.tenants_of(provider))
 
 
 def touched(feed: Feed, shelves: Shelves, moved: Moved) -> Iterator[Touch]:

@@ -17,27 +17,21 @@ from butler.kube.resource import EVENTS, Resource
 from butler.server.access.person import Person
 from butler.server.changes import Touch
 from butler.server.feed import KIND_NAMES, KindName
-from butler.server.sight import Sight
+from butler.server.sight import Namespaces, Sight, is_in
 
-Namespaces = frozenset[str] | None
-"""None stands for all of them."""
 NOWHERE: Final[frozenset[str]] = frozenset()
 NAMESPACED: Final[Mapping[KindName, Resource[Any]]] = {"tenant": CLUSTERS, "provider": PROVIDERS, "activity": EVENTS}
+SHOWN_IN: Final[Mapping[KindName, tuple[KindName, ...]]] = {"tenant": ("provider",), "provider": ("pool", "tenant")}
+"""Kinds whose items show something of another kind."""
 
 
 class Seen:
     """What somebody may see, as far as they asked for it. Never changes."""
 
-    def __init__(
-        self, where: Mapping[KindName, Namespaces], asked: Iterable[KindName], among: frozenset[str], *, providers: bool
-    ) -> None:
-        """`where` they see each kind, of the namespaces `among` which they were looked for; `asked` is what they want.
-
-        `providers`: whether they see those in Butler's own namespace.
-        """
+    def __init__(self, where: Mapping[KindName, Namespaces], asked: Iterable[KindName], among: frozenset[str]) -> None:
+        """`where` they see each kind, of the namespaces `among` which it was looked for; `asked` is what they want."""
         self._where = where
         self._among = among
-        self.providers = providers
         self.asked: list[KindName] = [kind for kind in KIND_NAMES if kind in set(asked)]
         self.words: dict[KindName, str] = {kind: self._word(kind) for kind in self.asked if kind in where}
         """For each kind, what stands for all of this in a position."""
@@ -53,8 +47,7 @@ class Seen:
     def shows(self, touch: Touch) -> bool:
         if touch.kind not in self.words:
             return False
-        where = self.where(touch.kind)
-        return where is None or touch.key.namespace in where
+        return is_in(touch.key.namespace, self.where(touch.kind))
 
     def is_unsure(self, touch: Touch) -> bool:
         """Whether it is about a namespace that was not there when this was asked."""
@@ -66,9 +59,9 @@ class Seen:
     def look(self, kind: KindName) -> tuple[Namespaces | bool, ...]:
         """All that an item of this kind depends on, beside the object: who has the same, sees the same."""
         if kind == "pool":
-            return (self.providers,)
+            return (self.where("provider"),)
         if kind == "tenant":
-            return (self.where("allocation") is None, self.providers)
+            return (self.where("allocation") is None, self.where("provider"))
         return (self.where("tenant"),) if kind == "provider" else ()
 
     def differs(self, later: Seen) -> list[KindName]:
@@ -96,14 +89,13 @@ class Seen:
 async def see(sight: Sight, person: Person, asked: Iterable[KindName], among: frozenset[str]) -> Seen:
     """Ask what a person may see of some kinds; of namespaced ones, in which of the namespaces."""
     wanted = set(asked)
-    allocations, providers = await sight.allocations(person), await sight.providers(person)
     where: dict[KindName, Namespaces] = {}
-    if allocations:
+    if await sight.allocations(person):
         where["allocation"] = None
         if await sight.pools(person):
             where["pool"] = None
     for kind, resource in NAMESPACED.items():
-        if kind in wanted or (kind == "tenant" and "provider" in wanted):
+        if wanted & {kind, *SHOWN_IN.get(kind, ())}:
             everywhere = await sight.may(person, "list", resource)
             where[kind] = None if everywhere else await sight.namespaces(person, resource, among)
-    return Seen(where, wanted, among, providers=providers)
+    return Seen(where, wanted, among)

@@ -133,7 +133,7 @@ def _existing(stage: Rehearsal, name: str | None) -> ProviderConfig:
     found = resolve(TenantCluster(metadata=ObjectMeta(name=NAMELESS), spec=spec), stage.providers, stage.home)
     if not isinstance(found, Blocked):
         return found
-    known = ", ".join(sorted(key.name for key in stage.providers))
+    known = ", ".join(sorted(key.name for key in stage.providers if key.namespace == stage.home))
     if name is not None:
         raise CannotPlan(
             f"there is no ProviderConfig {name} in namespace {stage.home}:"

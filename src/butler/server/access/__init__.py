@@ -11,4 +11,6 @@
     keys.py       the key that all replicas share
     records.py    what of all this is kept, and where
     pages.py      the few pages that the server writes itself
+
+Whoever comes in is a `Person` from then on (person.py). What they may do, Kubernetes decides.
 """

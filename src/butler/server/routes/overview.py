@@ -19,7 +19,7 @@ from butler.server.models.pools import PoolItem
 from butler.server.models.providers import ProviderItem
 from butler.server.models.tenants import TenantItem
 from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.seeing import seen_providers, seen_tenants
+from butler.server.seeing import provider_namespaces, seen_providers, seen_tenants
 from butler.server.shelves import in_phase
 from butler.views.overlaps import Finding, overlaps
 
@@ -60,10 +60,10 @@ async def _seen(parts: Parts, person: Person) -> tuple[Seen, list[str]]:
     doubts: list[tuple[PoolItem, tuple[str, ...]]] = []
     found: list[Finding] = []
     unmet: list[AllocationItem] = []
-    may_providers = await parts.sight.providers(person)
     if may_pools and may_allocations:
+        among = await provider_namespaces(parts, person)
         for each in parts.feed.pools.values():
-            item = await pool_pages.item(parts.feed, each, providers=may_providers)
+            item = await pool_pages.item(parts.feed, each, providers=among)
             pools.append(item)
             wrong = (await pool_pages.summary(parts.feed, each)).doubts
             if wrong and parts.shelves.is_settled(item.name):

@@ -29,7 +29,7 @@ from butler.server.models.pools import (
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import TheParts, ThePerson
 from butler.server.pool_pages import Known
-from butler.server.seeing import need_pool
+from butler.server.seeing import need_pool, provider_namespaces
 from butler.server.shown import condition, layout_of, range_of, windows_of
 from butler.views.segments import Kind, PoolSegments
 
@@ -59,7 +59,7 @@ async def list_pools(
 ) -> Response[PoolList]:
     """All pools, each with its counters."""
     await parts.sight.need_pools(person)
-    providers = await parts.sight.providers(person)
+    providers = await provider_namespaces(parts, person)
     items = [await pool_pages.item(parts.feed, each, providers=providers) for each in parts.feed.pools.values()]
     wanted = [each for each in items if q.lower() in f"{each.namespace}/{each.name} {each.cidr}".lower()]
     found = page(
@@ -74,7 +74,7 @@ async def get_pool(
 ) -> Response[PoolDetail]:
     """Everything about one pool but its segments."""
     pool = await need_pool(parts, person, namespace, name)
-    providers = await parts.sight.providers(person)
+    providers = await provider_namespaces(parts, person)
     return answer(request, await pool_pages.page(parts.feed, pool, "detail", _detail, providers=providers))
 
 

@@ -19,7 +19,7 @@ from butler.server.models.tenants import DriftList, TenantAddresses, TenantDetai
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.problems import forbidden
-from butler.server.seeing import need_tenant, seen_tenants, tenant_namespaces
+from butler.server.seeing import need_tenant, provider_namespaces, seen_tenants, tenant_namespaces
 from butler.server.shown import condition
 from butler.server.shown_tenants import (
     shown_addresses,
@@ -97,13 +97,13 @@ async def get_tenant(
     """One tenant: where it stands, and what Butler gave it."""
     cluster = await need_tenant(parts, person, namespace, name)
     allocations = await parts.sight.allocations(person)
-    providers = await parts.sight.providers(person)
+    providers = await provider_namespaces(parts, person)
     return answer(request, _detail(parts, cluster, allocations=allocations, providers=providers))
 
 
-def _detail(parts: Parts, cluster: TenantCluster, *, allocations: bool, providers: bool) -> TenantDetail:
+def _detail(parts: Parts, cluster: TenantCluster, *, allocations: bool, providers: frozenset[str]) -> TenantDetail:
     own = parts.shelves.allocations_of(str(key_of(cluster))) if allocations else None
-    found = view.tenant(cluster, own, parts.shelves.provider_of(cluster) if providers else None, parts.home)
+    found = view.tenant(cluster, own, parts.shelves.provider_of(cluster, providers), parts.home)
     return TenantDetail(
         tenant=shown_tenant(cluster, found),
         steps=[condition(each) for each in found.steps],
