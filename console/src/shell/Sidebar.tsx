@@ -4,6 +4,7 @@ import {
   IconCalculator,
   IconGridDots,
   IconLayoutDashboard,
+  IconListDetails,
   IconMapPin,
   IconServer2,
   IconTopologyStar3,
@@ -16,6 +17,7 @@ import classes from "./Shell.module.css";
 export const PAGES = [
   { title: "Overview", to: paths.overview, icon: IconLayoutDashboard },
   { title: "Pools", to: paths.pools, icon: IconGridDots },
+  { title: "Allocations", to: paths.allocations, icon: IconListDetails },
   { title: "Tenants", to: paths.tenants, icon: IconTopologyStar3 },
   { title: "Plan", to: paths.plan, icon: IconCalculator },
   { title: "Providers", to: paths.providers, icon: IconServer2 },
