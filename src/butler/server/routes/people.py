@@ -112,7 +112,7 @@ async def get_me(parts: TheParts, person: ThePerson) -> Me:
 
 @post("/logout", operation_id="logOut", status_code=204)
 async def log_out(parts: TheParts, person: ThePerson) -> Response[None]:
-    """End this session, for every replica and every copy of the cookie."""
+    """End the session, for every replica and every copy of the cookie."""
     gone = await parts.doors.let_out(person)
     return with_cookie(Response(None, status_code=204, headers={"Clear-Site-Data": '"cache"'}), gone)
 
