@@ -1,8 +1,8 @@
 """Everything that Butler keeps in the management cluster: read once, followed from then on, and shared by all requests.
 
-A request never lists anything. It takes the `Estate` as it stands, which costs nothing as long as nothing has changed,
-and asks a view. What a view made of one pool is kept until something about that pool changes (`of_pool`); what depends
-on everything is kept until anything changes (`of_all`).
+A request never lists anything. It takes what it needs as it stands, and asks a view. What a view made of one pool is
+kept until something about that pool changes (`of_pool`); what depends on everything is kept until anything changes
+(`of_all`).
 
 A pool is concerned by an allocation that asks it, and by one that holds addresses of its network, whatever pool that
 one names: so a map shows what is held twice.
@@ -25,7 +25,7 @@ from butler.kube.objects import key_of
 from butler.kube.operator import Operator
 from butler.kube.resource import EVENTS, Json, Key
 from butler.kube.store import Change
-from butler.views.estate import Estate, held_range
+from butler.views.estate import held_range
 
 T = TypeVar("T")
 KindName = Literal["pool", "allocation", "tenant", "provider", "activity"]
@@ -63,7 +63,6 @@ class Feed:
             "provider": self.providers,
             "activity": self.events,
         }
-        self._estate: Estate | None = None
         self._networks: dict[str, tuple[Family, Range]] = {}
         self._members: dict[str, dict[Key, IPAllocation]] = {}
         self._kept_of_pool: dict[str, dict[Hashable, Any]] = {}
@@ -81,19 +80,6 @@ class Feed:
         self._listeners.append(listener)
 
     # Reading.
-
-    @property
-    def estate(self) -> Estate:
-        """All of it, sorted by name."""
-        if self._estate is None:
-            self._estate = Estate(
-                self.home,
-                tuple(sorted(self.pools.values(), key=key_of)),
-                tuple(sorted(self.allocations.values(), key=key_of)),
-                tuple(sorted(self.providers.values(), key=key_of)),
-                tuple(sorted(self.clusters.values(), key=key_of)),
-            )
-        return self._estate
 
     def pool(self, namespace: str, name: str) -> NetworkPool | None:
         return self.pools.get(Key(namespace, name))
@@ -137,7 +123,7 @@ class Feed:
             else:
                 self._networks[name] = network
             every = self.allocations.values()
-            self._members[name] = {key_of(each): each for each in every if name in self._concerned(each)}
+            self._members[name] = {key_of(each): each for each in every if _concerns(name, network, each)}
         self._forget({name})
         self._tell(Moved("pool", change, frozenset({name}), frozenset()))
 
@@ -177,7 +163,6 @@ class Feed:
                     yield name
 
     def _forget(self, pools: set[str] | tuple[()]) -> None:
-        self._estate = None
         self._kept.clear()
         for name in pools:
             self._kept_of_pool.pop(name, None)
@@ -186,6 +171,13 @@ class Feed:
     def _tell(self, moved: Moved) -> None:
         for listener in self._listeners:
             listener(moved)
+
+
+def _concerns(pool: str, network: tuple[Family, Range] | None, allocation: IPAllocation) -> bool:
+    if allocation.spec.pool_ref.name == pool:
+        return True
+    held = held_range(allocation) if network is not None else None
+    return network is not None and held is not None and held[0] is network[0] and held[1].overlaps(network[1])
 
 
 def _network(pool: NetworkPool) -> tuple[Family, Range] | None:

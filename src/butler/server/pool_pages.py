@@ -7,6 +7,7 @@ it that it is made once, and in a thread.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -38,8 +39,7 @@ async def known(feed: Feed, pool: NetworkPool) -> Known:
     name = pool.metadata.name
 
     def prepare() -> Callable[[], Known]:
-        current = feed.pools.get(key_of(pool)) or pool
-        return partial(_summed, current, feed.concerning(name), feed.version(name))
+        return partial(_summed, _current(feed, pool), feed.concerning(name), feed.version(name))
 
     return await working.of_pool(feed, name, "known", prepare)
 
@@ -75,6 +75,27 @@ async def made(feed: Feed, pool: NetworkPool, what: Hashable, compute: Callable[
     """What `compute` makes of the summary of a pool."""
     at = await known(feed, pool)
     return await working.of_pool(feed, pool.metadata.name, what, lambda: partial(compute, at.summary), at=at.version)
+
+
+async def dated(
+    feed: Feed,
+    pool: NetworkPool,
+    what: Hashable,
+    compute: Callable[[NetworkPool, list[IPAllocation], datetime], T],
+    now: datetime,
+) -> T:
+    """What `compute` makes of a pool, its allocations and the time; who asks twice within a minute is told the same."""
+    name = pool.metadata.name
+
+    def prepare() -> Callable[[], T]:
+        return partial(compute, _current(feed, pool), feed.concerning(name), now)
+
+    return await working.of_pool(feed, name, what, prepare, at=now.replace(second=0, microsecond=0))
+
+
+def _current(feed: Feed, pool: NetworkPool) -> NetworkPool:
+    """The pool as it is when its turn comes: what is made of it is kept for all who ask from then on."""
+    return feed.pools.get(key_of(pool)) or pool
 
 
 def _users(feed: Feed, pool: NetworkPool, namespaces: Namespaces) -> list[str]:

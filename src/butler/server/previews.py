@@ -1,14 +1,12 @@
 """What a change would do, before it is made. Nothing here writes anything.
 
-What the views say is worked out in a thread: the event loop serves everybody, and a large estate takes its time. What
-only the API server can say (schemas, quotas, permissions) is asked as a dry run in the name of the person.
+What the views say takes its time for a large estate: have it said in a thread (`working.previewed`). What only the API
+server can say (schemas, quotas, permissions) is asked as a dry run in the name of the person.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -43,13 +41,6 @@ from butler.views.tenants import Block as BlockView
 from butler.webhooks.networkpool import Verdict, judge
 
 T = TypeVar("T")
-_small = ThreadPoolExecutor(1, "butler-previews")
-_large = ThreadPoolExecutor(1, "butler-plans")
-
-
-async def thought_through(compute: Callable[[], T], *, large: bool = False) -> T:
-    """Work it out in a thread: one for what a form shows while somebody types, one for plans, which may take long."""
-    return await asyncio.get_running_loop().run_in_executor(_large if large else _small, compute)
 
 
 async def objections(dry_run: Awaitable[T], places: Places) -> tuple[T | None, list[FieldError]]:

@@ -8,7 +8,8 @@ Changes may come faster than work gets done. So of each piece of work one is und
 that takes things as they are when its turn comes: whoever asks is told what was true when they asked, or later, and
 work never piles up.
 
-There is one thread for what pages need and one for forecasts: more would only wait for each other.
+There is one thread each for what pages need, for forecasts, for what a form shows while somebody types, and for plans:
+more would only wait for each other. Where nothing is kept, and so everybody who asks makes work, only so much may wait.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import asyncio
 import gc
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -26,6 +27,7 @@ from weakref import WeakKeyDictionary
 
 from butler.kube.objects import key_of
 from butler.server.feed import Feed
+from butler.server.problems import Refused
 from butler.views.estate import Estate
 
 T = TypeVar("T")
@@ -35,8 +37,13 @@ Prepare = Callable[[], Callable[[], T]]
 """Takes what is needed from the feed, and gives the work."""
 FEW: Final = 200
 """Allocations that are looked through at once; a thousand take about 30 ms."""
+MOST_WAITING: Final = 32
+"""Pieces of work that wait for one thread, where each is for who asked alone."""
 _pages = ThreadPoolExecutor(1, "butler-pages")
 _forecasts = ThreadPoolExecutor(1, "butler-forecasts")
+_previews = ThreadPoolExecutor(1, "butler-previews")
+_plans = ThreadPoolExecutor(1, "butler-plans")
+_waiting: Counter[ThreadPoolExecutor] = Counter()
 
 
 class Turns:
@@ -120,7 +127,7 @@ async def of_all(feed: Feed, what: Hashable, compute: Callable[[Estate], T]) -> 
     if not known:
         if len(feed.allocations) > FEW:
             return await turns(feed).take(("all", what), start)
-        known.append(compute(feed.estate))
+        known.append(compute(_collecting(feed)()))
     return known[0]
 
 
@@ -148,7 +155,31 @@ async def foretold(work: Work[T]) -> T:
 
 async def once(work: Work[T]) -> T:
     """Something that takes long and is not worth keeping."""
-    return await _in(_pages, work)
+    return await _alone(_pages, work)
+
+
+async def previewed(feed: Feed, compute: Callable[[Estate], T]) -> T:
+    """What `compute` says of everything, for somebody who is about to change something."""
+    collect = _collecting(feed)
+    return await _alone(_previews, lambda: compute(collect()))
+
+
+async def planned(feed: Feed, compute: Callable[[Estate], T]) -> T:
+    """The same for a plan, which may take long."""
+    collect = _collecting(feed)
+    return await _alone(_plans, lambda: compute(collect()))
+
+
+async def _alone(threads: ThreadPoolExecutor, work: Work[T]) -> T:
+    if _waiting[threads] >= MOST_WAITING:
+        raise Refused(
+            429, "too much is being worked out here: wait a moment, then try again", headers={"Retry-After": "2"}
+        )
+    _waiting[threads] += 1
+    try:
+        return await _in(threads, work)
+    finally:
+        _waiting[threads] -= 1
 
 
 async def _in(threads: ThreadPoolExecutor, work: Work[T]) -> T:

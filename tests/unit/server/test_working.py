@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
-from butler.server.working import Lately, Turns
+from butler.server.problems import Refused
+from butler.server.working import MOST_WAITING, Lately, Turns, once
 
 pytestmark = pytest.mark.asyncio
 
@@ -70,6 +72,18 @@ async def test_work_that_fails_is_told_to_who_waits_and_tried_anew_for_the_next(
     with pytest.raises(ValueError, match="broken"):
         await turns.take("it", broken)
     assert await turns.take("it", whole) == 7
+
+
+async def test_only_so_much_waits_that_is_for_one_alone() -> None:
+    go_on = threading.Event()
+    waiting = [asyncio.create_task(once(go_on.wait)) for _ in range(MOST_WAITING)]
+    await _settle()
+    with pytest.raises(Refused, match="wait a moment") as refused:
+        await once(go_on.wait)
+    assert refused.value.status == 429
+    go_on.set()
+    assert all(await asyncio.gather(*waiting))
+    assert await once(lambda: 7) == 7
 
 
 async def test_an_answer_is_kept_for_a_while_and_a_failure_is_not() -> None:

@@ -15,11 +15,12 @@ from litestar.params import JSONBody
 from butler.api.ipallocation import IPAllocationType
 from butler.api.networkpool import MOST_RESERVED, MOST_WINDOWS
 from butler.api.text import LARGEST_RANGE
+from butler.server import working
 from butler.server.forms import wrong
 from butler.server.models.planning import Plan, PlanEdit, PlanRequest, PlanSingle, PlanTenants
 from butler.server.parts import TheParts, ThePerson
-from butler.server.previews import thought_through
 from butler.server.problems import Refused, forbidden
+from butler.views.estate import Estate
 from butler.views.plan_json import plan_json
 from butler.views.planned import CannotPlan, Edit, Single, Tenants
 from butler.views.planning import rehearse
@@ -37,14 +38,14 @@ async def plan(parts: TheParts, person: ThePerson, data: JSONBody[PlanRequest]) 
     if data.tenants is not None and not await parts.sight.providers(person):
         raise forbidden(f"read ProviderConfigs in namespace {parts.home}")
     tenants, requests, edit = _question(data)
-    estate, now = parts.feed.estate, parts.clock()
+    now = parts.clock()
 
-    def compute() -> Plan:
+    def compute(estate: Estate) -> Plan:
         outcome = rehearse(estate, now, tenants=tenants, requests=requests, edit=edit)
         return msgspec.convert(plan_json(outcome), Plan)
 
     try:
-        return await thought_through(compute, large=True)
+        return await working.planned(parts.feed, compute)
     except CannotPlan as error:
         raise Refused(422, _without_options(str(error))) from None
 

@@ -15,11 +15,11 @@ from litestar import Request, Response, Router, get
 
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
-from butler.server import working
+from butler.server import pool_pages, working
 from butler.server.answers import Encoded, answer, packed
 from butler.server.models.pools import Advice, Change, Forecast, History, UsagePoint
 from butler.server.parameters import Name, Namespace
-from butler.server.parts import Parts, TheParts, ThePerson
+from butler.server.parts import TheParts, ThePerson
 from butler.server.seeing import need_pool
 from butler.server.shown import layout_of, range_of
 from butler.views.advice import advise
@@ -40,15 +40,11 @@ async def get_advice(
 ) -> Response[Advice]:
     """Why a pool is scattered, and what would open a longer run."""
     pool = await need_pool(parts, person, namespace, name)
-    now = parts.clock()
-    made = await working.of_pool(
-        parts.feed, name, "advice", lambda: partial(_advice, pool, _around(parts, pool), now), at=_minute(now)
-    )
-    return answer(request, made)
+    return answer(request, await pool_pages.dated(parts.feed, pool, "advice", _advice, parts.clock()))
 
 
-def _advice(pool: NetworkPool, estate: Estate, now: datetime) -> Encoded:
-    found = advise(pool, estate)
+def _advice(pool: NetworkPool, allocations: list[IPAllocation], now: datetime) -> Encoded:
+    found = advise(pool, _around(pool, allocations))
     return packed(msgspec.convert({**advice_json(found), "says": says(found, now)}, Advice))
 
 
@@ -59,7 +55,7 @@ async def get_forecast(
     """In how many days a pool is full, as far as the record tells; at most a minute old."""
     pool = await need_pool(parts, person, namespace, name)
     meta = pool.metadata
-    estate, now = _around(parts, pool), parts.clock()
+    estate, now = _around(pool, parts.feed.concerning(name)), parts.clock()
     made = await parts.shelves.forecasts.of(
         (meta.uid, meta.generation), lambda: working.foretold(partial(_forecast, pool, estate, now))
     )
@@ -76,15 +72,7 @@ async def get_history(
 ) -> Response[History]:
     """How many addresses were held, and who came and went, as far as the record reaches."""
     pool = await need_pool(parts, person, namespace, name)
-    now = parts.clock()
-    made = await working.of_pool(
-        parts.feed,
-        name,
-        "history",
-        lambda: partial(_history, pool, parts.feed.concerning(name), now),
-        at=_minute(now),
-    )
-    return answer(request, made)
+    return answer(request, await pool_pages.dated(parts.feed, pool, "history", _history, parts.clock()))
 
 
 def _history(pool: NetworkPool, allocations: list[IPAllocation], now: datetime) -> Encoded:
@@ -105,14 +93,9 @@ def _history(pool: NetworkPool, allocations: list[IPAllocation], now: datetime) 
     return packed(History(pool=pool.metadata.name, total=total, points=points, changes=changes, note=note(found)))
 
 
-def _around(parts: Parts, pool: NetworkPool) -> Estate:
+def _around(pool: NetworkPool, allocations: list[IPAllocation]) -> Estate:
     """The estate as far as it concerns one pool."""
-    return Estate(parts.home, (pool,), tuple(parts.feed.concerning(pool.metadata.name)))
-
-
-def _minute(now: datetime) -> datetime:
-    """Times are told to the minute, so that who asks twice is told the same."""
-    return now.replace(second=0, microsecond=0)
+    return Estate(pool.metadata.namespace, (pool,), tuple(allocations))
 
 
 router = Router("/", route_handlers=[get_advice, get_forecast, get_history], tags=["pools"])

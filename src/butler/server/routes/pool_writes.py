@@ -11,6 +11,7 @@ from butler.api.networkpool import NetworkPool
 from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
 from butler.kube.client import Client
 from butler.kube.resource import Json, Key
+from butler.server import working
 from butler.server.acting import Deed
 from butler.server.fencing import version_named
 from butler.server.forms import POOL, edited_pool, new_pool
@@ -18,9 +19,9 @@ from butler.server.models.common import Written
 from butler.server.models.pools import PoolCreate, PoolEdit, PoolPreview
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import TheParts, ThePerson
-from butler.server.previews import and_also, objections, of_a_pool, thought_through
-from butler.server.problems import not_found
+from butler.server.previews import and_also, objections, of_a_pool
 from butler.server.routes.writing import IfMatch, write, written
+from butler.server.seeing import need_pool
 from butler.webhooks.networkpool import judge
 
 LONGEST_DETAIL = 400
@@ -36,8 +37,7 @@ async def create_pool(parts: TheParts, person: ThePerson, data: JSONBody[PoolCre
         nonlocal warnings
         pool = new_pool(data, parts.home)
         made = await client.create(POOLS, _body(pool), timeout=WRITE_TIMEOUT)
-        estate = parts.feed.estate
-        warnings = judge(None, made, estate.pools, estate.allocations).warnings
+        warnings = judge(None, made, parts.feed.pools.values(), parts.feed.allocations.values()).warnings
         return made
 
     detail = f"{data.cidr[:40]} with {len(data.windows)} windows and {len(data.reserved)} reserved blocks"
@@ -49,8 +49,8 @@ async def create_pool(parts: TheParts, person: ThePerson, data: JSONBody[PoolCre
 async def preview_new_pool(parts: TheParts, person: ThePerson, data: JSONBody[PoolCreate]) -> PoolPreview:
     """What a new pool would be; nothing is written."""
     await parts.sight.need_pools(person)
-    pool, estate, now = new_pool(data, parts.home), parts.feed.estate, parts.clock()
-    shown = await thought_through(lambda: of_a_pool(None, pool, estate, now, POOLS))
+    pool, now = new_pool(data, parts.home), parts.clock()
+    shown = await working.previewed(parts.feed, lambda estate: of_a_pool(None, pool, estate, now, POOLS))
     dry_run = parts.acting.client(person).create(POOLS, _body(pool), dry_run=True, timeout=WRITE_TIMEOUT)
     return and_also(shown, (await objections(dry_run, POOL))[1])
 
@@ -74,8 +74,11 @@ async def edit_pool(
 
         async def send(old: NetworkPool) -> NetworkPool:
             nonlocal warnings
-            new, estate = edited_pool(old, data), parts.feed.estate
-            warnings = judge(old, new, estate.pools, estate.allocations).warnings
+            new = edited_pool(old, data)
+            judged = await working.previewed(
+                parts.feed, lambda estate: judge(old, new, estate.pools, estate.allocations)
+            )
+            warnings = judged.warnings
             return await client.patch(POOLS, name, _fenced(old, new), namespace, timeout=WRITE_TIMEOUT)
 
         return await parts.acting.versions.fenced(parts.feed.pools, key, version, send)
@@ -90,12 +93,9 @@ async def preview_edit(
     parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, data: JSONBody[PoolEdit]
 ) -> PoolPreview:
     """What an edit would do; nothing is written."""
-    await parts.sight.need_pools(person)
-    old = parts.feed.pool(namespace, name)
-    if old is None:
-        raise not_found("NetworkPool", namespace, name)
-    new, estate, now = edited_pool(old, data), parts.feed.estate, parts.clock()
-    shown = await thought_through(lambda: of_a_pool(old, new, estate, now, POOLS))
+    old = await need_pool(parts, person, namespace, name)
+    new, now = edited_pool(old, data), parts.clock()
+    shown = await working.previewed(parts.feed, lambda estate: of_a_pool(old, new, estate, now, POOLS))
     change: Json = {"metadata": {"uid": old.metadata.uid}, "spec": merge_patch(old.spec, new.spec)}
     dry_run = parts.acting.client(person).patch(POOLS, name, change, namespace, dry_run=True, timeout=WRITE_TIMEOUT)
     return and_also(shown, (await objections(dry_run, POOL))[1])

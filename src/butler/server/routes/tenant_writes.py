@@ -17,7 +17,7 @@ from butler.controllers.tenantcluster.versions import next_versions
 from butler.kube.client import Client
 from butler.kube.errors import ConfigError
 from butler.kube.resource import SECRETS, Json, Key, untyped
-from butler.server import manifests
+from butler.server import manifests, working
 from butler.server.access.person import Person
 from butler.server.acting import Deed
 from butler.server.fencing import version_named
@@ -26,7 +26,7 @@ from butler.server.models.common import FieldError, Written
 from butler.server.models.tenants import Kubeconfig, Scale, TenantManifest, TenantPreview, Upgrade
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.previews import objections, of_a_tenant, tenant_preview, thought_through
+from butler.server.previews import objections, of_a_tenant, tenant_preview
 from butler.server.problems import Refused, forbidden, not_found
 from butler.server.routes.writing import IfMatch, write, written
 from butler.tenant.clusters import ADMIN_CONF, connection_from
@@ -71,8 +71,8 @@ async def preview_tenant(parts: TheParts, person: ThePerson, data: JSONBody[Tena
     if judged is None or hidden:
         warnings = [f"which addresses it would get cannot be told: you may not read {hidden}"] if hidden else []
         return tenant_preview(None, errors, warnings)
-    estate, now, exists = parts.feed.estate, parts.clock(), old is not None
-    found = await thought_through(lambda: of_a_tenant(estate, judged, now, exists=exists))
+    now, exists = parts.clock(), old is not None
+    found = await working.previewed(parts.feed, lambda estate: of_a_tenant(estate, judged, now, exists=exists))
     return tenant_preview(found, errors, ())
 
 
@@ -201,7 +201,7 @@ async def get_kubeconfig(parts: TheParts, person: ThePerson, namespace: Namespac
         )
         return _text(secret, name)
 
-    deed = Deed("get kubeconfig of", CLUSTERS, key, about=parts.feed.clusters.get(key))
+    deed = Deed("fetch kubeconfig", CLUSTERS, key, about=parts.feed.clusters.get(key))
     text = await write(parts, person, deed, call)
     return Response(
         Kubeconfig(kubeconfig=text, filename=f"{name}.kubeconfig"),
