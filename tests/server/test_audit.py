@@ -18,7 +18,7 @@ from butler.kube.client import Client
 from butler.kube.errors import OutcomeUnknown, Status, Unreachable, error_from_status
 from butler.kube.operator import Operator
 from butler.kube.resource import Key
-from butler.server.acting import Acting, Deed, refused_write
+from butler.server.acting import MOST_CLIENTS, Acting, Deed, refused_write
 from butler.server.audit import Entry, Trail, attach_file, event_of, lines, parsed
 from butler.server.problems import Refused
 from server.conftest import somebody
@@ -275,6 +275,21 @@ async def test_a_write_without_an_answer_says_that_nobody_knows(plane: ControlPl
         await acting.close()
     assert [(each["outcome"], each["status"]) for each in record.of("lost")] == [("unknown", 504)] * 2
     assert [parsed(each).outcome for each in events(plane, "lost")] == ["unknown"] * 2  # type: ignore[union-attr]
+
+
+async def test_people_who_only_look_are_hung_up_on_as_well(plane: ControlPlane) -> None:
+    connection = config.load(plane.kubeconfig)
+    async with Client(connection) as client:
+        acting = Acting(connection, Trail(client), cast("Feed", NoFeed(client)))
+        first = acting.client(somebody("person-0"))
+        for number in range(1, MOST_CLIENTS + 1):
+            acting.client(somebody(f"person-{number}"))
+        assert acting.client(somebody("person-0")) is not first
+        assert acting.client(somebody(f"person-{MOST_CLIENTS}")) is acting.client(somebody(f"person-{MOST_CLIENTS}"))
+        await asyncio.sleep(0)
+        with pytest.raises(Unreachable):
+            await first.raw("/readyz")
+        await acting.close()
 
 
 async def test_an_unknown_outcome_is_never_told_as_a_failure() -> None:

@@ -64,6 +64,7 @@ class Acting:
         self._caches: dict[str, Cache[Any]] = {str(each.resource): each for each in feed.caches.values()}
         self.versions = Versions([feed.pools, feed.clusters])
         self._clients: OrderedDict[tuple[str, tuple[str, ...]], Client] = OrderedDict()
+        self._leaving: dict[asyncio.Task[None], Client] = {}
 
     def client(self, person: Person) -> Client:
         """A client that does everything as this person; for reads that only they may do, and for dry runs."""
@@ -73,19 +74,19 @@ class Acting:
             as_person = replace(self._connection, impersonate=Impersonation(user=person.user, groups=person.groups))
             found = Client(as_person, field_manager=FIELD_MANAGER, attempts=2, user_agent="butler-console")
         self._clients[who] = found
+        if len(self._clients) > MOST_CLIENTS:
+            # Hang up for who has not done anything for longest, when what they may still do has ended.
+            _, oldest = self._clients.popitem(last=False)
+            leaving = asyncio.create_task(oldest.close(wait=WRITE_TIMEOUT))
+            self._leaving[leaving] = oldest
+            leaving.add_done_callback(self._leaving.pop)
         return found
 
     async def close(self) -> None:
         await self._trail.close()
-        while self._clients:
-            _, client = self._clients.popitem()
+        for client in [*self._clients.values(), *self._leaving.values()]:
             await client.close()
-
-    async def tidy(self) -> None:
-        """Hang up for those who have not done anything for longest."""
-        while len(self._clients) > MOST_CLIENTS:
-            _, client = self._clients.popitem(last=False)
-            await client.close(wait=5.0)
+        self._clients.clear()
 
     async def write(
         self, person: Person, deed: Deed, call: Callable[[Client], Awaitable[T]], *, status: int = 200
@@ -108,7 +109,6 @@ class Acting:
         if isinstance(done, deed.resource.type) and isinstance(done, CustomResource):
             self._caches[str(deed.resource)].wrote(done)
         self._tell(person, deed, "done", status, "", done=done)
-        await self.tidy()
         return done
 
     async def delete(

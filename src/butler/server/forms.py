@@ -192,12 +192,16 @@ def _with_defaults(spec: NetworkPoolSpec, wanted: DefaultsWrite | None) -> Netwo
 # Allocations.
 
 
-def new_allocation(form: AllocationCreate, home: str, cluster: TenantCluster | None) -> IPAllocation:
-    """The request that a form describes. `cluster` is the TenantCluster of that name, where there is one."""
+def need_names(form: AllocationCreate) -> None:
+    """Refuses names that cannot be, before anybody is asked about them."""
     need_name(form.name)
     need_name(form.pool, "pool", 63)
     need_name(form.tenant_namespace, "tenantNamespace", 63)
     need_name(form.tenant, "tenant", 63)
+
+
+def new_allocation(form: AllocationCreate, home: str, cluster: TenantCluster | None) -> IPAllocation:
+    """The request that a form describes. `cluster` is the TenantCluster of that name, where there is one."""
     return request_for(
         Key(form.tenant_namespace, form.tenant),
         IPAllocationType(form.type),

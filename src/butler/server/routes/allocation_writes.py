@@ -13,15 +13,16 @@ from butler.ipam.addresses import range_text
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.kube.resource import Json, Key
+from butler.server import working
 from butler.server.access.person import Person
 from butler.server.acting import Deed, refused_write
 from butler.server.fencing import CATCH_UP, changed, version_named
-from butler.server.forms import ALLOCATION, in_words_of, new_allocation
+from butler.server.forms import ALLOCATION, in_words_of, need_names, new_allocation
 from butler.server.models.allocations import AllocationCreate, AllocationPreview
 from butler.server.models.common import Written
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.previews import of_a_request, thought_through
+from butler.server.previews import of_a_request
 from butler.server.problems import forbidden, not_found
 from butler.server.routes.writing import IfMatch, write, written
 from butler.views.estate import granted_range
@@ -34,6 +35,7 @@ async def create_allocation(parts: TheParts, person: ThePerson, data: JSONBody[A
     key = Key(parts.home, data.name)
 
     async def call(client: Client) -> IPAllocation:
+        need_names(data)
         request = new_allocation(data, parts.home, await _cluster(parts, person, data))
         return await client.create(ALLOCATIONS, _body(request), timeout=WRITE_TIMEOUT)
 
@@ -46,14 +48,15 @@ async def create_allocation(parts: TheParts, person: ThePerson, data: JSONBody[A
 async def preview_allocation(parts: TheParts, person: ThePerson, data: JSONBody[AllocationCreate]) -> AllocationPreview:
     """What a request would get now; nothing is written. What Kubernetes would refuse is refused here."""
     await parts.sight.need_pools(person)
+    need_names(data)
     request = new_allocation(data, parts.home, await _cluster(parts, person, data))
     client = parts.acting.client(person)
     try:
         await client.create(ALLOCATIONS, _body(request), dry_run=True, timeout=WRITE_TIMEOUT)
     except KubeError as error:
         raise in_words_of(refused_write(error), ALLOCATION) from error
-    estate, now = parts.feed.estate, parts.clock()
-    return await thought_through(lambda: of_a_request(request, estate, now, ALLOCATIONS))
+    now = parts.clock()
+    return await working.previewed(parts.feed, lambda estate: of_a_request(request, estate, now, ALLOCATIONS))
 
 
 @delete("/allocations/{namespace:str}/{name:str}", operation_id="releaseAllocation", status_code=200)
@@ -86,7 +89,8 @@ async def _warnings(parts: Parts, person: Person, made: IPAllocation) -> tuple[s
     if not (await parts.sight.pools(person) and await parts.sight.allocations(person)):
         return ()
     name = made.spec.pool_ref.name
-    own = [each for each in parts.feed.estate.of_pool(name) if each.metadata.uid != made.metadata.uid]
+    concerned = (each for each in parts.feed.concerning(name) if each.spec.pool_ref.name == name)
+    own = [each for each in concerned if each.metadata.uid != made.metadata.uid]
     return judge(made, parts.feed.pool(parts.home, name), (), own).warnings
 
 
