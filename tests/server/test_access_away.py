@@ -1,16 +1,25 @@
-"""The API server goes away and comes back: nobody is let in meanwhile, and nobody is thrown out for it."""
+"""The API server goes away and comes back: nobody is let in meanwhile, and nobody is thrown out for it.
+
+It may hang, too, and this server may itself be stopped while somebody waits for an answer."""
 
 from __future__ import annotations
 
+import asyncio
+import os
+import signal
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 
 from butler.kube import config
 from butler.server.running import Settings, running
 from server.browser import Browser
+from server.conftest import CSRF, ROLE
 from server.eventually import eventually
+from server.follower import serving
+from server.objects import create, pool
 
 if TYPE_CHECKING:
     from local_server import LocalServer
@@ -54,3 +63,43 @@ async def test_sessions_outlive_the_api_server_and_the_server(local: LocalServer
     async with running(config.load(local.plane.kubeconfig), settings) as again, Browser(again.url) as later:
         later.set_cookie("butler-session", token)
         assert (await later.me())["session"] == me["session"]  # a server that starts anew knows it, too
+
+
+async def test_who_is_not_answered_is_not_told_that_a_look_may_have_done_something(local: LocalServer) -> None:
+    async with serving(local.plane) as up, aiohttp.ClientSession() as session:
+
+        async def ask(method: str, path: str, user: str, body: Any = None) -> Any:
+            headers = {ROLE: user, "X-CSRF-Token": CSRF, "Origin": up.url}
+            async with session.request(method, f"{up.url}/api/v1{path}", json=body, headers=headers) as answer:
+                return answer.status, await answer.json(content_type=None)
+
+        wanted = {"name": "hung", "cidr": "10.201.0.0/24"}
+        assert (await ask("GET", "/pools", "admin"))[0] == 200
+        os.kill(local.pid, signal.SIGSTOP)
+        try:
+            read = ask("GET", "/pools", "stranger")
+            answers = await asyncio.gather(read, ask("POST", "/pools/preview", "admin", wanted))
+        finally:
+            os.kill(local.pid, signal.SIGCONT)
+        for status, problem in answers:
+            assert status == 503, problem
+            assert "may have been done" not in problem["detail"]
+
+
+async def test_a_server_that_is_stopped_tells_who_still_waits(local: LocalServer) -> None:
+    asked = {"tenants": {"count": 2000, "nodes": 20, "loadBalancers": 10, "pools": ["stopped"]}}
+    await asyncio.to_thread(create, local.plane, pool("stopped", "10.202.0.0/16"))
+    async with aiohttp.ClientSession() as session:
+        async with serving(local.plane) as up:
+
+            async def plan() -> int:
+                headers = {ROLE: "admin", "X-CSRF-Token": CSRF, "Origin": up.url}
+                async with session.post(f"{up.url}/api/v1/plan", json=asked, headers=headers) as answer:
+                    return answer.status
+
+            waiting = [asyncio.create_task(plan()) for _ in range(20)]
+            await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            began = time.monotonic()
+        assert time.monotonic() - began < 15
+        found = await asyncio.gather(*waiting)
+    assert set(found) == {200, 503}, "some were made, and nobody was left without a word"

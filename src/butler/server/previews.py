@@ -22,7 +22,7 @@ from butler.controllers.owners import tenant_key
 from butler.ipam.addresses import Family, Range, range_cidr
 from butler.ipam.capacity import tiers
 from butler.ipam.layout import PoolLayout
-from butler.kube.errors import ApiError
+from butler.kube.errors import KubeError, OutcomeUnknown, Unreachable
 from butler.kube.resource import Json, Resource
 from butler.server.acting import refused_write
 from butler.server.forms import POOL, Places, field_of, in_words_of
@@ -30,6 +30,7 @@ from butler.server.models.allocations import AllocationPreview
 from butler.server.models.common import FieldError
 from butler.server.models.pools import Fill, PoolPreview, Reserved, Stranded
 from butler.server.models.tenants import Block, TenantPreview
+from butler.server.problems import Refused
 from butler.server.shown import layout_of, range_of, windows_of
 from butler.views import preview
 from butler.views.estate import Estate, held_range
@@ -50,11 +51,18 @@ async def objections(dry_run: Awaitable[T], places: Places) -> tuple[T | None, l
     """
     try:
         return await dry_run, []
-    except ApiError as error:
-        refused = in_words_of(refused_write(error), places)
+    except KubeError as error:
+        refused = refused_dry_run(error, places)
         if refused.status >= 500:
             raise refused from error
         return None, list(refused.fields) or [FieldError(field="", message=refused.detail)]
+
+
+def refused_dry_run(error: KubeError, places: Places) -> Refused:
+    """The same as a refusal. Whatever was answered, or was not: nothing has been done."""
+    if isinstance(error, OutcomeUnknown):
+        error = Unreachable(str(error))
+    return in_words_of(refused_write(error), places)
 
 
 def as_yaml(obj: CustomResource, resource: Resource[Any]) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.client import Client
+from butler.kube.errors import OutcomeUnknown, Unreachable
 from butler.kube.resource import EVENTS, Resource, untyped
 from butler.server.access.person import Person
 from butler.server.problems import forbidden
@@ -70,7 +71,10 @@ class Sight:
             "namespace": question.namespace,
         }
         spec = {"user": question.user, "groups": list(question.groups), "resourceAttributes": attributes}
-        answer = await self._client.create(REVIEWS, {"spec": spec}, timeout=PATIENCE)
+        try:
+            answer = await self._client.create(REVIEWS, {"spec": spec}, timeout=PATIENCE)
+        except OutcomeUnknown as error:  # a question changes nothing, though it is sent as something to be created
+            raise Unreachable(str(error)) from error
         return bool(answer.get("status", {}).get("allowed"))
 
     async def pools(self, person: Person) -> bool:

@@ -93,7 +93,24 @@ class Guard:
         if kind == "websocket" and isinstance(scope.get("user"), Person):
             await self._while_it_lasts(scope, receive, send, scope["user"])
         else:
-            await self.app(scope, receive, strict)
+            await self._to_the_end(scope, receive, strict)
+
+    async def _to_the_end(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request; one that takes longer than a server that is stopped waits is told so."""
+        answered = False
+
+        async def noting(message: Message) -> None:
+            nonlocal answered
+            answered = True
+            await send(message)
+
+        try:
+            await self.app(scope, receive, noting)
+        except asyncio.CancelledError:
+            if answered:
+                raise
+            said = "this server is being stopped: look whether it was done, then try again in a moment"
+            await _refuse(scope, send, Refused(503, said, headers={"Retry-After": "2"}))
 
     async def _admit(self, scope: Scope) -> None:
         """Sets who it is; raises `Refused` for what no route shall see."""

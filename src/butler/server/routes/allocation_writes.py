@@ -15,14 +15,14 @@ from butler.kube.errors import KubeError
 from butler.kube.resource import Json, Key
 from butler.server import working
 from butler.server.access.person import Person
-from butler.server.acting import Deed, refused_write
+from butler.server.acting import Deed
 from butler.server.fencing import CATCH_UP, changed, version_named
-from butler.server.forms import ALLOCATION, in_words_of, need_names, new_allocation
+from butler.server.forms import ALLOCATION, need_names, new_allocation
 from butler.server.models.allocations import AllocationCreate, AllocationPreview
 from butler.server.models.common import Written
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.previews import of_a_request
+from butler.server.previews import of_a_request, refused_dry_run
 from butler.server.problems import forbidden, not_found
 from butler.server.routes.writing import IfMatch, write, written
 from butler.views.estate import granted_range
@@ -54,7 +54,7 @@ async def preview_allocation(parts: TheParts, person: ThePerson, data: JSONBody[
     try:
         await client.create(ALLOCATIONS, _body(request), dry_run=True, timeout=WRITE_TIMEOUT)
     except KubeError as error:
-        raise in_words_of(refused_write(error), ALLOCATION) from error
+        raise refused_dry_run(error, ALLOCATION) from error
     now = parts.clock()
     return await working.previewed(parts.feed, lambda estate: of_a_request(request, estate, now, ALLOCATIONS))
 
