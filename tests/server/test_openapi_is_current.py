@@ -26,6 +26,20 @@ def test_the_document_that_is_kept_is_the_one_that_the_server_serves() -> None:
     assert json.loads(DOCUMENT.read_text()) == json.loads(json.dumps(document())), STALE
 
 
+def test_every_route_and_parameter_says_what_it_is_for_and_every_error_is_a_problem() -> None:
+    operations = [(path, way, told) for path, ways in document()["paths"].items() for way, told in ways.items()]
+    assert len({told["operationId"] for _, _, told in operations}) == len(operations) > 40
+    for path, way, told in operations:
+        assert " " in told["summary"], f"{way} {path} needs a docstring"
+        assert all(each.get("description") for each in told.get("parameters", [])), (way, path)
+        for status, answer in told["responses"].items():
+            assert answer["description"], (way, path, status)
+            if int(status) >= 400:
+                [(media_type, content)] = answer["content"].items()
+                assert media_type == "application/problem+json", (way, path, status)
+                assert content["schema"]["$ref"].endswith("/Problem"), (way, path, status)
+
+
 @pytest.mark.skipif(not GENERATOR.exists(), reason="the console's packages are not there: `make console` fetches them")
 def test_the_console_has_the_types_of_this_document(tmp_path: Path) -> None:
     try:

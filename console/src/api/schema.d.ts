@@ -11,7 +11,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** ListActivity */
+        /**
+         * What happened, newest first
+         * @description What happened, newest first. Kubernetes keeps Events for an hour or so, and five thousand are looked through.
+         */
         get: operations["listActivity"];
         put?: never;
         post?: never;
@@ -28,7 +31,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetAddress */
+        /** Whose an address is, since when, whose it was, and who waits for it */
         get: operations["getAddress"];
         put?: never;
         post?: never;
@@ -45,10 +48,13 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** ListAllocations */
+        /**
+         * Allocations and requests
+         * @description Allocations and requests. `q` is text, or an address that they hold.
+         */
         get: operations["listAllocations"];
         put?: never;
-        /** CreateAllocation */
+        /** Ask a pool for addresses */
         post: operations["createAllocation"];
         delete?: never;
         options?: never;
@@ -65,7 +71,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** PreviewAllocation */
+        /**
+         * What a request would get now; nothing is written
+         * @description What a request would get now; nothing is written. What Kubernetes would refuse is refused here.
+         */
         post: operations["previewAllocation"];
         delete?: never;
         options?: never;
@@ -80,11 +89,11 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetAllocation */
+        /** One allocation */
         get: operations["getAllocation"];
         put?: never;
         post?: never;
-        /** ReleaseAllocation */
+        /** Give addresses back, or take a request back: only as it was shown, as one that held nothing may hold some now */
         delete: operations["releaseAllocation"];
         options?: never;
         head?: never;
@@ -98,7 +107,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetImpact */
+        /** What hangs on an allocation that somebody is about to release; its tenant is asked now, as the person */
         get: operations["getReleaseImpact"];
         put?: never;
         post?: never;
@@ -115,7 +124,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetDrift */
+        /**
+         * What MetalLB of each tenant may announce, beside what the tenant holds; all are asked, at most each ten seconds
+         * @description What MetalLB of each tenant may announce, beside what the tenant holds; all are asked, at most each ten seconds. What is out of step comes first, then what could not be asked.
+         */
         get: operations["getDrift"];
         put?: never;
         post?: never;
@@ -132,7 +144,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** LoginMethods */
+        /**
+         * How somebody can come in here
+         * @description How somebody can come in here. Anybody may ask.
+         */
         get: operations["getLoginMethods"];
         put?: never;
         post?: never;
@@ -151,7 +166,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** LogIn */
+        /** Come in as the local administrator */
         post: operations["logInWithPassword"];
         delete?: never;
         options?: never;
@@ -168,7 +183,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** LogOut */
+        /** End the session, for every replica and every copy of the cookie */
         post: operations["logOut"];
         delete?: never;
         options?: never;
@@ -183,7 +198,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetMe */
+        /** Who you are, what you may do, and the token that writes need */
         get: operations["getMe"];
         put?: never;
         post?: never;
@@ -200,7 +215,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** ListOverlaps */
+        /** What no two may share, and do: pools that overlap, addresses held twice or outside their pool */
         get: operations["listOverlaps"];
         put?: never;
         post?: never;
@@ -217,7 +232,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetOverview */
+        /** How much there is, and what somebody should look at, the worst first */
         get: operations["getOverview"];
         put?: never;
         post?: never;
@@ -236,7 +251,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Plan */
+        /** What would happen if so many tenants came, these requests were made, or that pool were edited */
         post: operations["plan"];
         delete?: never;
         options?: never;
@@ -251,10 +266,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** ListPools */
+        /** All pools, each with its counters */
         get: operations["listPools"];
         put?: never;
-        /** CreatePool */
+        /** Make a pool */
         post: operations["createPool"];
         delete?: never;
         options?: never;
@@ -271,7 +286,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** PreviewNewPool */
+        /** What a new pool would be; nothing is written */
         post: operations["previewNewPool"];
         delete?: never;
         options?: never;
@@ -286,15 +301,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetPool */
+        /** Everything about one pool but its segments */
         get: operations["getPool"];
         put?: never;
         post?: never;
-        /** DeletePool */
+        /** Delete a pool that nobody has addresses of */
         delete: operations["deletePool"];
         options?: never;
         head?: never;
-        /** EditPool */
+        /** Change a pool; what is not mentioned stays as it is */
         patch: operations["editPool"];
         trace?: never;
     };
@@ -305,7 +320,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetAdvice */
+        /** Why a pool is scattered, and what would open a longer run */
         get: operations["getAdvice"];
         put?: never;
         post?: never;
@@ -322,7 +337,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetForecast */
+        /** In how many days a pool is full, as far as the record tells; at most a minute old */
         get: operations["getForecast"];
         put?: never;
         post?: never;
@@ -339,7 +354,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetFree */
+        /** Where so many addresses would fit, and where Butler would put them */
         get: operations["getFreeBlocks"];
         put?: never;
         post?: never;
@@ -356,7 +371,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetHistory */
+        /** How many addresses were held, and who came and went, as far as the record reaches */
         get: operations["getHistory"];
         put?: never;
         post?: never;
@@ -375,7 +390,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** PreviewEdit */
+        /** What an edit would do; nothing is written */
         post: operations["previewPoolEdit"];
         delete?: never;
         options?: never;
@@ -390,7 +405,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetSegments */
+        /** Where everything in a pool is: bar, map and export draw from this */
         get: operations["getSegments"];
         put?: never;
         post?: never;
@@ -407,7 +422,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** ListSegments */
+        /** The segments of a pool, one in a row, in order of address */
         get: operations["listSegments"];
         put?: never;
         post?: never;
@@ -424,7 +439,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** ListProviders */
+        /** The providers that the person may see */
         get: operations["listProviders"];
         put?: never;
         post?: never;
@@ -441,7 +456,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetProvider */
+        /** One provider, with its pools in the order in which they are tried, and the tenants on it */
         get: operations["getProvider"];
         put?: never;
         post?: never;
@@ -458,7 +473,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Search */
+        /**
+         * What a text may mean: whose an address is, or what has a name like it
+         * @description What a text may mean: whose an address is, or what has a name like it. The best twenty come first.
+         */
         get: operations["search"];
         put?: never;
         post?: never;
@@ -475,7 +493,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** ListSessions */
+        /** Your own sessions, newest first */
         get: operations["listSessions"];
         put?: never;
         post?: never;
@@ -495,7 +513,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** EndSession */
+        /** End one of your own sessions: whoever uses it is out within seconds */
         delete: operations["endSession"];
         options?: never;
         head?: never;
@@ -509,10 +527,10 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** ListTenants */
+        /** The tenants of all namespaces in which the person may see them; of one, it says so when they may not */
         get: operations["listTenants"];
         put?: never;
-        /** CreateTenant */
+        /** Make a cluster */
         post: operations["createTenant"];
         delete?: never;
         options?: never;
@@ -529,7 +547,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** PreviewTenant */
+        /** Which addresses a cluster would get, or get too when it is changed; nothing is written */
         post: operations["previewTenant"];
         delete?: never;
         options?: never;
@@ -544,12 +562,15 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetTenant */
+        /** One tenant: where it stands, and what Butler gave it */
         get: operations["getTenant"];
-        /** EditTenant */
+        /**
+         * Change a cluster to what a manifest says
+         * @description Change a cluster to what a manifest says. The version is that of If-Match, or the one in the manifest.
+         */
         put: operations["editTenant"];
         post?: never;
-        /** DeleteTenant */
+        /** Delete a cluster with everything on it; its addresses go back last */
         delete: operations["deleteTenant"];
         options?: never;
         head?: never;
@@ -563,7 +584,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** GetAddresses */
+        /** Every address of a tenant and who has it, as the tenant itself says when it is asked now */
         get: operations["getTenantAddresses"];
         put?: never;
         post?: never;
@@ -582,7 +603,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** GetKubeconfig */
+        /**
+         * The administrator's kubeconfig of a cluster, read with the person's own rights
+         * @description The administrator's kubeconfig of a cluster, read with the person's own rights. Who gets one is written down.
+         */
         post: operations["getKubeconfig"];
         delete?: never;
         options?: never;
@@ -599,7 +623,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** ScaleTenant */
+        /** Change how many workers a cluster has */
         post: operations["scaleTenant"];
         delete?: never;
         options?: never;
@@ -616,7 +640,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** UpgradeTenant */
+        /** Bring a cluster to another version of Kubernetes: up by one minor version at a time, and never back */
         post: operations["upgradeTenant"];
         delete?: never;
         options?: never;
@@ -2689,13 +2713,6 @@ export interface operations {
                     "application/json": components["schemas"]["LoginMethods"];
                 };
             };
-            /** @description It is as it was when it had the ETag in If-None-Match. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
-            };
             /** @description Log in first. */
             401: {
                 headers: {
@@ -3054,13 +3071,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Me"];
                 };
-            };
-            /** @description It is as it was when it had the ETag in If-None-Match. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
             /** @description Log in first. */
             401: {
@@ -5409,13 +5419,6 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["SessionList"];
                 };
-            };
-            /** @description It is as it was when it had the ETag in If-None-Match. */
-            304: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content?: never;
             };
             /** @description Log in first. */
             401: {

@@ -20,7 +20,7 @@ from butler import __version__
 from butler.kube.errors import KubeError
 from butler.kube.resource import BadName
 from butler.server.access.person import Person
-from butler.server.documented import Problems
+from butler.server.documented import Documented
 from butler.server.models.common import FieldError
 from butler.server.parts import Parts
 from butler.server.problems import MEDIA_TYPE, Refused, from_bad_name, from_kubernetes, problem
@@ -78,7 +78,7 @@ def build(
             "person": Provide(_person, sync_to_thread=False),
         },
         openapi_config=_openapi(),
-        plugins=[Problems()],
+        plugins=[Documented()],
         exception_handlers={Exception: _explain},
         request_max_body_size=LARGEST_BODY,
         on_app_init=[_without_signatures],
