@@ -10,7 +10,9 @@ export function Verdict({ plan }: { plan: Plan }) {
   return (
     <div className={classes.verdict} data-fits={plan.fits ? "yes" : "no"} role="status" aria-live="polite">
       <HealthIcon health={plan.fits ? "ok" : "critical"} size={22} />
-      <div className={classes.verdictWords}>
+      {/* Scrolls on a small screen, so it has to be reachable by keyboard. */}
+      {/* eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex */}
+      <div className={classes.verdictWords} tabIndex={0} role="group" aria-label="Outcome">
         <Text fw={600} fz="md">
           {title}
         </Text>

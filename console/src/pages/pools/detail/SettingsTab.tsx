@@ -68,7 +68,9 @@ function Blocks({ caption, rows }: { caption: string; rows: Row[] }) {
       <Table.Tbody>
         {rows.map((row) => (
           <Table.Tr key={row.start}>
-            <Table.Td className="mono">{rangeInWords(row.start, row.end)}</Table.Td>
+            <Table.Td className="mono" style={{ whiteSpace: "normal" }}>
+              {rangeInWords(row.start, row.end)}
+            </Table.Td>
             <Table.Td ta="right">{count(row.count)}</Table.Td>
             <Table.Td>{row.about}</Table.Td>
           </Table.Tr>
