@@ -13,8 +13,8 @@ from butler.server.access.limits import Limit
 from butler.server.access.passwords import FREE, LONGEST_WAIT, Tries, new_password, wait_until
 from butler.server.access.provider import ProviderTrouble, need_safe
 from butler.server.access.where import Where, client_address, sent_by_another
+from butler.server.answers import accepts
 from butler.server.running import Settings, why_unsafe
-from butler.server.static import accepts
 
 
 def test_names_are_prefixed_and_reserved_ones_refused() -> None:

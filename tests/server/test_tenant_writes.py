@@ -141,7 +141,7 @@ async def test_a_tenant_gets_what_was_foretold_and_its_kubeconfig_lets_people_in
     secrets = [str(value) for key, value in user.items() if "data" in key or key in ("token", "password")]
     assert secrets
     assert not any(secret in caplog.text for secret in secrets)
-    assert '"verb":"get kubeconfig of"' in caplog.text
+    assert '"verb":"fetch kubeconfig"' in caplog.text
 
 
 async def test_scaling_and_upgrading_change_what_was_seen(api: Api, plane: ControlPlane, provider: str) -> None:

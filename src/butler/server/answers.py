@@ -60,11 +60,20 @@ def answer(request: Request[Any, Any, Any], content: object | Encoded) -> Respon
     if made.packed is None:
         return Response(made.body, headers=headers, media_type=MediaType.JSON)
     headers["Vary"] = "Accept-Encoding"
-    if "gzip" not in request.headers.get("Accept-Encoding", ""):
+    if not accepts(request.headers.get("Accept-Encoding", ""), "gzip"):
         return Response(made.body, headers=headers, media_type=MediaType.JSON)
     # Weak, as the same tag stands for the same answer in other bytes.
     headers |= {"ETag": f"W/{made.etag}", "Content-Encoding": "gzip"}
     return Response(made.packed, headers=headers, media_type=MediaType.JSON)
+
+
+def accepts(header: str, encoding: str) -> bool:
+    """Whether a browser that sends this Accept-Encoding takes it. Pure."""
+    for each in header.split(","):
+        name, _, quality = each.replace(" ", "").partition(";q=")
+        if name.lower() == encoding:
+            return quality.strip("0.") != "" or not quality
+    return False
 
 
 class Page(NamedTuple):

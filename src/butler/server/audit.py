@@ -19,7 +19,7 @@ import logging
 import logging.handlers
 import os
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from datetime import datetime
 from io import TextIOWrapper
@@ -33,6 +33,7 @@ from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.kube.objects import object_reference
 from butler.kube.resource import EVENTS, BadName, Json, Resource
+from butler.server.access.limits import Limit
 
 log = logging.getLogger(__name__)
 lines = logging.getLogger("butler.audit")
@@ -146,31 +147,13 @@ def attach_file(path: Path) -> logging.Handler:
     return handler
 
 
-class _Allowance:
-    """So many at once, and then so many a second, for each person."""
-
-    def __init__(self, burst: float, per_second: float) -> None:
-        self._burst = burst
-        self._per_second = per_second
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-
-    def take(self, who: str, now: float) -> bool:
-        left, since = self._left.pop(who, (self._burst, now))
-        left = min(self._burst, left + max(0.0, now - since) * self._per_second)
-        self._left[who] = (left - 1 if left >= 1 else left, now)
-        if len(self._left) > MOST_PEOPLE:
-            self._left.popitem(last=False)
-        return left >= 1
-
-
 class Trail:
     """Writes records. Events are written behind the back of the request, one after the other."""
 
     def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
-        self._clock = clock
-        self._usual = _Allowance(burst=500, per_second=1.0)
-        self._forbidden = _Allowance(burst=20, per_second=1 / 60)
+        self._usual = Limit(burst=500, per_second=1.0, most=MOST_PEOPLE, clock=clock)
+        self._forbidden = Limit(burst=20, per_second=1 / 60, most=MOST_PEOPLE, clock=clock)
         self._waiting: deque[Json] = deque()
         self._task: asyncio.Task[None] | None = None
 
@@ -178,7 +161,7 @@ class Trail:
         """Write it down. Returns at once, and never fails."""
         lines.info("%s", msgspec.json.encode(entry).decode())
         allowance = self._forbidden if entry.status == 403 else self._usual
-        if len(self._waiting) >= BUFFER or not allowance.take(entry.user, self._clock()):
+        if len(self._waiting) >= BUFFER or allowance.take(entry.user) > 0:
             log.warning("no Event tells what %r did to %s %r: there are too many", entry.user, entry.kind, entry.name)
             return
         self._waiting.append(event_of(entry, object_reference(about, resource)))

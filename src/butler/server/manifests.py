@@ -1,4 +1,4 @@
-"""TenantClusters as people write them, whole: reading one, and the change between two. Pure.
+"""Objects as people write them into files: showing one, reading a TenantCluster, and the change between two. Pure.
 
 Of an object people write its labels, annotations and spec; the rest belongs to the server and the controllers. A change
 is sent as a patch of what people write, never as the whole object: nobody shows finalizers in an editor, and an object
@@ -10,16 +10,35 @@ from __future__ import annotations
 from typing import Any, Final
 
 import msgspec
+import yaml
 
 from butler.api.tenantcluster import NAME_LENGTH, TenantCluster
 from butler.controllers.kinds import CLUSTERS
-from butler.kube.resource import Json, Key
+from butler.kube.objects import to_json
+from butler.kube.resource import Json, Key, Resource
 from butler.server.forms import need_name, wrong
 from butler.server.models.common import FieldError
 
 APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 THEIRS: Final = ("labels", "annotations")
 _FIXED: Final = ("finalizers", "ownerReferences")
+
+
+def written(obj: object, resource: Resource[Any]) -> Json:
+    """What `kubectl apply` would take: without its status, and without what the server adds."""
+    found = to_json(obj, resource)
+    meta = found.get("metadata") or {}
+    shown = {"name": meta.get("name"), "namespace": meta.get("namespace"), **_written_metadata(meta)}
+    return {
+        "apiVersion": found["apiVersion"],
+        "kind": found["kind"],
+        "metadata": {name: value for name, value in shown.items() if value},
+        "spec": found.get("spec") or {},
+    }
+
+
+def as_yaml(manifest: Json) -> str:
+    return yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=120)
 
 
 def key_in(manifest: Json) -> Key:
@@ -90,10 +109,13 @@ def _paths(patch: Json, at: str) -> list[str]:
 
 
 def _theirs(raw: Json) -> Json:
-    meta: dict[str, Any] = raw["metadata"]
+    return {"metadata": _written_metadata(raw["metadata"]), "spec": raw["spec"]}
+
+
+def _written_metadata(meta: Json) -> dict[str, dict[str, str]]:
     kept = {field: dict(meta.get(field) or {}) for field in THEIRS}
     kept["annotations"].pop(APPLIED, None)
-    return {"metadata": kept, "spec": raw["spec"]}
+    return kept
 
 
 def _difference(before: Json, after: Json) -> Json:

@@ -6,39 +6,37 @@ server can say (schemas, quotas, permissions) is asked as a dry run in the name 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
-from butler.api.codec import to_json
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
 from butler.api.resource import CustomResource
 from butler.api.tenantcluster import TenantCluster
 from butler.controllers.owners import tenant_key
-from butler.ipam.addresses import Family, Range, range_cidr
+from butler.ipam.addresses import Family, Range
 from butler.ipam.capacity import tiers
-from butler.ipam.layout import PoolLayout
 from butler.kube.errors import KubeError, OutcomeUnknown, Unreachable
-from butler.kube.resource import Json, Resource
+from butler.kube.resource import Resource
 from butler.server.acting import refused_write
 from butler.server.forms import POOL, Places, field_of, in_words_of
+from butler.server.manifests import as_yaml, written
 from butler.server.models.allocations import AllocationPreview
 from butler.server.models.common import FieldError
-from butler.server.models.pools import Fill, PoolPreview, Reserved, Stranded
-from butler.server.models.tenants import Block, TenantPreview
+from butler.server.models.pools import Fill, PoolPreview, Stranded
+from butler.server.models.tenants import TenantPreview
 from butler.server.problems import Refused
-from butler.server.shown import layout_of, range_of, windows_of
+from butler.server.shown import layout_of, range_of, reserved_of, windows_of
+from butler.server.shown_tenants import shown_block
 from butler.views import preview
 from butler.views.estate import Estate, held_range
 from butler.views.placing import answers
 from butler.views.pool_edits import change_of
 from butler.views.pool_standing import Standing, standing_of
 from butler.views.rehearsal import Rehearsal
-from butler.views.tenants import Block as BlockView
 from butler.webhooks.networkpool import Verdict, judge
 
 T = TypeVar("T")
@@ -65,19 +63,15 @@ def refused_dry_run(error: KubeError, places: Places) -> Refused:
     return in_words_of(refused_write(error), places)
 
 
-def as_yaml(obj: CustomResource, resource: Resource[Any]) -> str:
-    """An object as somebody would write it down."""
-    meta = {"name": obj.metadata.name, "namespace": obj.metadata.namespace}
-    if obj.metadata.labels:
-        meta["labels"] = dict(obj.metadata.labels)  # type: ignore[assignment]
-    spec = to_json(obj)["spec"]
-    tenants = spec.get("tenantAllocation")
-    if isinstance(tenants, dict):  # empty where all is as the definition has it
-        spec["tenantAllocation"] = {key: value for key, value in tenants.items() if value not in ({}, [])}
-        if not spec["tenantAllocation"]:
-            del spec["tenantAllocation"]
-    bare: Json = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, "spec": spec}
-    return yaml.safe_dump(bare, sort_keys=False, allow_unicode=True)
+def _yaml(obj: CustomResource, resource: Resource[Any]) -> str:
+    """An object as somebody would write it down: without what is empty because all is as the definition has it."""
+    manifest = written(obj, resource)
+    for field, value in list(manifest["spec"].items()):
+        if isinstance(value, dict):
+            manifest["spec"][field] = {key: each for key, each in value.items() if each not in ({}, [])}
+        if not manifest["spec"][field]:
+            del manifest["spec"][field]
+    return as_yaml(manifest)
 
 
 # Pools.
@@ -103,8 +97,8 @@ def of_a_pool(
         after=_fill(after),
         cidr=new.spec.cidr,
         windows=windows_of(layout) if layout else [],
-        reserved=list(_reserved(layout)) if layout else [],
-        yaml=as_yaml(new, resource),
+        reserved=reserved_of(layout) if layout else [],
+        yaml=_yaml(new, resource),
     )
 
 
@@ -153,13 +147,6 @@ def _stranded(old: NetworkPool, new: NetworkPool, estate: Estate, now: datetime)
     ]
 
 
-def _reserved(layout: PoolLayout) -> Iterator[Reserved]:
-    for block in layout.blocks:
-        where = range_of(block.addresses, layout.family)
-        cidr = range_cidr(block.addresses, layout.family) or ""
-        yield Reserved(cidr=cidr, description=block.description, start=where.start, end=where.end, count=where.count)
-
-
 # Allocations.
 
 
@@ -178,7 +165,7 @@ def of_a_request(
         range=range_of(granted, Family.V4) if granted is not None else None,
         reason=reason,
         message=message,
-        yaml=as_yaml(request, resource),
+        yaml=_yaml(request, resource),
     )
 
 
@@ -201,25 +188,7 @@ def tenant_preview(
         errors=list(errors),
         warnings=list(warnings),
         provider=found.provider if found else "",
-        gets=[_block(each) for each in found.gets] if found else [],
+        gets=[shown_block(each) for each in found.gets] if found else [],
         obstacle=found.obstacle if found else "",
         waits=found.waits if found else True,
-    )
-
-
-def _block(block: BlockView) -> Block:
-    return Block(
-        allocation=block.allocation,
-        type=block.purpose.value,
-        pool=block.pool,
-        phase=block.phase.value,
-        state=block.state,
-        range=range_of(block.range, block.family) if block.range and block.family else None,
-        requested=block.asked,
-        growth=block.growth,
-        pinned=block.pinned,
-        leaving=block.leaving,
-        why=block.why,
-        since=block.since,
-        idle_since=block.idle_since,
     )

@@ -13,11 +13,11 @@ from butler.api.labels import ConditionType, Label
 from butler.api.meta import Condition as ApiCondition
 from butler.api.meta import ConditionStatus
 from butler.api.networkpool import CapacityTier, NetworkPool
-from butler.ipam.addresses import Family, Range, address_text
+from butler.ipam.addresses import Family, Range, address_text, range_cidr
 from butler.ipam.layout import InvalidPool, PoolLayout, read_layout
 from butler.server.models.allocations import AllocationItem
 from butler.server.models.common import AddressRange, Condition, Health
-from butler.server.models.pools import PoolItem
+from butler.server.models.pools import PoolItem, Reserved
 from butler.views.estate import granted_range, held_range
 from butler.views.pool_standing import Summary
 from butler.views.segments import HELD, PoolSegments
@@ -116,6 +116,16 @@ def _percent(some: int, every: int) -> int:
 
 def windows_of(layout: PoolLayout) -> list[AddressRange]:
     return [range_of(each, layout.family) for each in layout.windows]
+
+
+def reserved_of(layout: PoolLayout) -> list[Reserved]:
+    found = []
+    for block in layout.blocks:
+        where, cidr = range_of(block.addresses, layout.family), range_cidr(block.addresses, layout.family) or ""
+        found.append(
+            Reserved(cidr=cidr, description=block.description, start=where.start, end=where.end, count=where.count)
+        )
+    return found
 
 
 def layout_of(pool: NetworkPool) -> PoolLayout | None:

@@ -8,7 +8,7 @@ from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import NetworkMode, ProviderConfig
 from butler.controllers.kinds import PROVIDERS
 from butler.ipam.estimate import in_order
-from butler.server.manifest import as_yaml
+from butler.server.manifests import as_yaml, written
 from butler.server.models.providers import ProviderDetail, ProviderItem, ProviderPool
 from butler.server.shown import condition
 from butler.views.providers import provider_view
@@ -58,7 +58,7 @@ def provider_detail(
         quotas=list(_quotas(config)),
         conditions=[condition(each) for each in config.status.conditions],
         tenants=on_it,
-        yaml=as_yaml(config, PROVIDERS),
+        yaml=as_yaml(written(config, PROVIDERS)),
     )
 
 

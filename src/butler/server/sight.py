@@ -100,6 +100,10 @@ class Sight:
     async def events(self, person: Person, among: Iterable[str]) -> frozenset[str]:
         return await self.namespaces(person, EVENTS, among)
 
+    async def need_allocations(self, person: Person) -> None:
+        if not await self.allocations(person):
+            raise forbidden(f"read IPAllocations in namespace {self._home}")
+
     async def need_pools(self, person: Person) -> None:
         """Refuses who may not read pools and allocations: a pool's page is made of both."""
         if not (await self.pools(person) and await self.allocations(person)):

@@ -17,6 +17,7 @@ from litestar.enums import MediaType
 
 import butler
 from butler.server.access.pages import new_nonce, page, policy
+from butler.server.answers import accepts
 from butler.server.problems import Refused
 
 NONCE: Final = "__CSP_NONCE__"
@@ -104,15 +105,6 @@ class Console:
             return Response(packed.read_bytes(), media_type=kind, headers=headers)
         except OSError:
             raise Refused(404, "the file went a moment ago: load the page again") from None
-
-
-def accepts(header: str, encoding: str) -> bool:
-    """Whether a browser that sends this Accept-Encoding takes it. Pure."""
-    for each in header.split(","):
-        name, _, quality = each.replace(" ", "").partition(";q=")
-        if name.lower() == encoding:
-            return quality.strip("0.") != "" or not quality
-    return False
 
 
 def _not_built() -> Response[str]:

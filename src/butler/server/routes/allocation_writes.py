@@ -23,7 +23,7 @@ from butler.server.models.common import Written
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.previews import of_a_request, refused_dry_run
-from butler.server.problems import forbidden, not_found
+from butler.server.problems import not_found
 from butler.server.routes.writing import IfMatch, write, written
 from butler.views.estate import granted_range
 from butler.webhooks.ipallocation import judge
@@ -68,8 +68,7 @@ async def release_allocation(
 
     async def call(client: Client) -> IPAllocation | None:
         version = version_named(if_match)
-        if not await parts.sight.allocations(person):
-            raise forbidden(f"read IPAllocations in namespace {parts.home}")
+        await parts.sight.need_allocations(person)
         if version.isdecimal():
             await parts.feed.allocations.reached(version, CATCH_UP)
         now = parts.feed.allocations.get(key)

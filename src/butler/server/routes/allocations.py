@@ -11,14 +11,13 @@ from litestar.params import QueryParameter
 
 from butler.ipam.addresses import BadAddress, parse_address
 from butler.kube.resource import Key
-from butler.server.access.person import Person
 from butler.server.answers import USUAL, answer
 from butler.server.asking import release_impact
 from butler.server.models.allocations import AllocationItem, AllocationList, ReleaseImpact
 from butler.server.models.common import Type
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.problems import Refused, forbidden, not_found
+from butler.server.problems import Refused, not_found
 from butler.server.shelves import in_pool, of_tenant
 from butler.views.release import impact_json
 
@@ -31,11 +30,6 @@ InState = Annotated[
     Literal["held", "idle", "going back", "asked for", "refused", "released"] | None,
     QueryParameter(name="state", description="In this state."),
 ]
-
-
-async def need_allocations(parts: Parts, person: Person) -> None:
-    if not await parts.sight.allocations(person):
-        raise forbidden(f"read IPAllocations in namespace {parts.home}")
 
 
 @get("/allocations", operation_id="listAllocations")
@@ -54,7 +48,7 @@ async def list_allocations(
     q: Text = "",
 ) -> Response[AllocationList]:
     """Allocations and requests. `q` is text, or an address that they hold."""
-    await need_allocations(parts, person)
+    await parts.sight.need_allocations(person)
     if tenant is not None and tenant.count("/") != 1:
         raise Refused(422, f"tenant: {tenant!r} is no tenant: give it as namespace/name")
     group = of_tenant(tenant) if tenant is not None else in_pool(pool) if pool is not None else None
@@ -97,7 +91,7 @@ async def get_allocation(
     request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[AllocationItem]:
     """One allocation."""
-    await need_allocations(parts, person)
+    await parts.sight.need_allocations(person)
     found = parts.shelves.allocations.get(Key(namespace, name))
     if found is None:
         raise not_found("IPAllocation", namespace, name)
@@ -109,7 +103,7 @@ async def get_impact(
     request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[ReleaseImpact]:
     """What hangs on an allocation that somebody is about to release; its tenant is asked now, as the person."""
-    await need_allocations(parts, person)
+    await parts.sight.need_allocations(person)
     found = parts.feed.allocations.get(Key(namespace, name))
     if found is None:
         raise not_found("IPAllocation", namespace, name)

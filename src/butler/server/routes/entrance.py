@@ -15,9 +15,9 @@ from litestar.enums import MediaType
 from litestar.params import QueryParameter
 
 from butler.server.access.doors import Doors, address_of, with_cookie
-from butler.server.access.guard import too_many
 from butler.server.access.pages import page
 from butler.server.parts import TheParts
+from butler.server.routes.people import need_a_try
 
 Token = Annotated[str, QueryParameter(description="As it was printed.", max_length=200)]
 PRESS: Final = "document.querySelector('form').requestSubmit();\n"
@@ -50,13 +50,11 @@ async def use_link(request: Request[Any, Any, Any], parts: TheParts) -> Response
     doors = parts.doors
     if doors.links is None:
         return _not_here()
-    address = address_of(request)
-    if (wait := doors.tries.take(address)) > 0:
-        raise too_many(wait)
+    need_a_try(doors, request)
     form = parse_qs((await request.body()).decode("ascii", "replace"))
     who = await doors.links.take(form.get("token", [""])[0])
     if who is None:
-        return _refused(doors, address)
+        return _refused(doors, address_of(request))
     cookie, _ = await doors.let_in(request, who)
     return with_cookie(Response(None, status_code=303, headers={"Location": "/"}, media_type=MediaType.TEXT), cookie)
 

@@ -7,8 +7,6 @@ from typing import Any
 from litestar import Request, Response, Router, get
 
 from butler.api.networkpool import AllocationDefaults
-from butler.ipam.addresses import Family, range_cidr
-from butler.ipam.layout import Reserved as ReservedBlock
 from butler.server import pool_pages
 from butler.server.answers import USUAL, Encoded, answer, encoded, packed, page
 from butler.server.models.common import FieldError
@@ -19,7 +17,6 @@ from butler.server.models.pools import (
     PoolDetail,
     PoolItem,
     PoolList,
-    Reserved,
     SegmentColumns,
     SegmentHolder,
     Segments,
@@ -30,7 +27,7 @@ from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import TheParts, ThePerson
 from butler.server.pool_pages import Known
 from butler.server.seeing import need_pool, provider_namespaces
-from butler.server.shown import condition, layout_of, range_of, windows_of
+from butler.server.shown import condition, layout_of, range_of, reserved_of, windows_of
 from butler.views.segments import Kind, PoolSegments
 
 KINDS = list(Kind)
@@ -89,7 +86,7 @@ def _detail(at: Known, shown: PoolItem) -> Encoded:
         end=whole.end if whole else None,
         count=whole.count if whole else 0,
         windows=windows_of(layout) if layout else [],
-        reserved=[_reserved(each, layout.family) for each in layout.blocks] if layout else [],
+        reserved=reserved_of(layout) if layout else [],
         defaults=Defaults(nodes_per_tenant=defaults.nodes_per_tenant, lb_pool_per_tenant=defaults.lb_pool_per_tenant),
         tiers=[
             TierMark(tier=each.tier.value, percent=each.percent, addresses=each.addresses, reached=each.reached)
@@ -108,12 +105,6 @@ def _detail(at: Known, shown: PoolItem) -> Encoded:
         conditions=[condition(each) for each in pool.status.conditions],
     )
     return encoded(made)
-
-
-def _reserved(block: ReservedBlock, family: Family) -> Reserved:
-    where = range_of(block.addresses, family)
-    cidr = range_cidr(block.addresses, family) or ""
-    return Reserved(cidr=cidr, description=block.description, start=where.start, end=where.end, count=where.count)
 
 
 @get("/pools/{namespace:str}/{name:str}/segments", operation_id="getSegments")

@@ -27,8 +27,9 @@ from butler.server.models.tenants import Kubeconfig, Scale, TenantManifest, Tena
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.previews import objections, of_a_tenant, tenant_preview
-from butler.server.problems import Refused, forbidden, not_found
+from butler.server.problems import Refused, forbidden
 from butler.server.routes.writing import IfMatch, write, written
+from butler.server.seeing import need_tenant
 from butler.tenant.clusters import ADMIN_CONF, connection_from
 
 RAW: Final = untyped(CLUSTERS.group, CLUSTERS.version, CLUSTERS.plural, CLUSTERS.kind)
@@ -61,7 +62,7 @@ async def preview_tenant(parts: TheParts, person: ThePerson, data: JSONBody[Tena
     """Which addresses a cluster would get, or get too when it is changed; nothing is written."""
     key = manifests.key_in(data.manifest)
     if not await parts.sight.tenants(person, {key.namespace}):
-        raise _unseen(key)
+        raise forbidden(f"read TenantClusters in namespace {key.namespace}")
     cluster, errors = manifests.read(data.manifest)
     if cluster is None:
         return tenant_preview(None, errors, ())
@@ -94,7 +95,7 @@ async def edit_tenant(
 
     async def call(client: Client) -> TenantCluster:
         version = version_named(seen)
-        await _need_tenant(parts, person, key)
+        await need_tenant(parts, person, *key)
 
         async def send(old: TenantCluster) -> TenantCluster:
             nonlocal fields
@@ -174,7 +175,7 @@ async def delete_tenant(
 
     async def call(client: Client) -> TenantCluster | None:
         version = version_named(if_match)
-        await _need_tenant(parts, person, key)
+        await need_tenant(parts, person, *key)
 
         async def send(old: TenantCluster) -> TenantCluster | None:
             meta = old.metadata
@@ -192,7 +193,7 @@ async def get_kubeconfig(parts: TheParts, person: ThePerson, namespace: Namespac
     key = Key(namespace, name)
 
     async def call(client: Client) -> str:
-        cluster = await _need_tenant(parts, person, key)
+        cluster = await need_tenant(parts, person, *key)
         status = cluster.status
         if status.kubeconfig_secret_ref is None or status.tenant_namespace is None:
             raise Refused(409, f"{name} has no kubeconfig yet ({status.phase.value}): get it when it is Ready")
@@ -234,7 +235,7 @@ async def _change(
 
     async def call(client: Client) -> TenantCluster:
         version = version_named(if_match)
-        await _need_tenant(parts, person, key)
+        await need_tenant(parts, person, *key)
 
         async def send(old: TenantCluster) -> TenantCluster:
             meta = old.metadata
@@ -250,20 +251,6 @@ async def _change(
 
     deed = Deed(verb, CLUSTERS, key, about=parts.feed.clusters.get(key), found=detail)
     return written(await write(parts, person, deed, call, places=places), key)
-
-
-async def _need_tenant(parts: Parts, person: Person, key: Key) -> TenantCluster:
-    """The cluster, for somebody who may see it."""
-    if not await parts.sight.tenants(person, {key.namespace}):
-        raise _unseen(key)
-    found = parts.feed.clusters.get(key)
-    if found is None:
-        raise not_found("TenantCluster", *key)
-    return found
-
-
-def _unseen(key: Key) -> Refused:
-    return forbidden(f"read TenantClusters in namespace {key.namespace}")
 
 
 async def _hidden(parts: Parts, person: Person) -> str:

@@ -14,7 +14,7 @@ from butler.controllers.kinds import CLUSTERS
 from butler.kube.objects import key_of
 from butler.server import asking
 from butler.server.answers import USUAL, answer, page
-from butler.server.manifest import as_yaml
+from butler.server.manifests import as_yaml, written
 from butler.server.models.tenants import DriftList, TenantAddresses, TenantDetail, TenantItem, TenantList
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import Parts, TheParts, ThePerson
@@ -110,7 +110,7 @@ def _detail(parts: Parts, cluster: TenantCluster, *, allocations: bool, provider
         blocks=shown_blocks(found),
         load_balancers=shown_use(found),
         changes=tenant_changes(cluster, own or ()),
-        yaml=as_yaml(cluster, CLUSTERS),
+        yaml=as_yaml(written(cluster, CLUSTERS)),
     )
 
 
@@ -129,13 +129,12 @@ async def get_drift(request: Request[Any, Any, Any], parts: TheParts, person: Th
     """What MetalLB of each tenant may announce, beside what the tenant holds; all are asked, at most each ten seconds.
 
     What is out of step comes first, then what could not be asked."""
-    if not await parts.sight.allocations(person):
-        raise forbidden(f"read IPAllocations in namespace {parts.home}")
+    await parts.sight.need_allocations(person)
     allowed = await tenant_namespaces(parts, person)
     clusters = [each for each in parts.feed.clusters.values() if each.metadata.namespace in allowed]
     asked = [each for each in sorted(clusters, key=key_of) if _is_asked(parts, each)]
     told = await parts.shelves.drift.of((person.user, person.groups), lambda: asking.addresses(parts, person, asked))
-    found = [shown_drift(each) for each in told]
+    found = [shown_drift(each) for each in told if each.namespace in allowed]  # what was told is kept for a while
     order = {False: 0, None: 1, True: 2}
     items = sorted(found, key=lambda each: (order[each.in_step], each.namespace, each.name))
     return answer(request, DriftList(items=items, not_asked=max(0, len(clusters) - len(found))))
