@@ -18,9 +18,9 @@ from butler.kube.client import Client
 from butler.kube.errors import OutcomeUnknown, Status, Unreachable, error_from_status
 from butler.kube.operator import Operator
 from butler.kube.resource import Key
-from butler.server.acting import MOST_CLIENTS, Acting, Deed, refused_write
-from butler.server.audit import Entry, Trail, attach_file, event_of, lines, parsed
 from butler.server.problems import Refused
+from butler.server.writing.acting import MOST_CLIENTS, Acting, Deed, refused_write
+from butler.server.writing.audit import Entry, Trail, attach_file, event_of, lines, parsed
 from server.conftest import somebody
 from server.eventually import eventually
 from server.objects import allocation, create, pool
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from butler.server.feed import Feed
+    from butler.server.keeping.feed import Feed
     from control_planes import ControlPlane
     from server.conftest import Api
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from butler.kube.resource import Key
 from butler.server.changes import MOST_REPLAYED, Past, Position, Touch, merged, read, resumed, written
-from butler.server.feed import KIND_NAMES, KindName
+from butler.server.keeping.feed import KIND_NAMES, KindName
 
 
 def pool(name: str) -> Touch:

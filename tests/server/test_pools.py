@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from butler.server import working
+from butler.server.keeping import working
 from server.contract import read, refused
 from server.eventually import eventually
 from server.objects import allocation, create, pool

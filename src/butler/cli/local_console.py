@@ -15,9 +15,9 @@ from butler.kube.errors import NotFound
 from butler.kube.resource import CONFIGMAPS
 from butler.local.control_plane import HOME_NAMESPACE, HOST, NotStarted
 from butler.server.access.links import ADDRESS, GOOD_FOR
-from butler.server.audit import attach_file, lines
 from butler.server.running import Running, Settings, running
 from butler.server.static import find_console
+from butler.server.writing.audit import attach_file, lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

@@ -16,10 +16,10 @@ from butler.cli.frame.session import Failure, explained
 from butler.cli.open_files import allow_many_connections
 from butler.kube import config
 from butler.kube.errors import ConfigError, KubeError
-from butler.server import audit
 from butler.server.access.links import GOOD_FOR
 from butler.server.running import Settings, Unsafe, running, why_unsafe
 from butler.server.static import find_console
+from butler.server.writing import audit
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,7 @@ from butler.kube.objects import key_of
 from butler.kube.resource import Key, untyped
 from butler.server.access.person import Person
 from butler.server.parts import Parts
-from butler.server.seeing import provider_namespaces
+from butler.server.visible import provider_namespaces
 from butler.tenant import asking
 from butler.tenant.inventory import Inventory
 from butler.views.estate import Estate, held_range

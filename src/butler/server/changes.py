@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from butler.kube.resource import Key
-from butler.server.feed import KIND_NAMES, KindName
+from butler.server.keeping.feed import KIND_NAMES, KindName
 
 REMEMBERED: Final = 5_000
 """Changes of each source."""

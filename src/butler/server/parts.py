@@ -10,11 +10,11 @@ from litestar.di import NamedDependency
 
 from butler.server.access.doors import Doors
 from butler.server.access.person import Person
-from butler.server.acting import Acting
-from butler.server.feed import Feed
-from butler.server.shelves import Shelves
+from butler.server.keeping.feed import Feed
+from butler.server.keeping.shelves import Shelves
 from butler.server.sight import Sight
 from butler.server.stream import Stream
+from butler.server.writing.acting import Acting
 
 
 def now() -> datetime:

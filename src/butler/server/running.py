@@ -26,17 +26,17 @@ from butler.server.access.oidc import Oidc, OidcSettings
 from butler.server.access.passwords import Passwords
 from butler.server.access.sessions import Lifetime, Sessions
 from butler.server.access.where import Where, is_loopback
-from butler.server.acting import Acting
 from butler.server.app import build
-from butler.server.audit import Trail
 from butler.server.certificate import keep_certificate
-from butler.server.feed import Feed
+from butler.server.keeping.feed import Feed
+from butler.server.keeping.shelves import Shelves
 from butler.server.parts import Parts, now
 from butler.server.routes import entrance, probes
-from butler.server.shelves import Shelves
 from butler.server.sight import Sight
 from butler.server.static import console_routes, find_console
 from butler.server.stream import Stream
+from butler.server.writing.acting import Acting
+from butler.server.writing.audit import Trail
 
 NAME = "butler-server"
 

@@ -30,10 +30,10 @@ import msgspec
 from butler.kube.objects import version_of
 from butler.server.access.person import Person
 from butler.server.changes import Past, Position, Touch, fed_by, merged, read, resumed, written
-from butler.server.feed import KIND_NAMES, Feed, KindName, Moved
+from butler.server.keeping.feed import KIND_NAMES, Feed, KindName, Moved
+from butler.server.keeping.shelves import Shelves
 from butler.server.models.common import Model
 from butler.server.models.live import Beat, Changed, Frame, Hello, Reset, StreamKind
-from butler.server.shelves import Shelves
 from butler.server.sight import Sight
 from butler.server.stream_items import item, touched
 from butler.server.stream_sight import Seen, see

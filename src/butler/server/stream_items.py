@@ -12,13 +12,13 @@ from typing import Any
 from butler.api.tenantcluster import TenantCluster
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
-from butler.server import pool_pages
 from butler.server.changes import Touch
-from butler.server.feed import Feed, Moved
+from butler.server.keeping import pool_pages
+from butler.server.keeping.feed import Feed, Moved
+from butler.server.keeping.shelves import Shelves
 from butler.server.models.common import Model
-from butler.server.shelves import Shelves
-from butler.server.shown_activity import activity_item
-from butler.server.shown_providers import provider_item
+from butler.server.shown.activity import activity_item
+from butler.server.shown.providers import provider_item
 from butler.server.sight import is_in
 from butler.server.stream_sight import Seen
 

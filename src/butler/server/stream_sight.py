@@ -16,7 +16,7 @@ from butler.controllers.kinds import CLUSTERS, PROVIDERS
 from butler.kube.resource import EVENTS, Resource
 from butler.server.access.person import Person
 from butler.server.changes import Touch
-from butler.server.feed import KIND_NAMES, KindName
+from butler.server.keeping.feed import KIND_NAMES, KindName
 from butler.server.sight import Namespaces, Sight, is_in
 
 NOWHERE: Final[frozenset[str]] = frozenset()

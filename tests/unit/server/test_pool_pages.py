@@ -13,8 +13,8 @@ from butler.api.meta import ObjectMeta
 from butler.api.networkpool import NetworkPool, NetworkPoolSpec
 from butler.kube.objects import key_of
 from butler.kube.store import Change
-from butler.server import pool_pages, working
-from butler.server.feed import Feed
+from butler.server.keeping import pool_pages, working
+from butler.server.keeping.feed import Feed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from butler.kube.resource import Key
+from butler.server.keeping.shelf import Shelf
 from butler.server.problems import Refused
-from butler.server.shelf import Shelf
 
 
 class Thing(NamedTuple):

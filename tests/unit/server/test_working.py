@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
+from butler.server.keeping.working import MOST_WAITING, Lately, Turns, once
 from butler.server.problems import Refused
-from butler.server.working import MOST_WAITING, Lately, Turns, once
 
 pytestmark = pytest.mark.asyncio
 

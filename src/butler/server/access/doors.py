@@ -15,7 +15,6 @@ from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 
 from butler.kube.errors import KubeError
-from butler.server import audit
 from butler.server.access.limits import Limit
 from butler.server.access.links import Links
 from butler.server.access.oidc import Oidc
@@ -24,6 +23,7 @@ from butler.server.access.person import Person
 from butler.server.access.sessions import Identity, Sessions
 from butler.server.access.where import Where
 from butler.server.problems import Refused
+from butler.server.writing import audit
 
 log = logging.getLogger(__name__)
 SWEEP_EVERY: Final = 600.0

@@ -9,15 +9,14 @@ from litestar.params import PathParameter, QueryParameter
 
 from butler.ipam.addresses import BadAddress, Family, Range, parse_network
 from butler.kube.resource import Key
-from butler.server import working
 from butler.server.access.person import Person
 from butler.server.answers import answer
+from butler.server.keeping import working
 from butler.server.models.addresses import AddressAnswer, SearchAnswer
 from butler.server.models.common import FieldError
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.problems import Refused
-from butler.server.seeing import provider_namespaces, seen_providers, seen_tenants, tenant_namespaces
-from butler.server.shown_addresses import (
+from butler.server.shown.addresses import (
     allocation_hits,
     best,
     closest,
@@ -27,6 +26,7 @@ from butler.server.shown_addresses import (
     shown_answer,
     tenant_hits,
 )
+from butler.server.visible import provider_namespaces, seen_providers, seen_tenants, tenant_namespaces
 from butler.views.estate import Estate
 from butler.views.who import Answer, read_asked, who
 

@@ -13,18 +13,18 @@ from butler.ipam.addresses import range_text
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.kube.resource import Json, Key
-from butler.server import working
 from butler.server.access.person import Person
-from butler.server.acting import Deed
-from butler.server.fencing import CATCH_UP, changed, version_named
-from butler.server.forms import ALLOCATION, need_names, new_allocation
+from butler.server.keeping import working
 from butler.server.models.allocations import AllocationCreate, AllocationPreview
 from butler.server.models.common import Written
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.previews import of_a_request, refused_dry_run
 from butler.server.problems import not_found
 from butler.server.routes.writing import IfMatch, write, written
+from butler.server.writing.acting import Deed
+from butler.server.writing.fencing import CATCH_UP, changed, version_named
+from butler.server.writing.forms import ALLOCATION, need_names, new_allocation
+from butler.server.writing.previews import of_a_request, refused_dry_run
 from butler.views.estate import granted_range
 from butler.webhooks.ipallocation import judge
 

@@ -13,12 +13,12 @@ from butler.ipam.addresses import BadAddress, parse_address
 from butler.kube.resource import Key
 from butler.server.answers import USUAL, answer
 from butler.server.asking import release_impact
+from butler.server.keeping.shelves import in_pool, of_tenant
 from butler.server.models.allocations import AllocationItem, AllocationList, ReleaseImpact
 from butler.server.models.common import Type
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.problems import Refused, not_found
-from butler.server.shelves import in_pool, of_tenant
 from butler.views.release import impact_json
 
 Phase = Literal["Pending", "Allocated", "Released", "Failed"]

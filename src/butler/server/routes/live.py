@@ -16,7 +16,7 @@ from litestar.exceptions import WebSocketDisconnect
 
 from butler.kube.errors import KubeError
 from butler.server.access.person import Person
-from butler.server.feed import KIND_NAMES, KindName
+from butler.server.keeping.feed import KIND_NAMES, KindName
 from butler.server.parts import TheParts, now
 from butler.server.stream import Listener, Stream
 

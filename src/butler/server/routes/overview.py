@@ -9,18 +9,18 @@ from litestar import Request, Response, Router, get
 
 from butler.api.tenantcluster import TenantClusterPhase
 from butler.controllers.kinds import PROVIDERS
-from butler.server import pool_pages, working
 from butler.server.access.person import Person
 from butler.server.answers import answer
-from butler.server.attention import Seen, attention
+from butler.server.keeping import pool_pages, working
+from butler.server.keeping.shelves import in_phase
 from butler.server.models.activity import Hidden, Overview, PhaseCount, Totals
 from butler.server.models.allocations import AllocationItem
 from butler.server.models.pools import PoolItem
 from butler.server.models.providers import ProviderItem
 from butler.server.models.tenants import TenantItem
 from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.seeing import provider_namespaces, seen_providers, seen_tenants
-from butler.server.shelves import in_phase
+from butler.server.shown.attention import Seen, attention
+from butler.server.visible import provider_namespaces, seen_providers, seen_tenants
 from butler.views.overlaps import Finding, overlaps
 
 UNMET = ("Failed", "Pending")

@@ -15,11 +15,11 @@ from litestar.params import JSONBody
 from butler.api.ipallocation import IPAllocationType
 from butler.api.networkpool import MOST_RESERVED, MOST_WINDOWS
 from butler.api.text import LARGEST_RANGE
-from butler.server import working
-from butler.server.forms import wrong
+from butler.server.keeping import working
 from butler.server.models.planning import Plan, PlanEdit, PlanRequest, PlanSingle, PlanTenants
 from butler.server.parts import TheParts, ThePerson
 from butler.server.problems import Refused, forbidden
+from butler.server.writing.forms import wrong
 from butler.views.estate import Estate
 from butler.views.plan_json import plan_json
 from butler.views.planned import CannotPlan, Edit, Single, Tenants

@@ -15,13 +15,14 @@ from litestar import Request, Response, Router, get
 
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
-from butler.server import pool_pages, working
 from butler.server.answers import Encoded, answer, packed
+from butler.server.keeping import pool_pages, working
 from butler.server.models.pools import Advice, Change, Forecast, History, UsagePoint
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import TheParts, ThePerson
-from butler.server.seeing import need_pool
-from butler.server.shown import layout_of, range_of
+from butler.server.shown.common import range_of
+from butler.server.shown.pools import layout_of
+from butler.server.visible import need_pool
 from butler.views.advice import advise
 from butler.views.advice_json import advice_json
 from butler.views.advice_says import says

@@ -9,16 +9,16 @@ from litestar import Request, Response, Router, get
 from litestar.params import QueryParameter
 
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address, range_cidr
-from butler.server import pool_pages, working
 from butler.server.answers import USUAL, Encoded, answer, packed
+from butler.server.keeping import pool_pages, working
 from butler.server.models.common import FieldError
 from butler.server.models.pools import FreeBlock, FreeBlocks, Overlaps, PoolOverlap, SegmentKind, SegmentRows
 from butler.server.parameters import Cursor, Limit, Name, Namespace
 from butler.server.parts import TheParts, ThePerson
 from butler.server.problems import Refused
-from butler.server.seeing import need_pool
-from butler.server.shown import range_of
-from butler.server.shown_segments import as_csv, row
+from butler.server.shown.common import range_of
+from butler.server.shown.segments import as_csv, row
+from butler.server.visible import need_pool
 from butler.views.free_blocks import Block, free_blocks
 from butler.views.overlaps import overlaps
 from butler.views.pool_standing import Summary

@@ -11,17 +11,17 @@ from butler.api.networkpool import NetworkPool
 from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
 from butler.kube.client import Client
 from butler.kube.resource import Json, Key
-from butler.server import working
-from butler.server.acting import Deed
-from butler.server.fencing import version_named
-from butler.server.forms import POOL, edited_pool, new_pool
+from butler.server.keeping import working
 from butler.server.models.common import Written
 from butler.server.models.pools import PoolCreate, PoolEdit, PoolPreview
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import TheParts, ThePerson
-from butler.server.previews import and_also, objections, of_a_pool
 from butler.server.routes.writing import IfMatch, write, written
-from butler.server.seeing import need_pool
+from butler.server.visible import need_pool
+from butler.server.writing.acting import Deed
+from butler.server.writing.fencing import version_named
+from butler.server.writing.forms import POOL, edited_pool, new_pool
+from butler.server.writing.previews import and_also, objections, of_a_pool
 from butler.webhooks.networkpool import judge
 
 LONGEST_DETAIL = 400

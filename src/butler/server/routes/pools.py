@@ -7,8 +7,9 @@ from typing import Any
 from litestar import Request, Response, Router, get
 
 from butler.api.networkpool import AllocationDefaults
-from butler.server import pool_pages
 from butler.server.answers import USUAL, Encoded, answer, encoded, packed, page
+from butler.server.keeping import pool_pages
+from butler.server.keeping.pool_pages import Known
 from butler.server.models.common import FieldError
 from butler.server.models.pools import (
     Defaults,
@@ -25,9 +26,9 @@ from butler.server.models.pools import (
 )
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import TheParts, ThePerson
-from butler.server.pool_pages import Known
-from butler.server.seeing import need_pool, provider_namespaces
-from butler.server.shown import condition, layout_of, range_of, reserved_of, windows_of
+from butler.server.shown.common import condition, range_of
+from butler.server.shown.pools import layout_of, reserved_of, windows_of
+from butler.server.visible import need_pool, provider_namespaces
 from butler.views.segments import Kind, PoolSegments
 
 KINDS = list(Kind)

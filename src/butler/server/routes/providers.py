@@ -13,8 +13,8 @@ from butler.server.models.providers import ProviderDetail, ProviderItem, Provide
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import TheParts, ThePerson
 from butler.server.problems import forbidden, not_found
-from butler.server.seeing import provider_namespaces, seen_providers, tenant_namespaces, tenants_on
-from butler.server.shown_providers import provider_detail
+from butler.server.shown.providers import provider_detail
+from butler.server.visible import provider_namespaces, seen_providers, tenant_namespaces, tenants_on
 
 SORTS: dict[str, Callable[[ProviderItem], Any]] = {
     "name": lambda each: each.name,

@@ -17,19 +17,20 @@ from butler.controllers.tenantcluster.versions import next_versions
 from butler.kube.client import Client
 from butler.kube.errors import ConfigError
 from butler.kube.resource import SECRETS, Json, Key, untyped
-from butler.server import manifests, working
 from butler.server.access.person import Person
-from butler.server.acting import Deed
-from butler.server.fencing import version_named
-from butler.server.forms import MANIFEST, SCALE, UPGRADE, Places, wrong
+from butler.server.keeping import working
 from butler.server.models.common import FieldError, Written
 from butler.server.models.tenants import Kubeconfig, Scale, TenantManifest, TenantPreview, Upgrade
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.previews import objections, of_a_tenant, tenant_preview
 from butler.server.problems import Refused, forbidden
 from butler.server.routes.writing import IfMatch, write, written
-from butler.server.seeing import need_tenant
+from butler.server.visible import need_tenant
+from butler.server.writing import manifests
+from butler.server.writing.acting import Deed
+from butler.server.writing.fencing import version_named
+from butler.server.writing.forms import MANIFEST, SCALE, UPGRADE, Places, wrong
+from butler.server.writing.previews import objections, of_a_tenant, tenant_preview
 from butler.tenant.clusters import ADMIN_CONF, connection_from
 
 RAW: Final = untyped(CLUSTERS.group, CLUSTERS.version, CLUSTERS.plural, CLUSTERS.kind)

@@ -14,14 +14,12 @@ from butler.controllers.kinds import CLUSTERS
 from butler.kube.objects import key_of
 from butler.server import asking
 from butler.server.answers import USUAL, answer, page
-from butler.server.manifests import as_yaml, written
 from butler.server.models.tenants import DriftList, TenantAddresses, TenantDetail, TenantItem, TenantList
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.problems import forbidden
-from butler.server.seeing import need_tenant, provider_namespaces, seen_tenants, tenant_namespaces
-from butler.server.shown import condition
-from butler.server.shown_tenants import (
+from butler.server.shown.common import condition
+from butler.server.shown.tenants import (
     shown_addresses,
     shown_blocks,
     shown_drift,
@@ -29,6 +27,8 @@ from butler.server.shown_tenants import (
     shown_use,
     tenant_changes,
 )
+from butler.server.visible import need_tenant, provider_namespaces, seen_tenants, tenant_namespaces
+from butler.server.writing.manifests import as_yaml, written
 from butler.views import tenants as view
 from butler.views.standing import phase_of
 

@@ -11,11 +11,11 @@ from butler.api.resource import CustomResource
 from butler.kube.client import Client
 from butler.kube.resource import Key
 from butler.server.access.person import Person
-from butler.server.acting import Deed
-from butler.server.forms import Places, in_words_of
 from butler.server.models.common import Written
 from butler.server.parts import Parts
 from butler.server.problems import Refused
+from butler.server.writing.acting import Deed
+from butler.server.writing.forms import Places, in_words_of
 
 T = TypeVar("T")
 IfMatch = Annotated[

@@ -26,7 +26,7 @@ from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from butler.kube.objects import key_of
-from butler.server.feed import Feed
+from butler.server.keeping.feed import Feed
 from butler.server.problems import Refused
 from butler.views.estate import Estate
 

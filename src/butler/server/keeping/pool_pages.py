@@ -14,10 +14,10 @@ from typing import NamedTuple, TypeVar
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
 from butler.kube.objects import key_of
-from butler.server import working
-from butler.server.feed import Feed
+from butler.server.keeping import working
+from butler.server.keeping.feed import Feed
 from butler.server.models.pools import PoolItem
-from butler.server.shown import pool_item
+from butler.server.shown.pools import pool_item
 from butler.server.sight import Namespaces, is_in
 from butler.views.pool_standing import Summary, summary_of
 

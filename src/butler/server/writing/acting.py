@@ -24,10 +24,10 @@ from butler.kube.errors import ApiError, BadAnswer, Forbidden, KubeError
 from butler.kube.objects import key_of
 from butler.kube.resource import Key, Resource
 from butler.server.access.person import Person
-from butler.server.audit import Entry, Outcome, Trail, shortened
-from butler.server.feed import Feed
-from butler.server.fencing import Versions
+from butler.server.keeping.feed import Feed
 from butler.server.problems import Refused, from_kubernetes
+from butler.server.writing.audit import Entry, Outcome, Trail, shortened
+from butler.server.writing.fencing import Versions
 
 T = TypeVar("T")
 K = TypeVar("K", bound=CustomResource)

@@ -1,4 +1,4 @@
-"""Items of the estate, as far as a person may see them."""
+"""Objects and list items, as far as a person may see them; `sight` knows what they may."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from butler.server.models.providers import ProviderItem
 from butler.server.models.tenants import TenantItem
 from butler.server.parts import Parts
 from butler.server.problems import forbidden, not_found
-from butler.server.shown_providers import provider_item
+from butler.server.shown.providers import provider_item
 
 
 async def need_pool(parts: Parts, person: Person, namespace: str, name: str) -> NetworkPool:

@@ -21,16 +21,17 @@ from butler.ipam.addresses import Family, Range
 from butler.ipam.capacity import tiers
 from butler.kube.errors import KubeError, OutcomeUnknown, Unreachable
 from butler.kube.resource import Resource
-from butler.server.acting import refused_write
-from butler.server.forms import POOL, Places, field_of, in_words_of
-from butler.server.manifests import as_yaml, written
 from butler.server.models.allocations import AllocationPreview
 from butler.server.models.common import FieldError
 from butler.server.models.pools import Fill, PoolPreview, Stranded
 from butler.server.models.tenants import TenantPreview
 from butler.server.problems import Refused
-from butler.server.shown import layout_of, range_of, reserved_of, windows_of
-from butler.server.shown_tenants import shown_block
+from butler.server.shown.common import range_of
+from butler.server.shown.pools import layout_of, reserved_of, windows_of
+from butler.server.shown.tenants import shown_block
+from butler.server.writing.acting import refused_write
+from butler.server.writing.forms import POOL, Places, field_of, in_words_of
+from butler.server.writing.manifests import as_yaml, written
 from butler.views import preview
 from butler.views.estate import Estate, held_range
 from butler.views.placing import answers

@@ -21,7 +21,7 @@ from butler.server.models.tenants import (
     TenantChange,
     TenantItem,
 )
-from butler.server.shown import range_of
+from butler.server.shown.common import range_of
 from butler.views import tenant_addresses as view_addresses
 from butler.views import tenants as view
 from butler.views.estate import granted_range

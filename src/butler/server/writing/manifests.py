@@ -16,8 +16,8 @@ from butler.api.tenantcluster import NAME_LENGTH, TenantCluster
 from butler.controllers.kinds import CLUSTERS
 from butler.kube.objects import to_json
 from butler.kube.resource import Json, Key, Resource
-from butler.server.forms import need_name, wrong
 from butler.server.models.common import FieldError
+from butler.server.writing.forms import need_name, wrong
 
 APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 THEIRS: Final = ("labels", "annotations")

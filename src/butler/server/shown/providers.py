@@ -8,9 +8,9 @@ from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import NetworkMode, ProviderConfig
 from butler.controllers.kinds import PROVIDERS
 from butler.ipam.estimate import in_order
-from butler.server.manifests import as_yaml, written
 from butler.server.models.providers import ProviderDetail, ProviderItem, ProviderPool
-from butler.server.shown import condition
+from butler.server.shown.common import condition
+from butler.server.writing.manifests import as_yaml, written
 from butler.views.providers import provider_view
 
 

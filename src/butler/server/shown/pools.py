@@ -1,7 +1,4 @@
-"""Objects of the estate as the API's list items. Pure: what is known goes in, what is sent comes out.
-
-Lists, details and the live stream all show an object with these functions, so they cannot disagree.
-"""
+"""Pools as the API shows them. Pure."""
 
 from __future__ import annotations
 
@@ -9,49 +6,19 @@ from collections.abc import Sequence
 
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
-from butler.api.labels import ConditionType, Label
-from butler.api.meta import Condition as ApiCondition
+from butler.api.labels import ConditionType
 from butler.api.meta import ConditionStatus
-from butler.api.networkpool import CapacityTier, NetworkPool
-from butler.ipam.addresses import Family, Range, address_text, range_cidr
+from butler.api.networkpool import NetworkPool
+from butler.ipam.addresses import range_cidr
 from butler.ipam.layout import InvalidPool, PoolLayout, read_layout
-from butler.server.models.allocations import AllocationItem
-from butler.server.models.common import AddressRange, Condition, Health
+from butler.server.models.common import AddressRange
 from butler.server.models.pools import PoolItem, Reserved
-from butler.views.estate import granted_range, held_range
+from butler.server.shown.common import range_of
+from butler.views.estate import held_range
 from butler.views.pool_standing import Summary
 from butler.views.segments import HELD, PoolSegments
 
 STRIP = 64
-_BAD_NEWS = frozenset(str(each) for each in CapacityTier) | {"Paused", "Deleting"}
-
-
-def range_of(addresses: Range, family: Family) -> AddressRange:
-    first, last = (address_text(value, family) for value in addresses)
-    return AddressRange(start=first, end=last, count=addresses.size)
-
-
-def condition(found: ApiCondition) -> Condition:
-    return Condition(
-        type=found.type,
-        status=found.status.value,
-        reason=found.reason,
-        message=found.message,
-        since=found.last_transition_time,
-        health=_health(found),
-    )
-
-
-def _health(found: ApiCondition) -> Health:
-    """True is bad news for some conditions and good news for the others."""
-    if found.status is ConditionStatus.UNKNOWN:
-        return "unknown"
-    is_true = found.status is ConditionStatus.TRUE
-    if found.type in _BAD_NEWS:
-        if not is_true:
-            return "ok"
-        return "warning" if found.type in (CapacityTier.WARNING, "Paused", "Deleting") else "critical"
-    return "ok" if is_true else "warning"
 
 
 def pool_item(pool: NetworkPool, summary: Summary, concerned: Sequence[IPAllocation], providers: list[str]) -> PoolItem:
@@ -133,47 +100,3 @@ def layout_of(pool: NetworkPool) -> PoolLayout | None:
         return read_layout(pool.spec)
     except InvalidPool:
         return None
-
-
-def allocation_item(allocation: IPAllocation) -> AllocationItem:
-    spec, status, meta = allocation.spec, allocation.status, allocation.metadata
-    granted = granted_range(allocation)
-    held = held_range(allocation)
-    ready = find_condition(status.conditions, ConditionType.READY)
-    shown = range_of(granted[1], granted[0]) if granted else None
-    pinned = spec.pinned_range
-    return AllocationItem(
-        namespace=meta.namespace,
-        name=meta.name,
-        pool=spec.pool_ref.name,
-        tenant_namespace=spec.tenant_cluster_ref.namespace,
-        tenant=spec.tenant_cluster_ref.name,
-        type=spec.type.value,
-        role=meta.labels.get(Label.ALLOCATION_ROLE, ""),
-        phase=status.phase.value,
-        state=_state(allocation),
-        start=shown.start if shown else pinned.start_address if pinned else None,
-        end=shown.end if shown else pinned.end_address if pinned else None,
-        count=held[1].size if held else 0,
-        requested=spec.count,
-        pinned=pinned is not None,
-        reason=ready.reason if ready else "",
-        message=ready.message if ready else "",
-        created_at=meta.creation_timestamp,
-        allocated_at=status.allocated_at,
-        idle_since=status.idle_since,
-        draining_since=status.draining_since,
-        released_at=status.released_at,
-        resource_version=meta.resource_version,
-    )
-
-
-def _state(allocation: IPAllocation) -> str:
-    status = allocation.status
-    if status.phase is IPAllocationPhase.RELEASED:
-        return "released"
-    if allocation.metadata.deletion_timestamp is not None or status.draining_since is not None:
-        return "going back"
-    if status.phase is IPAllocationPhase.ALLOCATED:
-        return "idle" if status.idle_since else "held"
-    return "refused" if status.phase is IPAllocationPhase.FAILED else "asked for"

@@ -15,16 +15,16 @@ from butler.kube.objects import key_of
 from butler.kube.resource import Json, Key
 from butler.kube.store import Change
 from butler.providers.placement import placement
-from butler.server.feed import MOST_EVENTS, Feed, Moved
+from butler.server.keeping.feed import MOST_EVENTS, Feed, Moved
+from butler.server.keeping.shelf import Shelf
+from butler.server.keeping.working import Lately
 from butler.server.models.activity import ActivityItem
 from butler.server.models.allocations import AllocationItem
 from butler.server.models.tenants import TenantItem
-from butler.server.shelf import Shelf
-from butler.server.shown import allocation_item
-from butler.server.shown_activity import activity_item
-from butler.server.shown_tenants import tenant_item
+from butler.server.shown.activity import activity_item
+from butler.server.shown.allocations import allocation_item
+from butler.server.shown.tenants import tenant_item
 from butler.server.sight import Namespaces, is_in
-from butler.server.working import Lately
 
 BY_TENANT: Final = "tenant"
 SETTLED: Final = 15.0

@@ -7,9 +7,9 @@ from typing import Any, Final, Literal
 
 from butler.api import GROUP
 from butler.kube.resource import Json
-from butler.server import audit
 from butler.server.models.activity import ActivityItem
 from butler.server.models.common import Link
+from butler.server.writing import audit
 
 LinkKind = Literal["pool", "allocation", "tenant", "provider"]
 KINDS: Final[dict[str, LinkKind]] = {
