@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from butler.kube.resource import Key
-from butler.server.changes import MOST_REPLAYED, Past, Position, Touch, merged, read, resumed, written
+from butler.server import opaque
+from butler.server.changes import MOST_REPLAYED, Past, Position, Touch, merged, resumed
 from butler.server.keeping.feed import KIND_NAMES, KindName
 
 
@@ -21,12 +22,12 @@ def position(version: int = 0, **sights: str) -> Position:
 
 def test_a_position_is_text_that_any_server_reads() -> None:
     here = position(7, pool="*")
-    assert read(written(here)) == here
+    assert opaque.read(opaque.written(here), Position) == here
 
 
 def test_what_no_server_has_written_is_no_position() -> None:
-    for text in ("", "x", "ä", "%%%", "W10", "e30", "a" * 5000, written(position(1))[:-3]):
-        assert read(text) is None, text
+    for text in ("", "x", "ä", "%%%", "W10", "e30", "a" * 5000, opaque.written(position(1))[:-3]):
+        assert opaque.read(text, Position) is None, text
 
 
 def test_what_happened_after_a_version_is_told_once() -> None:

@@ -9,7 +9,7 @@
     sight.py       what a person may see; visible.py the objects and items, as far as they may
     asking.py      live questions to tenants, in the name of the person
     stream.py      the live stream: stream_items.py what it tells, stream_sight.py to whom, changes.py what it told
-    answers.py     answers with an ETag, and lists page by page
+    answers.py     answers with an ETag, and lists page by page; opaque.py what clients carry from one to the next
     problems.py    errors as problem+json
     parameters.py  parameters that many routes take
     parts.py       what every route may use

@@ -5,8 +5,6 @@ An ETag is made of the very bytes that are sent, so that two replicas that know 
 
 from __future__ import annotations
 
-import base64
-import binascii
 import gzip
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
@@ -16,6 +14,7 @@ import msgspec
 from litestar import Request, Response
 from litestar.enums import MediaType
 
+from butler.server import opaque
 from butler.server.problems import Refused
 
 T = TypeVar("T")
@@ -112,22 +111,18 @@ def page(
     ordered: Sequence[T] = [*known, *unknown]
     begin = 0
     if cursor is not None:
-        last = _read_cursor(cursor)
+        last = read_cursor(cursor, tuple[str, ...])
         begin = next((number for number, each in enumerate(ordered, 1) if key(each) == last), 0)
         if begin == 0:
             raise Refused(410, "cursor: what it points at has gone: begin with the first page again")
     shown = list(ordered[begin : begin + limit])
     more = begin + limit < len(ordered)
-    return Page(shown, len(ordered), _cursor(key(shown[-1])) if more and shown else None)
+    return Page(shown, len(ordered), opaque.written(key(shown[-1])) if more and shown else None)
 
 
-def _cursor(key: tuple[str, ...]) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(key)).decode().rstrip("=")
-
-
-def _read_cursor(text: str) -> tuple[str, ...]:
-    try:
-        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-        return msgspec.json.decode(raw, type=tuple[str, ...])
-    except (binascii.Error, ValueError, msgspec.MsgspecError):
-        raise Refused(422, "cursor: this is none that was given out here: take it from `next` of a page") from None
+def read_cursor(text: str, kind: type[T]) -> T:
+    """Where the page before ended."""
+    found = opaque.read(text, kind)
+    if found is None:
+        raise Refused(422, "cursor: this is none that was given out here: take it from `next` of a page")
+    return found

@@ -16,8 +16,6 @@ objects that came or went.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
@@ -85,18 +83,6 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     """For each source, up to where."""
     sights: dict[str, str]
     """For each kind that they follow, a word for what they may see of it; those that they may not see are not there."""
-
-
-def written(position: Position) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode().rstrip("=")
-
-
-def read(text: str) -> Position | None:
-    """None for what no server has written, or an older one in its own way."""
-    try:
-        return msgspec.json.decode(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), type=Position)
-    except (binascii.Error, ValueError, msgspec.MsgspecError):
-        return None
 
 
 class Resumed(NamedTuple):

@@ -28,8 +28,9 @@ from typing import Any, Final, cast
 import msgspec
 
 from butler.kube.objects import version_of
+from butler.server import opaque
 from butler.server.access.person import Person
-from butler.server.changes import Past, Position, Touch, fed_by, merged, read, resumed, written
+from butler.server.changes import Past, Position, Touch, fed_by, merged, resumed
 from butler.server.keeping.feed import KIND_NAMES, Feed, KindName, Moved
 from butler.server.keeping.shelves import Shelves
 from butler.server.models.common import Model
@@ -246,7 +247,7 @@ class Stream:
         """Up to where somebody has been told of everything, as of the last flush."""
         words = tuple(seen.words.items())
         if words not in self._positions:
-            self._positions[words] = written(Position(self._versions, dict(words)))
+            self._positions[words] = opaque.written(Position(self._versions, dict(words)))
         return self._positions[words]
 
     # Who listens.
@@ -263,7 +264,7 @@ class Stream:
             listener.take([hello], position, position)
             self.listeners.add(listener)
             return
-        known = read(since)
+        known = opaque.read(since, Position)
         found = resumed(self._pasts, known, seen.words)
         listener.held = []  # what happens while the past is told comes after it
         self.listeners.add(listener)

@@ -9,17 +9,14 @@ others come or go, and it stays good when the very item that it names has gone.
 
 from __future__ import annotations
 
-import base64
-import binascii
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
-import msgspec
-
 from butler.kube.resource import Key
-from butler.server.answers import Page
+from butler.server import opaque
+from butler.server.answers import Page, read_cursor
 from butler.server.problems import Refused
 
 T = TypeVar("T")
@@ -143,7 +140,7 @@ class Shelf(Generic[T]):
         if field not in self._sorts:
             raise Refused(422, f"sort: {field!r} is no field to sort by: take one of {', '.join(sorted(self._sorts))}")
         order = self._order(group, field)
-        after = _read(cursor) if cursor is not None else None
+        after = read_cursor(cursor, _Mark) if cursor is not None else None
         try:
             keys = order.keys(after, descending=descending)
         except TypeError:  # its value cannot be compared with those of this order
@@ -159,7 +156,7 @@ class Shelf(Generic[T]):
         page = list(islice(shown, limit + 1))
         last = page[limit - 1] if len(page) > limit else None
         mark = _Mark(self._sorts[field](self._entries[last].item), last) if last else None
-        return Page([self._entries[key].item for key in page[:limit]], total, _written(mark) if mark else None)
+        return Page([self._entries[key].item for key in page[:limit]], total, opaque.written(mark) if mark else None)
 
     def _wanted(self, keys: Iterable[Key], wanted: Wanted[T] | None) -> Iterable[Key]:
         if wanted is None:
@@ -185,15 +182,3 @@ def _take_out(places: list[P], place: P) -> None:
     at = bisect_left(places, place)
     if at < len(places) and places[at] == place:
         del places[at]
-
-
-def _written(mark: _Mark) -> str:
-    return base64.urlsafe_b64encode(msgspec.json.encode(mark)).decode().rstrip("=")
-
-
-def _read(cursor: str) -> _Mark:
-    try:
-        raw = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
-        return msgspec.json.decode(raw, type=_Mark)
-    except (binascii.Error, ValueError, msgspec.MsgspecError):
-        raise Refused(422, "cursor: this is none that was given out here: take it from `next` of a page") from None
