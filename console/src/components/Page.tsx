@@ -33,19 +33,21 @@ export function Page({ title, trail = [], badge, subtitle, actions, children }: 
           </Breadcrumbs>
         )}
         <Group justify="space-between" gap="sm" align="flex-start">
-          <Group gap="sm" className={classes.title}>
-            <Title order={1} ref={heading} tabIndex={-1} className={classes.heading}>
-              {title}
-            </Title>
-            {badge}
-          </Group>
+          <Stack gap={4} className={classes.title}>
+            <Group gap="sm">
+              <Title order={1} ref={heading} tabIndex={-1} className={classes.heading}>
+                {title}
+              </Title>
+              {badge}
+            </Group>
+            {subtitle && (
+              <Text c="dimmed" fz="sm" component="div">
+                {subtitle}
+              </Text>
+            )}
+          </Stack>
           {actions && <Group gap="xs">{actions}</Group>}
         </Group>
-        {subtitle && (
-          <Text c="dimmed" fz="sm" component="div">
-            {subtitle}
-          </Text>
-        )}
       </Stack>
       {children}
     </Stack>

@@ -1,7 +1,7 @@
 // One allocation: what it holds and for whom, where that is, how it came about, and what hangs on it.
 import { Stack, Text } from "@mantine/core";
 import { IconTrash } from "@tabler/icons-react";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { useParams } from "react-router";
 import { useAllocation } from "../../api/allocations";
 import { useActivity } from "../../api/estate";
@@ -54,17 +54,26 @@ export function AllocationPage() {
   );
 }
 
+/** Longer than a figure, and so smaller. */
+function Name({ children }: { children: ReactNode }) {
+  return (
+    <Text span fz="md">
+      {children}
+    </Text>
+  );
+}
+
 function Parts({ item }: { item: AllocationItem }) {
   const range = item.start !== null && item.end !== null ? { start: item.start, end: item.end, count: item.count } : null;
   return (
     <Stack gap="md">
       <Panel title="In short">
         <Stats>
-          <Stat label="Addresses" value={<AddressText range={range} />} hint={range ? `${count(item.count)} in all` : undefined} />
+          <Stat label="Addresses" value={<Name><AddressText range={range} /></Name>} hint={range ? `${count(item.count)} in all` : undefined} />
           <Stat label="Asked for" value={item.requested === null ? "the usual number" : count(item.requested)} hint={item.pinned ? "exactly these: hand-picked" : undefined} />
-          <Stat label="Tenant" value={<TenantLink tenant={`${item.tenantNamespace}/${item.tenant}`} />} />
+          <Stat label="Tenant" value={<Name><TenantLink tenant={`${item.tenantNamespace}/${item.tenant}`} /></Name>} />
           <Stat label="For" value={typeInWords(item.type)} hint={item.role || undefined} />
-          <Stat label="Pool" value={<ObjectLink link={{ kind: "pool", namespace: item.namespace, name: item.pool }} />} />
+          <Stat label="Pool" value={<Name><ObjectLink link={{ kind: "pool", namespace: item.namespace, name: item.pool }} /></Name>} />
         </Stats>
       </Panel>
       {range && item.state !== "released" && (

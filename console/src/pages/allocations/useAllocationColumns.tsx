@@ -37,7 +37,7 @@ export function useAllocationColumns(onRelease: (item: AllocationItem) => void):
         <>
           <AllocationState state={state} plain />
           {start === null && message && (
-            <Text fz="xs" c="dimmed" lineClamp={2} title={message} maw="20rem">
+            <Text fz="xs" c="dimmed" lineClamp={2} title={message} maw="13rem">
               {message}
             </Text>
           )}
