@@ -122,6 +122,8 @@ async def test_a_hundred_listeners_hear_everything_in_order(
         async def told() -> None:
             for each in crowd:
                 assert each.state["pool"][f"{HOME}/crowd"]["allocated"] == 60
+                states = [item["state"] for item in each.state["allocation"].values() if item["pool"] == "crowd"]
+                assert states == ["held"] * 30, "the pool counts what is promised, before it is granted"
 
         await eventually(told, seconds=60)
         first = [(each["name"], each["item"]) for each in crowd[0].changes("allocation")]
