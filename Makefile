@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run console test test-console test-crash test-faults test-tenants test-model test-metallb test-elastic test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test lint types format generate lock clean
+.PHONY: help run console test test-console test-crash test-faults test-tenants test-model test-metallb test-elastic test-server test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ test-metallb: setup-test ## Play many histories of Services and pools on MetalLB
 
 test-elastic: setup-test ## Break elastic tenants at length, and churn Services on the real MetalLB (BUTLER_SEED=7 replays one)
 	$(BIN)/pytest -q -s -m slow --timeout 3600 tests/elastic
+
+test-server: setup-test ## Ask every route of the console's server for everything, and cut its stream with many seeds
+	$(BIN)/pytest -q -m slow --timeout 3600 tests/server
 
 test-tenants-scale: setup-test ## Create 200 tenant clusters at once, delete and create 100 more, with kills in between
 	$(BIN)/pytest -q -s -m slow --timeout 3600 tests/tenants/test_kills.py
