@@ -65,7 +65,7 @@ export function useAllocationColumns(onRelease: (item: AllocationItem) => void):
       cell: ({ tenantNamespace: namespace, tenant: name }) => (
         <>
           <ObjectLink link={{ kind: "tenant", namespace, name }} />
-          <Text fz="xs" c="dimmed">
+          <Text fz="xs" c="dimmed" style={{ whiteSpace: "nowrap" }}>
             {namespace}
           </Text>
         </>
@@ -75,7 +75,11 @@ export function useAllocationColumns(onRelease: (item: AllocationItem) => void):
       title: "Pool",
       sort: "pool",
       from: "medium",
-      cell: ({ namespace, pool }) => <ObjectLink link={{ kind: "pool", namespace, name: pool }} />,
+      cell: ({ namespace, pool }) => (
+        <span style={{ whiteSpace: "nowrap" }}>
+          <ObjectLink link={{ kind: "pool", namespace, name: pool }} />
+        </span>
+      ),
     },
     { title: "Since", from: "wide", cell: ({ allocatedAt, createdAt }) => <Time at={allocatedAt ?? createdAt} /> },
     {
