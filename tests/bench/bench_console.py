@@ -62,6 +62,10 @@ WATCHING = """text => {
   }
   look()
 }"""
+SHOWN = """() => new Promise(done => {
+  const look = () => window.seen.content && window.seen.largest ? done() : requestAnimationFrame(look)
+  look()
+})"""
 DRIVEN = """async ([what, seconds]) => {
   const canvas = document.querySelector("canvas")
   const box = canvas.getBoundingClientRect()
@@ -111,7 +115,7 @@ async def opening(browser: Browser, estate: Estate, remembered: Any, rounds: int
             await context.add_init_script(f"({WATCHING})({text!r})")
             page = await context.new_page()
             await page.goto(path)
-            await page.wait_for_function("window.seen.content && window.seen.largest")
+            await page.evaluate(SHOWN)
             await page.wait_for_timeout(300)
             taken = await page.evaluate("window.seen")
             await context.close()

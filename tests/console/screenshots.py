@@ -4,13 +4,16 @@
 
 Starts a Butler of its own with the eight tenants of the example and two pools that tell a story: one with holes in it,
 and one that is nearly full, for which somebody waits. Each page is taken at 1440 and 390 pixels, the main ones in the
-dark too. With --whole the pictures show all of a page and not what fits on a screen.
+dark too. With --whole the pictures show all of a page and not what fits on a screen. Where pngquant is installed, they
+are made small with it.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -66,7 +69,7 @@ def wait_for(estate: Estate, name: str) -> None:
 
 async def palette(page: Page) -> None:
     await page.keyboard.press("Control+k")
-    await page.keyboard.type("pay")
+    await page.get_by_role("dialog").get_by_role("textbox").fill("pay")
     await page.get_by_text("payments-nodes").first.wait_for()
 
 
@@ -125,6 +128,13 @@ async def take(browser: Browser, estate: Estate, options: argparse.Namespace) ->
                 print(f"{name}-{width}{suffix}", flush=True)
 
 
+def shrink(into: Path) -> None:
+    """Fewer colours, which nobody sees, for half of the size."""
+    if program := shutil.which("pngquant"):
+        files = map(str, sorted(into.glob("*.png")))
+        subprocess.run([program, "--force", "--ext", ".png", "--strip", "--skip-if-larger", *files], check=False)
+
+
 async def run(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder, LocalServer(Path(folder), controllers=True, console=True) as server:
         estate = Estate(server)
@@ -134,6 +144,7 @@ async def run(options: argparse.Namespace) -> None:
             browser = await launch(playwright)
             await take(browser, estate, options)
             await browser.close()
+    shrink(Path(options.into))
 
 
 def main(arguments: Sequence[str]) -> None:
