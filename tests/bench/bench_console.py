@@ -167,9 +167,8 @@ async def drawing(browser: Browser, estate: Estate, remembered: Any, allocations
     heading(f"The address map of a /8 with {allocations:,} allocations")
     began = time.monotonic()
     body = invented(allocations)
-    note(
-        f"the server's code tells where they are in {len(body) / 1e6:.1f} MB, made in {duration(time.monotonic() - began)}"
-    )
+    taken = duration(time.monotonic() - began)
+    note(f"the server's code tells where they are in {len(body) / 1e6:.1f} MB, made in {taken}")
     note("the pool is real and empty; its segments are answered by this program, with what the server's own code made")
     create(estate.plane, pool(POOL, CIDR))
     context = await fresh(browser, estate, remembered)
