@@ -1,8 +1,8 @@
-"""All everyday tests, in four pytest runs side by side.
+"""All everyday tests, in several pytest runs, four of them side by side.
 
 Tests wait more than they compute, for watches, leases and servers, so four runs on two cores take a third of the time
 of one. Whatever has "kubernetes" in its name runs on a real Kubernetes, everything else on the embedded server or on
-none; either half is parted into facts and stories, which mostly wait.
+none; either half is parted by what its tests mostly do. The longest begin first, and when one ends, the next begins.
 Together they are every test, each once. The first run is shown as it goes, the others when they are done.
 
 On a busy machine a test may wait in vain for something that comes a moment later. So a few tests that failed are run
@@ -28,11 +28,12 @@ from pathlib import Path
 HERE = Path(__file__).parent
 STORIES = ("tests/tenants", "tests/elastic", "tests/ipam")
 """Whole lives of clusters, and faults: tests that mostly wait."""
-FACTS = ("tests/unit", "tests/model", "tests/local", "tests/conformance", "tests/kube", "tests/capi", "tests/server")
+FACTS = ("tests/unit", "tests/model", "tests/local", "tests/conformance", "tests/kube", "tests/capi")
 PROMPTS = ("tests/cli",)
 """Every command, started again and again."""
-PAGES = ("tests/console",)
-"""The console, in a browser."""
+PAGES = ("tests/server", "tests/console")
+"""The console: its server, and its pages in a browser."""
+AT_ONCE = 4
 NEVER_AGAIN = "broken rules"
 MOST_AGAIN = 10
 """More failures than this are no accident."""
@@ -78,6 +79,10 @@ class Part:
         return self.process.wait()
 
     @property
+    def has_ended(self) -> bool:
+        return self.process is not None and self.process.poll() is not None
+
+    @property
     def text(self) -> str:
         return "".join(self.said)
 
@@ -88,21 +93,27 @@ def main(options: list[str]) -> int:
         sys.exit("tools/run_tests.py and testpaths in pyproject.toml name different folders: no test may be left out")
     build()
     parts = [
-        Part("embedded, facts and pages", (*FACTS, *PAGES), "not kubernetes", shown=True),
-        Part("embedded, stories and prompts", (*STORIES, *PROMPTS), "not kubernetes"),
-        Part("Kubernetes, facts", FACTS, "kubernetes"),
+        Part("embedded, facts", FACTS, "not kubernetes", shown=True),
+        Part("embedded, stories", STORIES, "not kubernetes"),
         Part("Kubernetes, stories", STORIES, "kubernetes"),
+        Part("embedded, prompts", PROMPTS, "not kubernetes"),
+        Part("embedded, console", PAGES, "not kubernetes"),
+        Part("Kubernetes, facts", (*FACTS, *PROMPTS, *PAGES), "kubernetes"),
     ]
+    codes: dict[str, int] = {}
+    waiting = list(parts)
+    running: list[Part] = []
     try:
-        for part in parts:
-            part.start(options)
-        codes = {}
-        for part in parts:
-            if not part.shown:
-                print(f"\nWaiting for the tests: {part.name} ...", flush=True)
-            codes[part.name] = part.wait()
-            if not part.shown:
-                print(part.text, flush=True)
+        while waiting or running:
+            while waiting and len(running) < AT_ONCE:
+                running.append(waiting.pop(0))
+                running[-1].start(options)
+            time.sleep(0.2)
+            for part in [each for each in running if each.has_ended]:
+                running.remove(part)
+                codes[part.name] = part.wait()
+                if not part.shown:
+                    print(f"\n\n{part.name}:\n{part.text}", flush=True)
     finally:
         for part in parts:
             if part.process is not None and part.process.poll() is None:
