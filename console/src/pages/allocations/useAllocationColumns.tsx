@@ -75,11 +75,7 @@ export function useAllocationColumns(onRelease: (item: AllocationItem) => void):
       title: "Pool",
       sort: "pool",
       from: "medium",
-      cell: ({ namespace, pool }) => (
-        <span style={{ whiteSpace: "nowrap" }}>
-          <ObjectLink link={{ kind: "pool", namespace, name: pool }} />
-        </span>
-      ),
+      cell: ({ namespace, pool }) => <ObjectLink link={{ kind: "pool", namespace, name: pool }} />,
     },
     { title: "Since", from: "wide", cell: ({ allocatedAt, createdAt }) => <Time at={allocatedAt ?? createdAt} /> },
     {
