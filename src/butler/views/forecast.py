@@ -121,7 +121,7 @@ def _too_little(record: Record) -> str:
         return ""
     return (
         f"not enough is on record to say: {seen} {'arrival' if seen == 1 else 'arrivals'} in {record.days:.1f} days,"
-        f" and it takes {FEWEST_ARRIVALS} in {FEWEST_DAYS}"
+        f" and it takes {FEWEST_ARRIVALS} arrivals in {FEWEST_DAYS} days"
     )
 
 

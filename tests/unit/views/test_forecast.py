@@ -63,7 +63,7 @@ def test_larger_blocks_are_refused_first_and_tiers_come_in_order() -> None:
 @pytest.mark.parametrize(
     ("life", "words"),
     [
-        ({"past": 3, "per_day": 5}, "arrivals in 3.0 days, and it takes 5 in 7"),
+        ({"past": 3, "per_day": 5}, "arrivals in 3.0 days, and it takes 5 arrivals in 7 days"),
         ({"past": 30, "per_day": 0.001}, "not enough is on record to say: 0 arrivals in 30.0 days"),
     ],
 )
