@@ -92,7 +92,8 @@ EXTRAS: dict[str, tuple[str, Callable[[Page], Awaitable[None]]]] = {
 }
 
 
-async def take(browser: Browser, estate: Estate, options: argparse.Namespace) -> None:
+async def take(browser: Browser, estate: Estate, options: argparse.Namespace) -> list[Path]:
+    taken: list[Path] = []
     into = Path(options.into)
     into.mkdir(parents=True, exist_ok=True)
     context = await browser.new_context()
@@ -124,15 +125,16 @@ async def take(browser: Browser, estate: Estate, options: argparse.Namespace) ->
                     await visit(page, SOMEWHERE_ELSE.get(name, PAGES[name]))
                 await page.wait_for_timeout(800)
                 suffix = "-dark" if theme == "dark" else ""
-                await page.screenshot(path=into / f"{name}-{width}{suffix}.png", full_page=options.whole)
-                print(f"{name}-{width}{suffix}", flush=True)
+                taken.append(into / f"{name}-{width}{suffix}.png")
+                await page.screenshot(path=taken[-1], full_page=options.whole)
+                print(taken[-1].stem, flush=True)
+    return taken
 
 
-def shrink(into: Path) -> None:
+def shrink(taken: list[Path]) -> None:
     """Fewer colours, which nobody sees, for half of the size."""
     if program := shutil.which("pngquant"):
-        files = map(str, sorted(into.glob("*.png")))
-        subprocess.run([program, "--force", "--ext", ".png", "--strip", "--skip-if-larger", *files], check=False)
+        subprocess.run([program, "--force", "--ext", ".png", "--strip", "--skip-if-larger", *taken], check=False)
 
 
 async def run(options: argparse.Namespace) -> None:
@@ -142,9 +144,9 @@ async def run(options: argparse.Namespace) -> None:
         furnish(estate)
         async with async_playwright() as playwright:
             browser = await launch(playwright)
-            await take(browser, estate, options)
+            taken = await take(browser, estate, options)
             await browser.close()
-    shrink(Path(options.into))
+    shrink(taken)
 
 
 def main(arguments: Sequence[str]) -> None:
