@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { ADDRESSES, formatAddress, formatRange, parseAddress, parseNetwork, prefixOf } from "./addresses";
+import { ADDRESSES, formatAddress, formatRange, isLarger, parseAddress, parseNetwork, prefixOf } from "./addresses";
 import { seededChance } from "./testing";
 
 describe("addresses over the whole space", () => {
@@ -38,6 +38,15 @@ describe("networks", () => {
   test.each(["10.0.0.1/24", "10.0.0.0/33", "10.0.0.0", "10.0.0.0/", "10.0.0.0/24/1", "10.0.0.0/-1"])("%j is none", (text) =>
     expect(parseNetwork(text)).toBeNull(),
   );
+
+  test("are larger only when they hold the other and more", () => {
+    expect(isLarger("10.92.88.0/22", "10.92.90.0/23")).toBe(true);
+    expect(isLarger("192.168.0.0/16", "192.168.255.0/24")).toBe(true);
+    expect(isLarger("10.92.90.0/23", "10.92.90.0/23")).toBe(false);
+    expect(isLarger("10.92.90.0/24", "10.92.90.0/23")).toBe(false);
+    expect(isLarger("10.92.0.0/22", "10.92.90.0/23")).toBe(false);
+    expect(isLarger("10.92.90.1/22", "10.92.90.0/23")).toBe(false);
+  });
 
   test("sizes in between have no prefix", () => expect(prefixOf(48)).toBeNull());
 });

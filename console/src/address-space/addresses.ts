@@ -42,6 +42,13 @@ export function parseNetwork(text: string): Network | null {
   return first % size === 0 ? { first, size } : null;
 }
 
+/** Whether a network has all of another's addresses and more. */
+export function isLarger(network: string, than: string): boolean {
+  const [large, small] = [parseNetwork(network), parseNetwork(than)];
+  if (!large || !small || large.size <= small.size) return false;
+  return large.first <= small.first && small.first + small.size <= large.first + large.size;
+}
+
 /** `10.0.0.4` for one address, `10.0.0.4–10.0.0.9` for more. */
 export function formatRange(first: number, size: number): string {
   const start = formatAddress(first);

@@ -2,7 +2,7 @@
 import { NumberInput, SegmentedControl, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useState } from "react";
-import { parseNetwork } from "../../../address-space/addresses";
+import { isLarger, parseNetwork } from "../../../address-space/addresses";
 import { useEditPool, usePoolEditPreview } from "../../../api/pools";
 import type { PoolDetail, PoolEdit } from "../../../api/types";
 import { FormDialog } from "./FormDialog";
@@ -56,7 +56,7 @@ export function GrowDialog({ detail, onClose }: { detail: PoolDetail; onClose: (
           description={`It has to hold ${oldCidr}`}
           value={cidr}
           onChange={(event) => setCidr(event.currentTarget.value)}
-          error={cidr && !parseNetwork(cidr.trim()) ? "Not a network: its first address and a prefix, such as 10.40.0.0/20" : null}
+          error={errorOf(cidr.trim(), oldCidr)}
           spellCheck={false}
           data-autofocus
         />
@@ -66,8 +66,15 @@ export function GrowDialog({ detail, onClose }: { detail: PoolDetail; onClose: (
   );
 }
 
+function errorOf(cidr: string, oldCidr: string): string | null {
+  if (!cidr || cidr === oldCidr || isLarger(cidr, oldCidr)) return null;
+  return parseNetwork(cidr)
+    ? `That does not hold ${oldCidr} and more: to make a pool smaller, edit the object itself`
+    : "Not a network: its first address and a prefix, such as 10.40.0.0/20";
+}
+
 function bodyOf(by: string, more: number | string, cidr: string, oldCidr: string): PoolEdit | null {
   if (by === "count") return typeof more === "number" && more > 0 ? { growBy: more } : null;
   const wanted = cidr.trim();
-  return wanted !== oldCidr && parseNetwork(wanted) ? { cidr: wanted } : null;
+  return isLarger(wanted, oldCidr) ? { cidr: wanted } : null;
 }
