@@ -94,11 +94,11 @@ def main(options: list[str]) -> int:
     build()
     parts = [
         Part("embedded, facts", FACTS, "not kubernetes", shown=True),
-        Part("embedded, stories", STORIES, "not kubernetes"),
         Part("Kubernetes, stories", STORIES, "kubernetes"),
+        Part("Kubernetes, facts", (*FACTS, *PROMPTS, *PAGES), "kubernetes"),
+        Part("embedded, stories", STORIES, "not kubernetes"),
         Part("embedded, prompts", PROMPTS, "not kubernetes"),
         Part("embedded, console", PAGES, "not kubernetes"),
-        Part("Kubernetes, facts", (*FACTS, *PROMPTS, *PAGES), "kubernetes"),
     ]
     codes: dict[str, int] = {}
     waiting = list(parts)
