@@ -182,7 +182,9 @@ async def test_who_comes_back_too_late_is_told_to_load_again(
 
         async def loaded() -> None:
             assert follower.resets == [["pool", "allocation"]]
-            assert follower.state["pool"][f"{HOME}/late"]["allocated"] == 5
+            late = follower.state["pool"].get(f"{HOME}/late")
+            assert late is not None
+            assert late["allocated"] == 5
 
         await eventually(loaded)
         task.cancel()
