@@ -16,7 +16,7 @@ async def eventually(check: Callable[[], Awaitable[None]], *, seconds: float = 2
     while True:
         try:
             await check()
-        except AssertionError:
+        except (AssertionError, LookupError):  # what is looked at may not be there yet
             if time.monotonic() > until:
                 raise
             await asyncio.sleep(0.05)
