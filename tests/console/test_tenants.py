@@ -19,7 +19,7 @@ from server.objects import GROUP, create
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from playwright.async_api import Page
+    from playwright.async_api import Page, Route
 
     from console.estate import Estate
 
@@ -34,6 +34,7 @@ async def test_a_tenant_is_made_with_form_and_manifest_and_comes_up_while_one_wa
     await visit(page, "/tenants")
     await page.get_by_role("button", name="New tenant").click()
     manifest = page.get_by_label("Manifest of the new tenant")
+    await expect(manifest).to_be_visible()
     await page.get_by_label("Name", exact=False).first.fill("by-form")
     await expect(manifest).to_have_value(re.compile(r"name: by-form"))
     await page.get_by_role("combobox", name="Namespace").fill(TEAM)
@@ -67,6 +68,23 @@ async def test_a_tenant_is_made_with_form_and_manifest_and_comes_up_while_one_wa
     await page.goto("/tenants/new")
     await expect(page.get_by_label("Manifest of the new tenant")).not_to_have_value(re.compile("by-hand"))
     estate.plane.kubectl("delete", "tenantcluster", "by-hand", "-n", TEAM, "--wait=false")
+
+
+async def test_a_filter_typed_while_another_page_comes_stays_with_its_own(page: Page) -> None:
+    held = asyncio.Event()
+
+    async def when_let(route: Route) -> None:
+        await held.wait()
+        await route.continue_()
+
+    await visit(page, "/tenants")
+    await page.route(re.compile(r"/assets/.*\.js"), when_let)
+    await page.get_by_role("button", name="New tenant").click()
+    await page.get_by_role("textbox", name="Filter by name").fill("late")
+    await asyncio.sleep(0.5)
+    held.set()
+    await expect(page.get_by_label("Manifest of the new tenant")).to_be_visible()
+    assert page.url.endswith("/tenants/new")
 
 
 async def test_a_tenant_is_scaled_upgraded_entered_and_deleted(page: Page, estate: Estate, tmp_path: Path) -> None:

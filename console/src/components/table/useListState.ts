@@ -1,6 +1,6 @@
 // What a list shows. Filters and order are kept in the page's address, so that they can be shared and gone back to.
 import { useMemo, useState } from "react";
-import { useSearchParams } from "react-router";
+import { useLocation, useNavigation, useSearchParams } from "react-router";
 
 export interface ListState {
   /** The value of a filter; empty for none. */
@@ -20,6 +20,8 @@ export interface ListState {
 /** `prefix` keeps two lists on one page apart. */
 export function useListState(defaultSort: string, prefix = ""): ListState {
   const [params, setParams] = useSearchParams();
+  const { pathname } = useLocation();
+  const { location: coming = window.location } = useNavigation();
   // Cursors of the pages up to this one; the first page has none.
   const [trail, setTrail] = useState<string[]>([]);
   return useMemo(() => {
@@ -27,6 +29,8 @@ export function useListState(defaultSort: string, prefix = ""): ListState {
     return {
       get,
       set: (values) => {
+        // Another page is on its way while this one is still seen: its address is not this list's to change.
+        if (coming.pathname !== pathname) return;
         setTrail([]);
         setParams((old) => withValues(old, prefix, values), { replace: true, preventScrollReset: true });
       },
@@ -36,7 +40,7 @@ export function useListState(defaultSort: string, prefix = ""): ListState {
       toNext: (cursor) => setTrail([...trail, cursor]),
       toPrevious: () => setTrail(trail.slice(0, -1)),
     };
-  }, [params, setParams, trail, defaultSort, prefix]);
+  }, [params, setParams, pathname, coming, trail, defaultSort, prefix]);
 }
 
 function withValues(params: URLSearchParams, prefix: string, values: Record<string, string>): URLSearchParams {
