@@ -35,6 +35,27 @@ async def test_a_plan_follows_the_sliders_and_explains_the_first_that_fails(page
     await expect(page.get_by_text("butleradm ipam plan --tenants 40")).to_be_visible()
 
 
+async def test_a_plan_is_drawn_on_the_map_also_of_a_pool_that_would_grow(page: Page) -> None:
+    await visit(page, "/plan?tenants=1&provider=harvester-production")
+    pools = page.get_by_role("region", name="Pools, before and after")
+    drawn = pools.get_by_role("application", name="Map of 10.92.92.0/23")
+    await expect(pools.get_by_role("list", name="Legend").last).to_contain_text("planned")
+    gets = page.get_by_role("region", name="Who gets what").get_by_role("link", name=re.compile(r"^10\.92\.92\."))
+    first = (await gets.inner_text()).partition("\u2013")[0]
+    where = pools.get_by_role("textbox", name="Go to an address").last
+    await where.fill(first)
+    await where.press("Enter")
+    await expect(drawn).to_be_focused()
+    await expect(pools.get_by_text("allocation planned-1-nodes").last).to_be_visible()
+
+    await page.get_by_role("switch", name="Edit a pool first").check(force=True)
+    await page.get_by_role("combobox", name="Pool", exact=True).click()
+    await page.get_by_role("option", name=re.compile("^production-nodes")).click()
+    await page.get_by_label("Network", exact=True).fill("10.92.92.0/22")
+    grown = pools.get_by_role("application", name="Map of 10.92.92.0/22")
+    await expect(grown).to_be_visible()
+
+
 async def test_an_address_leads_to_who_holds_it(page: Page, estate: Estate) -> None:
     held = estate.get("ipallocations", "payments-lb")["status"]["startAddress"]
     await visit(page, "/addresses")

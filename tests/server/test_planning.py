@@ -45,8 +45,12 @@ async def test_tenants_come_until_the_pool_is_full(api: Api, plane: ControlPlane
     assert (shown["fits"], shown["tenantsThatFit"], shown["firstFailure"]["tenant"]) == (False, 4, 5)
     assert shown["tenants"][0]["blocks"][0]["range"]["start"] == f"{network}.0.7"
     assert [each["name"] for each in shown["pools"]] == ["rack"]
+    assert shown["edited"] is None
     grown = await planned(api, body | {"edit": {"pool": "rack", "cidr": f"{network}.0.0/25"}})
     assert (grown["fits"], grown["edit"]["refused"], grown["edit"]["after"]["cidr"]) == (True, [], f"{network}.0.0/25")
+    held = [kind == grown["edited"]["kinds"].index("allocated") for kind in grown["edited"]["columns"]["kind"]]
+    sizes = zip(grown["edited"]["columns"]["size"], held, strict=True)
+    assert (grown["edited"]["count"], sum(size for size, is_held in sizes if is_held)) == (128, 6)
     assert (await api.get("/pools/butler-system/rack"))["pool"]["allocated"] == 6, "nothing was written"
 
 
@@ -58,6 +62,7 @@ async def test_an_edit_that_strands_somebody_says_whom(api: Api, plane: ControlP
     assert shown["fits"] is False
     assert [each["name"] for each in shown["edit"]["stranded"]] == ["cut-nodes"]
     assert shown["edit"]["refused"]
+    assert shown["edited"] is None
 
 
 async def test_single_requests_get_what_they_would_get(api: Api, plane: ControlPlane, network: str) -> None:

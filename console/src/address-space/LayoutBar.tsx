@@ -8,7 +8,7 @@ import { describeCell } from "./describe";
 import classes from "./LayoutBar.module.css";
 import { barParts, totalsOf, type BarPart } from "./layoutParts";
 import { heatColour, type Palette } from "./palette";
-import type { SegmentIndex } from "./segmentIndex";
+import { givenOf, type SegmentIndex } from "./segmentIndex";
 import { SvgPatterns } from "./SvgPatterns";
 import { usePalette } from "./usePalette";
 
@@ -89,7 +89,7 @@ function wordsOf(index: SegmentIndex, part: BarPart): string {
 
 function Part({ part, palette, patterns }: { part: BarPart; palette: Palette; patterns: string }) {
   const { x, width, makeup } = part;
-  const given = makeup.held + makeup.free;
+  const given = givenOf(makeup);
   // One pixel of ground between parts keeps neighbours apart.
   const box = { x, width: Math.max(1, width - 1) };
   if (given === 0) {
@@ -97,19 +97,28 @@ function Part({ part, palette, patterns }: { part: BarPart; palette: Palette; pa
     return <rect {...box} height={HEIGHT} fill={`url(#${patterns}-${kind})`} />;
   }
   const share = makeup.held / given;
-  const high = share === 0 ? 0 : share === 1 ? HEIGHT : Math.min(HEIGHT - 2, Math.max(2, HEIGHT * share));
+  const high = heightOf(share);
+  const planned = Math.max(heightOf((makeup.held + makeup.planned) / given), high + 2);
   return (
     <>
       <rect {...box} height={HEIGHT} fill={palette.free} />
+      {makeup.planned > 0 && <rect {...box} y={HEIGHT - planned} height={planned} fill={palette.planned} />}
       {high > 0 && <rect {...box} y={HEIGHT - high} height={high} fill={heatColour(palette, share)} />}
     </>
   );
+}
+
+/** Little is never drawn as nothing, and nearly all never as all. */
+function heightOf(share: number): number {
+  if (share === 0 || share === 1) return HEIGHT * share;
+  return Math.min(HEIGHT - 2, Math.max(2, HEIGHT * share));
 }
 
 function Totals({ index, palette, id }: { index: SegmentIndex; palette: Palette; id: string }) {
   const totals = useMemo(() => totalsOf(index), [index]);
   const swatches = {
     held: heatColour(palette, 0.99),
+    planned: palette.planned,
     free: palette.free,
     reserved: `url(#${id}-reserved)`,
     outside: `url(#${id}-outside)`,

@@ -8,11 +8,13 @@ import { usePalette } from "./usePalette";
 interface LegendProps {
   /** Cells stand for many addresses and show how much of them is held. */
   shares?: boolean;
+  /** Something is planned. */
+  planned?: boolean;
 }
 
 const SWATCH = { width: 22, height: 14 };
 
-export function Legend({ shares = false }: LegendProps) {
+export function Legend({ shares = false, planned = false }: LegendProps) {
   const palette = usePalette();
   const id = useId();
   const entries: [string, React.ReactNode][] = shares
@@ -27,6 +29,7 @@ export function Legend({ shares = false }: LegendProps) {
         ["being granted", <Striped key="granting" palette={palette} pattern={`url(#${id}-granting)`} />],
         ["going back", <Striped key="draining" palette={palette} pattern={`url(#${id}-draining)`} />],
       ];
+  if (planned) entries.push(["planned", <Planned key="planned" palette={palette} striped={!shares} />]);
   entries.push(
     ["reserved", <rect key="reserved" {...SWATCH} fill={`url(#${id}-reserved)`} />],
     ["not handed out", <rect key="outside" {...SWATCH} fill={`url(#${id}-outside)`} />],
@@ -62,6 +65,15 @@ function Shares({ palette }: { palette: Palette }) {
           fill={heatColour(palette, share - 0.01)}
         />
       ))}
+    </>
+  );
+}
+
+function Planned({ palette, striped }: { palette: Palette; striped: boolean }) {
+  return (
+    <>
+      <rect {...SWATCH} fill={palette.planned} />
+      {striped && <rect y={5.5} width={22} height={3} fill={palette.onTenant} />}
     </>
   );
 }

@@ -1,13 +1,13 @@
 // Segments and cells in words: what tooltips show and screen readers say.
-import type { SegmentKind } from "../api/types";
 import { count, percent, plural } from "../words";
 import { formatRange, prefixOf } from "./addresses";
-import type { Segment, SegmentIndex } from "./segmentIndex";
+import { givenOf, type DrawnKind, type Segment, type SegmentIndex } from "./segmentIndex";
 
-export const KIND_WORDS: Record<SegmentKind, string> = {
+export const KIND_WORDS: Record<DrawnKind, string> = {
   allocated: "held",
   granting: "being granted",
   draining: "going back",
+  planned: "planned",
   free: "free",
   reserved: "reserved",
   outside: "not handed out",
@@ -42,8 +42,9 @@ export function describeCell(index: SegmentIndex, offset: number, perCell: numbe
     return size === 1 ? { title, lines: [...words.lines, `in ${words.title}`] } : { title, lines: words.lines };
   }
   const made = index.makeup(offset, offset + size);
-  const given = made.held + made.free;
+  const given = givenOf(made);
   const lines = given > 0 ? [`${percent((100 * made.held) / given)} held: ${count(made.held)} of ${count(given)}`] : [];
+  if (made.planned > 0) lines.push(`${count(made.planned)} planned`);
   if (made.reserved > 0) lines.push(`${count(made.reserved)} reserved`);
   if (made.outside > 0) lines.push(`${count(made.outside)} not handed out`);
   return { title, lines };

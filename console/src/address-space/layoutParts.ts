@@ -46,6 +46,7 @@ export function totalsOf(index: SegmentIndex): Total[] {
   const made = index.makeup(0, index.count);
   const all: Total[] = [
     { sort: "held", words: "held", addresses: made.held },
+    { sort: "planned", words: "planned", addresses: made.planned },
     { sort: "free", words: "free", addresses: made.free },
     { sort: "reserved", words: "reserved", addresses: made.reserved },
     { sort: "outside", words: "not handed out", addresses: made.outside },

@@ -18,7 +18,7 @@ describe.each([
   ["light", LIGHT],
   ["dark", DARK],
 ])("in the %s theme", (_name, palette) => {
-  test.each([...palette.tenants, ...palette.heat, palette.reserved, palette.wrong])(
+  test.each([...palette.tenants, ...palette.heat, palette.reserved, palette.planned, palette.wrong])(
     "%s stands out from free addresses and from gaps",
     (colour) => {
       expect(contrast(colour, palette.free)).toBeGreaterThanOrEqual(3);
@@ -26,7 +26,7 @@ describe.each([
     },
   );
 
-  test.each([...palette.tenants])("names can be read on %s", (colour) => {
+  test.each([...palette.tenants, palette.planned])("names can be read on %s", (colour) => {
     expect(contrast(colour, palette.onTenant)).toBeGreaterThanOrEqual(4.5);
   });
 

@@ -14,6 +14,8 @@ export interface Palette {
   tenants: readonly string[];
   /** Signs and names on a tenant's colour. */
   onTenant: string;
+  /** What a plan would add, and no tenant's colour. */
+  planned: string;
   /** Held shares of cells with many addresses, from few to all. */
   heat: readonly string[];
   wrong: string;
@@ -32,6 +34,7 @@ export const LIGHT: Palette = {
   reservedSign: "#ffffff",
   tenants: ["#0067a3", "#b34700", "#00734f", "#7b3fa0", "#7d6200", "#a8285a", "#1f6f78", "#3f3d9e"],
   onTenant: "#ffffff",
+  planned: "#d0006f",
   heat: ["#5e7fdc", "#4668cf", "#3352b4", "#243d92", "#172a6b"],
   wrong: "#c5221f",
   focus: "#111418",
@@ -49,6 +52,7 @@ export const DARK: Palette = {
   reservedSign: "#151920",
   tenants: ["#5db3e6", "#f0935a", "#58c796", "#c79be8", "#d9b84a", "#f08db0", "#63c9d3", "#a2a4f5"],
   onTenant: "#10131a",
+  planned: "#ff6fb5",
   heat: ["#5d78c9", "#7590dd", "#90a8ec", "#b0c2f5", "#d6e0fc"],
   wrong: "#ff8278",
   focus: "#ffffff",

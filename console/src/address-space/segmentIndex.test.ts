@@ -4,12 +4,12 @@ import { inventedPool, seededChance } from "./testing";
 
 /** The same answer, found by looking at every address. */
 function countOneByOne(index: SegmentIndex, from: number, to: number): Makeup {
-  const made: Makeup = { held: 0, free: 0, reserved: 0, outside: 0 };
+  const made: Makeup = { held: 0, planned: 0, free: 0, reserved: 0, outside: 0 };
   for (let number = 0; number < index.length; number += 1) {
     const { first, size, kind } = index.segment(number);
     const overlap = Math.min(to, first + size) - Math.max(from, first);
     if (overlap <= 0) continue;
-    made[kind === "free" || kind === "reserved" || kind === "outside" ? kind : "held"] += overlap;
+    made[kind === "free" || kind === "reserved" || kind === "outside" || kind === "planned" ? kind : "held"] += overlap;
   }
   return made;
 }

@@ -3,12 +3,17 @@
 import type { SegmentKind, Segments } from "../api/types";
 import { parseAddress } from "./addresses";
 
+/** What the server knows, and what it would come to (`planned.ts`). */
+export type DrawnKind = SegmentKind | "planned";
+
+export type DrawnSegments = Omit<Segments, "kinds"> & { kinds: DrawnKind[] };
+
 export interface Segment {
   index: number;
   /** Offset from the first address of the pool. */
   first: number;
   size: number;
-  kind: SegmentKind;
+  kind: DrawnKind;
   allocation: string;
   tenant: string;
   type: string;
@@ -21,6 +26,7 @@ export interface Segment {
 /** How many addresses of a run are of each sort. */
 export interface Makeup {
   held: number;
+  planned: number;
   free: number;
   reserved: number;
   outside: number;
@@ -28,16 +34,22 @@ export interface Makeup {
 
 type Sort = keyof Makeup;
 
-const SORT_OF: Record<SegmentKind, Sort> = {
+/** How many addresses of a run are there for tenants: held, planned or free. */
+export function givenOf({ held, planned, free }: Makeup): number {
+  return held + planned + free;
+}
+
+const SORT_OF: Record<DrawnKind, Sort> = {
   allocated: "held",
   granting: "held",
   draining: "held",
+  planned: "planned",
   free: "free",
   reserved: "reserved",
   outside: "outside",
 };
 
-const SORTS: Sort[] = ["held", "free", "reserved", "outside"];
+const SORTS: Sort[] = ["held", "planned", "free", "reserved", "outside"];
 
 export class SegmentIndex {
   /** The first address of the pool, as a number. */
@@ -47,11 +59,11 @@ export class SegmentIndex {
   readonly first: Float64Array;
   readonly size: Float64Array;
   readonly kind: Uint8Array;
-  readonly kinds: readonly SegmentKind[];
+  readonly kinds: readonly DrawnKind[];
   readonly holder: Int32Array;
   private readonly sums: Record<Sort, Float64Array>;
 
-  constructor(readonly segments: Segments) {
+  constructor(readonly segments: DrawnSegments) {
     const { columns, kinds, start, count } = segments;
     this.start = start === null ? 0 : (parseAddress(start) ?? 0);
     this.count = count;
@@ -80,11 +92,13 @@ export class SegmentIndex {
   makeup(from: number, to: number): Makeup {
     const left = this.indexAt(from);
     const right = this.indexAt(Math.min(to, this.count) - 1);
+    const between = (sort: Sort) => this.sumTo(sort, right, to) - this.sumTo(sort, left, from);
     return {
-      held: this.sumTo("held", right, to) - this.sumTo("held", left, from),
-      free: this.sumTo("free", right, to) - this.sumTo("free", left, from),
-      reserved: this.sumTo("reserved", right, to) - this.sumTo("reserved", left, from),
-      outside: this.sumTo("outside", right, to) - this.sumTo("outside", left, from),
+      held: between("held"),
+      planned: between("planned"),
+      free: between("free"),
+      reserved: between("reserved"),
+      outside: between("outside"),
     };
   }
 
@@ -114,9 +128,9 @@ export class SegmentIndex {
   }
 }
 
-function sumsFromTheLeft(size: Float64Array, kind: Uint8Array, kinds: readonly SegmentKind[]): Record<Sort, Float64Array> {
+function sumsFromTheLeft(size: Float64Array, kind: Uint8Array, kinds: readonly DrawnKind[]): Record<Sort, Float64Array> {
   const sums = Object.fromEntries(SORTS.map((sort) => [sort, new Float64Array(size.length)])) as Record<Sort, Float64Array>;
-  const running: Makeup = { held: 0, free: 0, reserved: 0, outside: 0 };
+  const running: Makeup = { held: 0, planned: 0, free: 0, reserved: 0, outside: 0 };
   for (let index = 0; index < size.length; index += 1) {
     for (const sort of SORTS) sums[sort][index] = running[sort];
     const of = kinds[kind[index] ?? 0];

@@ -1095,6 +1095,7 @@ export interface components {
         /** Plan */
         Plan: {
             edit: components["schemas"]["PlannedEdit"] | null;
+            edited?: components["schemas"]["Segments"] | null;
             firstFailure: components["schemas"]["FirstFailure"] | null;
             fits: boolean;
             orderByChance: boolean;

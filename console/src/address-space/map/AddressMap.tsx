@@ -110,7 +110,7 @@ export function AddressMap({ index, selected, onSelect }: AddressMapProps) {
       <div role="status" className="visually-hidden">
         {spoken && `${spoken.title}: ${spoken.lines.join("; ")}. ${view ? cellInWords(view.perCell) : ""}`}
       </div>
-      <Legend shares={view !== null && view.perCell > 1} />
+      <Legend shares={view !== null && view.perCell > 1} planned={index.kinds.includes("planned")} />
     </div>
   );
 }

@@ -1,7 +1,7 @@
 // Draws the part of a pool that is in sight, and nothing else: the cost of a frame goes with the size of the canvas.
 import { formatAddress } from "../addresses";
 import { heatColour, tenantColour, type Palette } from "../palette";
-import type { Segment, SegmentIndex } from "../segmentIndex";
+import { givenOf, type Segment, type SegmentIndex } from "../segmentIndex";
 import type { Signs } from "./signs";
 import { gridOf, placeOf, rowsInSight, type Grid, type Viewport } from "./viewport";
 
@@ -87,15 +87,17 @@ function drawRun(draw: Draw, { palette, signs }: Scene, segment: Segment, run: R
     if (kind === "free") separate(draw, palette.freeEdge, run);
     return;
   }
-  draw.fillStyle = tenantColour(palette, tenant);
+  const colour = kind === "planned" ? palette.planned : tenantColour(palette, tenant);
+  draw.fillStyle = colour;
   draw.fillRect(...box);
-  if (kind !== "allocated") {
+  if (kind === "granting" || kind === "draining") {
     draw.fillStyle = signs[kind];
     draw.fillRect(...box);
   }
   separate(draw, `${palette.gap}66`, run);
-  if (type === "loadbalancer") dots(draw, palette.onTenant, run);
-  nameRun(draw, palette, tenant, box);
+  if (kind === "planned") stripe(draw, palette.onTenant, box);
+  else if (type === "loadbalancer") dots(draw, palette.onTenant, run);
+  nameRun(draw, palette, colour, tenant, box);
   if (stranded || heldBy > 1) {
     draw.strokeStyle = palette.wrong;
     draw.lineWidth = 2;
@@ -120,14 +122,22 @@ function dots(draw: Draw, colour: string, { x, y, cells, cell, high }: Run): voi
   }
 }
 
-function nameRun(draw: Draw, palette: Palette, tenant: string, [x, y, width, height]: readonly [number, number, number, number]): void {
+type Box = readonly [x: number, y: number, width: number, height: number];
+
+/** What is only planned has a line through it, so that it can be told from any tenant without colours. */
+function stripe(draw: Draw, colour: string, [x, y, width, height]: Box): void {
+  draw.fillStyle = colour;
+  draw.fillRect(x, y + height / 2 - 1.5, width, 3);
+}
+
+function nameRun(draw: Draw, palette: Palette, colour: string, tenant: string, [x, y, width, height]: Box): void {
   if (height < 11 || width < 40) return;
   const name = tenant.slice(tenant.indexOf("/") + 1);
   draw.font = "600 11px system-ui, sans-serif";
   const room = draw.measureText(name).width;
   if (room + 10 > width) return;
-  // A ground of the tenant's own colour under the name keeps it readable on stripes and dots.
-  draw.fillStyle = tenantColour(palette, tenant);
+  // A ground of the run's own colour under the name keeps it readable on stripes and dots.
+  draw.fillStyle = colour;
   draw.fillRect(x, y, room + 10, height);
   draw.fillStyle = palette.onTenant;
   draw.textAlign = "left";
@@ -145,7 +155,7 @@ function drawShares(draw: Draw, { index, view, palette, signs }: Scene, { column
       const from = row * perRow + column * view.perCell;
       if (from >= view.count) return;
       const made = index.makeup(from, Math.min(from + view.perCell, view.count));
-      const given = made.held + made.free;
+      const given = givenOf(made);
       const x = column * cell + 0.5;
       const y = row * high + 0.5;
       if (given === 0) {
@@ -155,14 +165,26 @@ function drawShares(draw: Draw, { index, view, palette, signs }: Scene, { column
       }
       draw.fillStyle = palette.free;
       draw.fillRect(x, y, wide, inner);
-      if (made.held === 0) continue;
-      const share = made.held / given;
-      // Little is never drawn as nothing, and nearly all never as all.
-      const height = share === 1 ? inner : Math.min(inner - 1.5, Math.max(1.5, inner * share));
-      draw.fillStyle = heatColour(palette, share);
-      draw.fillRect(x, y + inner - height, wide, height);
+      const held = filled(made.held / given, inner);
+      const upto = filled((made.held + made.planned) / given, inner);
+      if (made.planned > 0) {
+        draw.fillStyle = palette.planned;
+        draw.fillRect(x, y + inner - Math.max(upto, held + LITTLE), wide, Math.max(upto - held, LITTLE));
+      }
+      if (held > 0) {
+        draw.fillStyle = heatColour(palette, made.held / given);
+        draw.fillRect(x, y + inner - held, wide, held);
+      }
     }
   }
+}
+
+const LITTLE = 1.5;
+
+/** How high a share stands: little is never drawn as nothing, and nearly all never as all. */
+function filled(share: number, height: number): number {
+  if (share === 0 || share === 1) return height * share;
+  return Math.min(height - LITTLE, Math.max(LITTLE, height * share));
 }
 
 /** One line around all rows of the segment. */

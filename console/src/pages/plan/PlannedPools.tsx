@@ -2,13 +2,13 @@
 import { Group, Text } from "@mantine/core";
 import { useSegments } from "../../api/pools";
 import { useSignedIn } from "../../api/session";
-import type { AddressRange, Plan, PlannedPool, Tier } from "../../api/types";
+import type { Plan, PlannedBlock, PlannedPool, Segments, Tier } from "../../api/types";
 import { ObjectLink } from "../../components/ObjectLink";
 import { Panel } from "../../components/Panel";
 import { StatusBadge } from "../../components/StatusBadge";
 import { count, percent, tierInWords } from "../../words";
 import classes from "./plan.module.css";
-import { PlannedBar } from "./PlannedBar";
+import { PlannedLayout } from "./PlannedLayout";
 
 /** From which percent on each tier holds, lowest first. */
 const TIERS: { tier: Tier; percent: number }[] = [
@@ -25,16 +25,25 @@ export function PlannedPools({ plan }: { plan: Plan }) {
         <PoolOutcome
           key={pool.name}
           pool={pool}
-          planned={blocks.flatMap((block) => (block.pool === pool.name && block.range ? [block.range] : []))}
+          planned={blocks.filter((block) => block.pool === pool.name)}
+          edited={plan.edited?.pool === pool.name ? plan.edited : null}
         />
       ))}
     </Panel>
   );
 }
 
-function PoolOutcome({ pool: { name, cidr, before, after }, planned }: { pool: PlannedPool; planned: AddressRange[] }) {
+interface PoolOutcomeProps {
+  pool: PlannedPool;
+  planned: PlannedBlock[];
+  /** The pool after its edit, before anything planned. */
+  edited: Segments | null;
+}
+
+function PoolOutcome({ pool: { name, cidr, before, after }, planned, edited }: PoolOutcomeProps) {
   const { home } = useSignedIn();
-  const segments = useSegments(home, name);
+  const today = useSegments(home, name).data;
+  const segments = edited ?? today;
   const tierNow = highest(before?.tiers);
   const tierThen = highest(after?.tiers);
   return (
@@ -73,7 +82,7 @@ function PoolOutcome({ pool: { name, cidr, before, after }, planned }: { pool: P
           How full it is cannot be told: the pool cannot be read.
         </Text>
       )}
-      {segments.data?.start && segments.data.cidr === cidr && <PlannedBar segments={segments.data} planned={planned} />}
+      {segments?.start && <PlannedLayout segments={segments} planned={planned} />}
     </div>
   );
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from butler.server.models.common import AddressRange, Body, FieldError, Model, Type
-from butler.server.models.pools import Fill, Stranded
+from butler.server.models.pools import Fill, Segments, Stranded
 
 
 class PlanTenants(Body):
@@ -97,3 +97,6 @@ class Plan(Model):
     requests: list[PlannedBlock]
     order_by_chance: bool
     pools: list[PlannedPool]
+    edited: Segments | None = None
+    """The edited pool with who holds what of it now, before anything that is planned; None without an edit, and for one
+    that is refused."""

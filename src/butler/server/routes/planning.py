@@ -17,13 +17,16 @@ from butler.api.networkpool import MOST_RESERVED, MOST_WINDOWS
 from butler.api.text import LARGEST_RANGE
 from butler.server.keeping import working
 from butler.server.models.planning import Plan, PlanEdit, PlanRequest, PlanSingle, PlanTenants
+from butler.server.models.pools import Segments
 from butler.server.parts import TheParts, ThePerson
 from butler.server.problems import Refused, forbidden
+from butler.server.shown.segments import columns_of
 from butler.server.writing.forms import wrong
 from butler.views.estate import Estate
 from butler.views.plan_json import plan_json
 from butler.views.planned import CannotPlan, Edit, Single, Tenants
-from butler.views.planning import rehearse
+from butler.views.planning import edited_pool, rehearse
+from butler.views.segments import segments_of
 
 MOST_TENANTS: Final = 2_000
 MOST_WORKERS: Final = 5_000
@@ -42,12 +45,19 @@ async def plan(parts: TheParts, person: ThePerson, data: JSONBody[PlanRequest]) 
 
     def compute(estate: Estate) -> Plan:
         outcome = rehearse(estate, now, tenants=tenants, requests=requests, edit=edit)
-        return msgspec.convert(plan_json(outcome), Plan)
+        edited = _edited(estate, edit) if edit is not None and not outcome.edit_is_refused else None
+        return msgspec.structs.replace(msgspec.convert(plan_json(outcome), Plan), edited=edited)
 
     try:
         return await working.planned(parts.feed, compute)
     except CannotPlan as error:
         raise Refused(422, _without_options(str(error))) from None
+
+
+def _edited(estate: Estate, edit: Edit) -> Segments:
+    pool = estate.pool(edit.pool)
+    assert pool is not None  # it was edited on the stage
+    return columns_of(segments_of(edited_pool(pool, edit), estate.allocations))
 
 
 def _question(asked: PlanRequest) -> tuple[Tenants | None, list[Single], Edit | None]:

@@ -10,16 +10,12 @@ from butler.api.networkpool import AllocationDefaults
 from butler.server.answers import USUAL, Encoded, answer, encoded, packed, page
 from butler.server.keeping import pool_pages
 from butler.server.keeping.pool_pages import Known
-from butler.server.models.common import FieldError
 from butler.server.models.pools import (
     Defaults,
-    Elsewhere,
     HoleBucket,
     PoolDetail,
     PoolItem,
     PoolList,
-    SegmentColumns,
-    SegmentHolder,
     Segments,
     TenantShare,
     TierMark,
@@ -28,10 +24,9 @@ from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import TheParts, ThePerson
 from butler.server.shown.common import condition, range_of
 from butler.server.shown.pools import layout_of, reserved_of, windows_of
+from butler.server.shown.segments import columns_of
 from butler.server.visible import need_pool, provider_namespaces
-from butler.views.segments import Kind, PoolSegments
 
-KINDS = list(Kind)
 MOST_SHARES = 20
 SORTS = {
     "name": lambda each: each.name,
@@ -114,48 +109,8 @@ async def get_segments(
 ) -> Response[Segments]:
     """Where everything in a pool is: bar, map and export draw from this."""
     pool = await need_pool(parts, person, namespace, name)
-    made = await pool_pages.made(parts.feed, pool, "segments", lambda found: packed(_segments(found.segments)))
+    made = await pool_pages.made(parts.feed, pool, "segments", lambda found: packed(columns_of(found.segments)))
     return answer(request, made)
-
-
-def _segments(shown: PoolSegments) -> Segments:
-    columns = SegmentColumns(first=[], size=[], kind=[], holder=[], note=[], held_by=[], stranded=[])
-    holders: dict[SegmentHolder, int] = {}
-    notes: dict[str, int] = {}
-    numbers = {kind: number for number, kind in enumerate(KINDS)}
-    start = shown.network.first if shown.network else 0
-    for each in shown.segments:
-        holder = -1
-        if each.holders:
-            first = each.holders[0]
-            made = SegmentHolder(
-                allocation=first.allocation, tenant=first.tenant, type=first.type, role=first.role, pool=first.pool
-            )
-            holder = holders.setdefault(made, len(holders))
-        columns.first.append(each.first - start)
-        columns.size.append(each.size)
-        columns.kind.append(numbers[each.kind])
-        columns.holder.append(holder)
-        columns.note.append(notes.setdefault(each.description, len(notes)) if each.description else -1)
-        columns.held_by.append(each.held_by)
-        columns.stranded.append(each.stranded)
-    whole = range_of(shown.network, shown.family) if shown.network else None
-    return Segments(
-        pool=shown.pool,
-        cidr=shown.cidr,
-        start=whole.start if whole else None,
-        end=whole.end if whole else None,
-        count=whole.count if whole else 0,
-        kinds=[each.value for each in KINDS],
-        columns=columns,
-        holders=list(holders),
-        notes=list(notes),
-        elsewhere=[
-            Elsewhere(allocation=each.allocation, tenant=each.tenant, start=each.start, end=each.end)
-            for each in shown.elsewhere
-        ],
-        problems=[FieldError(field=each.field, message=each.message) for each in shown.problems],
-    )
 
 
 router = Router("/", route_handlers=[list_pools, get_pool, get_segments], tags=["pools"])

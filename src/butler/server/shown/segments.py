@@ -1,4 +1,4 @@
-"""Segments of a pool as rows, for tables and downloads. Pure."""
+"""Segments of a pool: as columns for pictures, as rows for tables and downloads. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import io
 from collections.abc import Iterable
 
 from butler.ipam.addresses import Family, address_text, range_cidr
-from butler.server.models.pools import SegmentRow
-from butler.views.segments import Segment
+from butler.server.models.common import FieldError
+from butler.server.models.pools import Elsewhere, SegmentColumns, SegmentHolder, SegmentRow, Segments
+from butler.server.shown.common import range_of
+from butler.views.segments import Kind, PoolSegments, Segment
+
+KINDS = list(Kind)
 
 COLUMNS = (
     "start",
@@ -25,6 +29,47 @@ COLUMNS = (
     "stranded",
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def columns_of(shown: PoolSegments) -> Segments:
+    """All segments of a pool, column by column: what bars and maps draw from."""
+    columns = SegmentColumns(first=[], size=[], kind=[], holder=[], note=[], held_by=[], stranded=[])
+    holders: dict[SegmentHolder, int] = {}
+    notes: dict[str, int] = {}
+    numbers = {kind: number for number, kind in enumerate(KINDS)}
+    start = shown.network.first if shown.network else 0
+    for each in shown.segments:
+        holder = -1
+        if each.holders:
+            first = each.holders[0]
+            made = SegmentHolder(
+                allocation=first.allocation, tenant=first.tenant, type=first.type, role=first.role, pool=first.pool
+            )
+            holder = holders.setdefault(made, len(holders))
+        columns.first.append(each.first - start)
+        columns.size.append(each.size)
+        columns.kind.append(numbers[each.kind])
+        columns.holder.append(holder)
+        columns.note.append(notes.setdefault(each.description, len(notes)) if each.description else -1)
+        columns.held_by.append(each.held_by)
+        columns.stranded.append(each.stranded)
+    whole = range_of(shown.network, shown.family) if shown.network else None
+    return Segments(
+        pool=shown.pool,
+        cidr=shown.cidr,
+        start=whole.start if whole else None,
+        end=whole.end if whole else None,
+        count=whole.count if whole else 0,
+        kinds=[each.value for each in KINDS],
+        columns=columns,
+        holders=list(holders),
+        notes=list(notes),
+        elsewhere=[
+            Elsewhere(allocation=each.allocation, tenant=each.tenant, start=each.start, end=each.end)
+            for each in shown.elsewhere
+        ],
+        problems=[FieldError(field=each.field, message=each.message) for each in shown.problems],
+    )
 
 
 def row(segment: Segment, family: Family) -> SegmentRow:
