@@ -77,6 +77,15 @@ async def test_when_it_is_full_the_next_one_is_told_so(
     assert (await _ending(session, f"{server.url}/api/v1/stream"))[0] == 4429
 
 
+async def test_nobody_takes_all_streams(
+    server: Running, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("butler.server.routes.live.MOST_OF_ONE", 1)
+    async with following(session, server):
+        code, reason = await _ending(session, f"{server.url}/api/v1/stream")
+    assert (code, reason) == (4429, "too many streams are open in your name: close some, then try again")
+
+
 async def test_a_session_that_runs_out_ends_its_stream(
     server: Running, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,6 +21,8 @@ from butler.server.parts import TheParts, now
 from butler.server.stream import Listener, Stream
 
 MOST_LISTENERS: Final = 1_000
+MOST_OF_ONE: Final = 200
+"""Streams of one person: nobody may take all of them."""
 BEAT: Final = 15.0
 LOOK_AGAIN: Final = 10.0
 """Seconds until it is asked again what a person may see."""
@@ -44,6 +46,7 @@ SPOKEN: Final = Ending(BAD, "this stream takes no messages: connect again and on
 LOGGED_OUT: Final = Ending(4401, "your session has ended: log in again")
 HUNG_UP: Final = Ending(4408, "nothing was taken for a minute: connect again")
 FULL: Final = Ending(4429, "too many streams are open here: try again in a moment")
+YOURS: Final = Ending(4429, "too many streams are open in your name: close some, then try again")
 AWAY: Final = Ending(4503, "the Kubernetes API server cannot be asked what you may see: try again in a moment")
 
 
@@ -72,6 +75,8 @@ async def _serve(socket: Socket, stream: Stream) -> Ending | None:
         return Ending(BAD, f"kinds: take some of {', '.join(KIND_NAMES)}")
     if len(stream.listeners) >= MOST_LISTENERS:
         return FULL
+    if sum(each.person.user == person.user for each in stream.listeners) >= MOST_OF_ONE:
+        return YOURS
     listener = Listener(person, cast("list[KindName]", asked))
     work: list[asyncio.Task[Ending | None]] = []
     try:
