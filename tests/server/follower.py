@@ -31,13 +31,16 @@ LISTS = {
 KINDS = tuple(LISTS)
 
 
-async def load(session: aiohttp.ClientSession, url: str, kind: str, user: str = "admin") -> dict[str, Json]:
+async def load(
+    session: aiohttp.ClientSession, url: str, kind: str, user: str = "admin", heard: str = ""
+) -> dict[str, Json]:
     """All items of a kind by `namespace/name`, page by page; none where they may not be read."""
+    headers = {ROLE: user, "Butler-Heard": heard}
     found: dict[str, Json] = {}
     cursor: str | None = None
     while True:
         params = {"limit": "1000", **({"cursor": cursor} if cursor else {})}
-        async with session.get(f"{url}/api/v1/{LISTS[kind]}", params=params, headers={ROLE: user}) as answer:
+        async with session.get(f"{url}/api/v1/{LISTS[kind]}", params=params, headers=headers) as answer:
             page = await answer.json(content_type=None)
             if answer.status == 403:
                 return {}
@@ -80,6 +83,7 @@ class Follower:
 
     async def hear(self, frame: Json, url: str) -> None:
         self.frames.append(frame)
+        self.heard: str = frame["heard"]
         if frame["type"] == "hello":
             self.visible = frame["kinds"]
             if self.position is None:
@@ -98,7 +102,7 @@ class Follower:
 
     async def _load(self, kinds: Sequence[str], url: str) -> None:
         for kind in kinds:
-            self.state[kind] = await load(self.session, url, kind, self.user)
+            self.state[kind] = await load(self.session, url, kind, self.user, self.heard)
 
     def cut(self) -> None:
         """End the TCP connection without a word."""

@@ -10,8 +10,16 @@ export function setCsrfToken(token: string): void {
   csrfToken = token;
 }
 
+// What the live stream has told of: an answer must know as much, whichever replica gives it.
+let heard = "";
+
+export function setHeard(text: string): void {
+  heard = text;
+}
+
 const guard: Middleware = {
   onRequest({ request }) {
+    if (heard) request.headers.set("Butler-Heard", heard);
     if (request.method !== "GET") request.headers.set("X-CSRF-Token", csrfToken);
     return request;
   },

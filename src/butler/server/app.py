@@ -21,6 +21,7 @@ from butler.kube.errors import KubeError
 from butler.kube.resource import BadName
 from butler.server.access.person import Person
 from butler.server.documented import Documented
+from butler.server.keeping import heard
 from butler.server.models.common import FieldError
 from butler.server.parts import Parts
 from butler.server.problems import MEDIA_TYPE, Refused, from_bad_name, from_kubernetes, problem
@@ -71,8 +72,12 @@ def build(
     outside: Sequence[ControllerRouterHandler] = (),
 ) -> Litestar:
     """The application. `outside` are routes beside the API, such as the console's files."""
+
+    async def catch_up(request: Request[Any, Any, Any]) -> None:
+        await heard.catch_up(parts.feed, request.headers.get(heard.HEADER))
+
     return Litestar(
-        [Router("/api/v1", route_handlers=ROUTES), *outside],
+        [Router("/api/v1", route_handlers=ROUTES, before_request=catch_up), *outside],
         dependencies={
             "parts": Provide(lambda: parts, sync_to_thread=False),
             "person": Provide(_person, sync_to_thread=False),

@@ -23,7 +23,7 @@ import contextlib
 import logging
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Hashable, Iterable
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -31,7 +31,7 @@ from butler.kube.objects import version_of
 from butler.server import opaque
 from butler.server.access.person import Person
 from butler.server.changes import Past, Position, Touch, fed_by, merged, resumed
-from butler.server.keeping.feed import KIND_NAMES, Feed, KindName, Moved
+from butler.server.keeping.feed import KIND_NAMES, Feed, KindName, Moved, number_of
 from butler.server.keeping.shelves import Shelves
 from butler.server.models.common import Model
 from butler.server.models.live import Beat, Changed, Frame, Hello, Reset, StreamKind
@@ -46,21 +46,35 @@ PAUSE: Final = 0.05
 GLANCE: Final = 1.0
 
 
+class Place(NamedTuple):
+    """Where in time somebody is: texts for clients to send back."""
+
+    position: str
+    heard: str
+
+
+NOWHERE: Final = Place("", "")
+
+
 class Told:
-    """A frame, encoded once; the position goes in as it is sent, and is the same for most."""
+    """A frame, encoded once; the place goes in as it is sent, and is the same for most."""
 
     def __init__(self, frame: Frame) -> None:
-        head = f'{{"type":"{frame.__struct_config__.tag}","position":"'
-        text = msgspec.json.encode(frame).decode()
-        if not text.startswith(f'{head}"'):
-            raise ValueError(f"a frame begins with its type and an empty position, not with {text[:60]}")
-        self._head, self._tail = head, text[len(head) :]
-        self._made = ("", "")
+        self._head = f'{{"type":"{frame.__struct_config__.tag}"'
+        text, begins = msgspec.json.encode(frame).decode(), self._head + _placed(NOWHERE)
+        if not text.startswith(begins):
+            raise ValueError(f"a frame begins with its type and no place, not with {text[:60]}")
+        self._tail = text[len(begins) :]
+        self._made = (NOWHERE, "")
 
-    def at(self, position: str) -> str:
-        if self._made[0] != position:
-            self._made = (position, f"{self._head}{position}{self._tail}")
+    def at(self, place: Place) -> str:
+        if self._made[0] != place:
+            self._made = (place, self._head + _placed(place) + self._tail)
         return self._made[1]
+
+
+def _placed(place: Place) -> str:
+    return f',"position":"{place.position}","heard":"{place.heard}"'
 
 
 Telling = tuple[Touch, dict[Hashable, Told]]
@@ -78,9 +92,9 @@ class Listener:
         self.look = asyncio.Event()
         self.blocked_since: float | None = None
         self.queue: deque[str] = deque()
-        self.held: list[tuple[list[Told], str, str]] | None = None
+        self.held: list[tuple[list[Told], Place, Place]] | None = None
 
-    def hear(self, lost: Iterable[KindName], tellings: Iterable[Telling], before: str, after: str) -> None:
+    def hear(self, lost: Iterable[KindName], tellings: Iterable[Telling], before: Place, after: Place) -> None:
         """Of what everybody is told, queue what this listener may see."""
         frames: list[Told] = []
         if mine := set(lost) & self.seen.words.keys():
@@ -94,13 +108,13 @@ class Listener:
                 self.look.set()
         self.take(frames, before, after)
 
-    def release(self, frames: list[Told], before: str, after: str) -> None:
+    def release(self, frames: list[Told], before: Place, after: Place) -> None:
         """Queue these, then what was held back meanwhile."""
         held, self.held = self.held or [], None
         for each in [(frames, before, after), *held]:
             self.take(*each)
 
-    def take(self, frames: list[Told], before: str, after: str) -> None:
+    def take(self, frames: list[Told], before: Place, after: Place) -> None:
         """Queue frames, the last of them with the new position."""
         if self.held is not None:
             self.held.append((frames, before, after))
@@ -115,7 +129,7 @@ class Listener:
 
 
 def _reset(kinds: Iterable[KindName]) -> Told:
-    return Told(Reset(position="", kinds=[kind for kind in KIND_NAMES if kind in set(kinds)]))
+    return Told(Reset(**NOWHERE._asdict(), kinds=[kind for kind in KIND_NAMES if kind in set(kinds)]))
 
 
 class Stream:
@@ -131,6 +145,8 @@ class Stream:
         self._lists = dict.fromkeys(KIND_NAMES, 0)
         self._versions: dict[str, int] = dict.fromkeys(KIND_NAMES, 0)
         self._positions: dict[tuple[tuple[str, str], ...], str] = {}
+        self._changed: dict[str, int] = {}  # up to where each source has changed, which may be before its position
+        self._heard = opaque.written(self._changed)
         self._placed = self._versions
         self._objects: Counter[str] = Counter()  # in each namespace
         self._pools: list[Touch] = []
@@ -199,28 +215,32 @@ class Stream:
         anew: set[KindName] = set()
         for source, cache in self._feed.caches.items():
             noted, self._noted[source] = self._noted[source], []
-            version = versions[source] = _number(cache.position)
+            version = versions[source] = number_of(cache.position)
             if cache.lists != self._lists[source]:
                 # What came and went before that list was never told: nobody may go on from before it.
                 self._lists[source] = cache.lists
                 self._pasts[source].begin(version)
+                self._feed.forget_counts()
                 anew.add(source)
                 continue
+            if noted:
+                self._changed[source] = version
             for moved in noted:
                 found = tuple(touched(self._feed, self._shelves, moved))
                 touches += found
                 # An answer to a write may be taken in ahead of the position.
-                at = version if moved.change.new is None else max(version, _number(version_of(moved.change.new)))
+                at = version if moved.change.new is None else max(version, number_of(version_of(moved.change.new)))
                 self._pasts[source].add(at, found)
+        self._heard = opaque.written(self._changed)
         return versions, merged(touches), anew
 
     def _tell(self, lost: Iterable[KindName], tellings: list[Telling], versions: dict[str, int] | None = None) -> None:
-        before = {listener: self.position(listener.seen) for listener in self.listeners}
+        before = {listener: self.place(listener.seen) for listener in self.listeners}
         if versions is not None and versions != self._versions:
             self._versions = versions
             self._positions.clear()
         for listener in self.listeners:
-            listener.hear(lost, tellings, before[listener], self.position(listener.seen))
+            listener.hear(lost, tellings, before[listener], self.place(listener.seen))
 
     async def _told(self, touch: Touch, *listeners: Listener) -> dict[Hashable, Told]:
         """A frame for each way in which listeners see an object; most often there is one way, or nobody listens."""
@@ -233,7 +253,7 @@ class Stream:
 
     def _frame(self, touch: Touch, shown: Model | None) -> Told:
         frame = Changed(
-            position="",
+            **NOWHERE._asdict(),
             kind=touch.kind,
             namespace=touch.key.namespace,
             name=touch.key.name,
@@ -243,12 +263,12 @@ class Stream:
         )
         return Told(frame)
 
-    def position(self, seen: Seen) -> str:
-        """Up to where somebody has been told of everything, as of the last flush."""
+    def place(self, seen: Seen) -> Place:
+        """Up to where somebody has been told of everything, and what has been heard of, as of the last flush."""
         words = tuple(seen.words.items())
         if words not in self._positions:
             self._positions[words] = opaque.written(Position(self._versions, dict(words)))
-        return self._positions[words]
+        return Place(self._positions[words], self._heard)
 
     # Who listens.
 
@@ -259,9 +279,9 @@ class Stream:
     async def join(self, listener: Listener, since: str | None) -> None:
         """Greet a listener, tell it what it has missed, and keep it informed from now on."""
         listener.seen = seen = await see(self._sight, listener.person, listener.asked, self._inhabited())
-        hello, position = Told(Hello(position="", kinds=list[StreamKind](seen.kinds))), self.position(seen)
+        hello, place = Told(Hello(**NOWHERE._asdict(), kinds=list[StreamKind](seen.kinds))), self.place(seen)
         if since is None:
-            listener.take([hello], position, position)
+            listener.take([hello], place, place)
             self.listeners.add(listener)
             return
         known = opaque.read(since, Position)
@@ -272,7 +292,7 @@ class Stream:
         for touch in found.touches:
             frames += (await self._told(touch, listener)).values()
         # Who is cut off before hearing all of it must come back with what they had.
-        listener.release(frames, since if known is not None else position, position)
+        listener.release(frames, place._replace(position=since) if known is not None else place, place)
 
     def leave(self, listener: Listener) -> None:
         self.listeners.discard(listener)
@@ -283,12 +303,8 @@ class Stream:
         changed = listener.seen.differs(seen)
         listener.seen = seen
         if changed:
-            position = self.position(seen)
-            listener.take([_reset(changed)], position, position)
+            place = self.place(seen)
+            listener.take([_reset(changed)], place, place)
 
     def beat(self, listener: Listener) -> str:
-        return Told(Beat(position="")).at(self.position(listener.seen))
-
-
-def _number(version: str | None) -> int:
-    return int(version) if version and version.isdecimal() else 0
+        return Told(Beat(**NOWHERE._asdict())).at(self.place(listener.seen))

@@ -28,7 +28,8 @@ async def item(feed: Feed, shelves: Shelves, touch: Touch, seen: Seen) -> Model 
     key = touch.key
     if touch.kind == "pool":
         pool = feed.pools.get(key)
-        return await pool_pages.item(feed, pool, providers=seen.where("provider")) if pool else None
+        where = seen.where("provider")
+        return await pool_pages.item(feed, pool, providers=where, exactly=True) if pool else None
     if touch.kind == "allocation":
         return shelves.allocations.get(key)
     if touch.kind == "activity":

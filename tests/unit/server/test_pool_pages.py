@@ -1,4 +1,5 @@
-"""Pages of pools: kept while nothing changes, and never made of an older pool than was asked for."""
+"""Pages of pools: kept while nothing changes, shown for a moment while a pool changes, and never older than what they
+who ask have heard of."""
 
 from __future__ import annotations
 
@@ -13,8 +14,10 @@ from butler.api.meta import ObjectMeta
 from butler.api.networkpool import NetworkPool, NetworkPoolSpec
 from butler.kube.objects import key_of
 from butler.kube.store import Change
-from butler.server.keeping import pool_pages, working
+from butler.server import opaque
+from butler.server.keeping import heard, pool_pages, working
 from butler.server.keeping.feed import Feed
+from butler.views.pool_standing import Summary, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +37,7 @@ class Cached:
     def __init__(self) -> None:
         self.found: dict[Key, Any] = {}
         self.tell: Callable[[Change[Any]], None] = lambda _: None
+        self.position: str | None = None
 
     def on_change(self, listener: Callable[[Change[Any]], None]) -> None:
         self.tell = listener
@@ -44,6 +48,7 @@ class Cached:
     def put(self, obj: NetworkPool) -> None:
         old = self.found.get(key_of(obj))
         self.found[key_of(obj)] = obj
+        self.position = obj.metadata.resource_version
         self.tell(Change(key_of(obj), old, obj))
 
     def values(self) -> list[Any]:
@@ -60,22 +65,132 @@ def pool(version: int, cidr: str) -> NetworkPool:
     return NetworkPool(metadata=meta, spec=NetworkPoolSpec(cidr=cidr))
 
 
-async def test_what_waits_for_its_turn_is_made_of_the_pool_as_it_is_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(working, "FEW", -1)  # every pool is a large one
-    go_on = threading.Event()
+class Counting:
+    """Counts as summary_of does, when it is let, and says how often."""
 
-    def compute(found: NetworkPool, _: list[IPAllocation], __: datetime) -> str:
-        go_on.wait(10)
-        return found.spec.cidr
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.go_on = threading.Event()
+        self.go_on.set()
+        self.times = 0
+        monkeypatch.setattr(working, "FEW", -1)  # every pool is a large one
+        monkeypatch.setattr(pool_pages, "summary_of", self)
 
+    def __call__(self, pool: NetworkPool, allocations: list[IPAllocation]) -> Summary:
+        self.times += 1
+        assert self.go_on.wait(10)
+        return summary_of(pool, allocations)
+
+
+def network(found: Summary) -> str:
+    return found.segments.cidr
+
+
+def a_feed(*pools: NetworkPool) -> tuple[Feed, Cached]:
     feed = Feed(cast("Operator", Caches()), HOME)
-    pools, old, new = cast("Cached", feed.pools), pool(1, "10.0.0.0/24"), pool(2, "10.0.0.0/23")
-    pools.put(old)
-    asked = [asyncio.create_task(pool_pages.dated(feed, old, "page", compute, NOON))]
+    cached = cast("Cached", feed.pools)
+    for each in pools:
+        cached.put(each)
+    return feed, cached
+
+
+OLD, NEW, NEWEST = pool(1, "10.0.0.0/24"), pool(2, "10.0.0.0/23"), pool(3, "10.0.0.0/22")
+
+
+async def test_what_waits_for_its_turn_is_made_of_the_pool_as_it_is_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    counting = Counting(monkeypatch)
+    counting.go_on.clear()
+    feed, pools = a_feed(OLD)
+    asked = [asyncio.create_task(pool_pages.summary(feed, OLD))]
     await asyncio.sleep(0.05)  # it is under way, and the next one waits behind it
-    asked.append(asyncio.create_task(pool_pages.dated(feed, old, "page", compute, NOON)))
+    asked.append(asyncio.create_task(pool_pages.summary(feed, OLD)))
     await asyncio.sleep(0)
-    pools.put(new)
-    go_on.set()
+    pools.put(NEW)
+    counting.go_on.set()
     await asyncio.gather(*asked)
-    assert await pool_pages.dated(feed, new, "page", compute, NOON) == "10.0.0.0/23"
+    assert network(await pool_pages.summary(feed, NEW)) == "10.0.0.0/23"
+
+
+async def test_nothing_is_counted_twice_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    counting = Counting(monkeypatch)
+    feed, _ = a_feed(OLD)
+    pages = [pool_pages.made(feed, OLD, "page", network) for _ in range(10)]
+    assert set(await asyncio.gather(*pages)) == {"10.0.0.0/24"}
+    assert counting.times == 1
+
+
+async def test_a_pool_that_changes_fast_is_shown_as_it_was_a_moment_ago(monkeypatch: pytest.MonkeyPatch) -> None:
+    counting = Counting(monkeypatch)
+    feed, pools = a_feed(OLD)
+    await pool_pages.summary(feed, OLD)
+    counting.go_on.clear()
+    pools.put(NEW)
+    assert network(await pool_pages.summary(feed, NEW)) == "10.0.0.0/24", "nobody waits"
+    await asyncio.sleep(0.05)
+    assert counting.times == 2, "but it is counted again"
+    exact = asyncio.create_task(pool_pages.known(feed, NEW, exactly=True))
+    await asyncio.sleep(0.05)
+    assert not exact.done()
+    counting.go_on.set()
+    assert network((await exact).summary) == "10.0.0.0/23"
+    assert network(await pool_pages.summary(feed, NEW)) == "10.0.0.0/23"
+
+
+async def test_what_is_older_than_a_moment_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    Counting(monkeypatch)
+    monkeypatch.setattr(pool_pages, "LATELY", 0.0)
+    feed, pools = a_feed(OLD)
+    await pool_pages.summary(feed, OLD)
+    pools.put(NEW)
+    assert network(await pool_pages.summary(feed, NEW)) == "10.0.0.0/23"
+
+
+async def test_nobody_is_shown_less_than_they_have_heard_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    Counting(monkeypatch)
+    feed, pools = a_feed(OLD)
+    await pool_pages.summary(feed, OLD)
+    pools.put(NEW)
+    await heard.catch_up(feed, opaque.written({"pool": 2}))
+    assert network(await pool_pages.summary(feed, NEW)) == "10.0.0.0/23"
+    pools.put(NEWEST)
+    assert network(await pool_pages.summary(feed, NEW)) == "10.0.0.0/23", "of the third they have not heard"
+
+
+@pytest.mark.parametrize("said", [None, "", "rubbish", opaque.written({"pool": "2"}), opaque.written([1])])
+async def test_who_says_nothing_sensible_has_heard_of_nothing(said: str | None) -> None:
+    feed, _ = a_feed(OLD)
+    await heard.catch_up(feed, said)
+    assert heard.by_the_client() == {}
+
+
+async def test_a_page_that_cannot_be_made_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    Counting(monkeypatch)
+    feed, _ = a_feed(OLD)
+
+    def fail(_: Summary) -> str:
+        raise ValueError("not today")
+
+    with pytest.raises(ValueError, match="not today"):
+        await pool_pages.made(feed, OLD, "page", fail)
+    assert await pool_pages.made(feed, OLD, "page", network) == "10.0.0.0/24"
+
+
+async def test_a_pool_that_is_gone_leaves_nothing_behind() -> None:
+    feed, pools = a_feed(OLD)
+    await pool_pages.summary(feed, OLD)
+    assert feed.beside("lab")
+    del pools.found[key_of(OLD)]
+    pools.tell(Change(key_of(OLD), OLD, None))
+    assert not feed.beside("lab")
+
+
+async def test_dated_pages_are_made_anew_each_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    Counting(monkeypatch)
+    feed, _ = a_feed(OLD)
+
+    def told(_: NetworkPool, __: list[IPAllocation], now: datetime) -> datetime:
+        return now
+
+    assert await pool_pages.dated(feed, OLD, "history", told, NOON) == NOON
+    assert await pool_pages.dated(feed, OLD, "history", told, NOON.replace(second=59)) == NOON
+    later = NOON.replace(minute=1)
+    assert await pool_pages.dated(feed, OLD, "history", told, later) == later

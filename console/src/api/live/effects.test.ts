@@ -3,7 +3,7 @@ import { matches, patchOne, patchPage, staleAfter, staleAfterReset } from "./eff
 import { readFrame, type Changed, type StreamItem } from "./frames";
 
 function changed(parts: Partial<Changed>): Changed {
-  return { type: "changed", position: "7", kind: "pool", namespace: "home", name: "a", item: null, pools: [], tenants: [], ...parts };
+  return { type: "changed", position: "7", heard: "", kind: "pool", namespace: "home", name: "a", item: null, pools: [], tenants: [], ...parts };
 }
 
 const item = (name: string, count = 0) => ({ namespace: "home", name, count });

@@ -5,9 +5,13 @@ export type StreamKind = "pool" | "allocation" | "tenant" | "provider" | "activi
 
 export type StreamItem = PoolItem | AllocationItem | TenantItem | ProviderItem | ActivityItem;
 
-export interface Changed {
-  type: "changed";
+interface Placed {
   position: string;
+  heard: string;
+}
+
+export interface Changed extends Placed {
+  type: "changed";
   kind: StreamKind;
   namespace: string;
   name: string;
@@ -20,9 +24,9 @@ export interface Changed {
 }
 
 export type Frame =
-  | { type: "hello"; position: string; kinds: StreamKind[] }
-  | { type: "reset"; position: string; kinds: StreamKind[] }
-  | { type: "beat"; position: string }
+  | ({ type: "hello"; kinds: StreamKind[] } & Placed)
+  | ({ type: "reset"; kinds: StreamKind[] } & Placed)
+  | ({ type: "beat" } & Placed)
   | Changed;
 
 export const LIST_OF = {

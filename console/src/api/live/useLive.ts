@@ -1,6 +1,7 @@
 // Joins the live stream with what is loaded. Used once, by the shell; pages need nothing of it but useLiveState.
 import { useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { useEffect, useSyncExternalStore } from "react";
+import { setHeard } from "../client";
 import { keys } from "../keys";
 import type { Page } from "../types";
 import { LiveConnection, type LiveState } from "./connection";
@@ -35,6 +36,7 @@ export function useLiveStream(): void {
       onState: setState,
       onRefused: () => void client.invalidateQueries({ queryKey: keys.me }),
       onFrame: (frame) => {
+        setHeard(frame.heard);
         // What was loaded before the first hello may be older than where the stream begins.
         if (frame.type === "hello" && !streamedBefore) {
           streamedBefore = true;

@@ -1,7 +1,7 @@
 """Everything that Butler keeps in the management cluster: read once, followed from then on, and shared by all requests.
 
-A request never lists anything. It takes what it needs as it stands, and asks a view. What a view made of one pool is
-kept until something about that pool changes (`of_pool`); what depends on everything is kept until anything changes
+A request never lists anything. It takes what it needs as it stands, and asks a view. What was made of one pool is kept
+beside it, with the version of the pool that it was made of; what depends on everything is kept until anything changes
 (`of_all`).
 
 A pool is concerned by an allocation that asks it, and by one that holds addresses of its network, whatever pool that
@@ -65,7 +65,7 @@ class Feed:
         }
         self._networks: dict[str, tuple[Family, Range]] = {}
         self._members: dict[str, dict[Key, IPAllocation]] = {}
-        self._kept_of_pool: dict[str, dict[Hashable, Any]] = {}
+        self._beside: dict[str, dict[str, Any]] = {}
         self._kept: dict[Hashable, Any] = {}
         self._versions: dict[str, int] = {}
         self._listeners: list[Callable[[Moved], None]] = []
@@ -96,12 +96,17 @@ class Feed:
         """A number that is another one after each change that concerns a pool."""
         return self._versions.get(pool, 0)
 
-    def of_pool(self, pool: str, what: Hashable, compute: Callable[[], T]) -> T:
-        """What `compute` says of a pool, kept until the pool or an allocation that concerns it changes."""
-        kept = self._kept_of_pool.setdefault(pool, {})
-        if what not in kept:
-            kept[what] = compute()
-        return cast("T", kept[what])
+    def beside(self, pool: str) -> dict[str, Any]:
+        """A place for what is made of a pool. It goes with the pool."""
+        return self._beside.setdefault(pool, {}) if self.pool(self.home, pool) is not None else {}
+
+    def forget_counts(self) -> None:
+        """Nothing that was made of a pool is good any more."""
+        self._beside.clear()
+
+    def versions(self) -> dict[KindName, int]:
+        """Up to which resourceVersion each source has been heard."""
+        return {kind: number_of(cache.position) for kind, cache in self.caches.items()}
 
     def of_all(self, what: Hashable, compute: Callable[[], T]) -> T:
         """What `compute` says of everything, kept until anything but Events changes."""
@@ -116,6 +121,7 @@ class Feed:
         if change.new is None:
             self._networks.pop(name, None)
             self._members.pop(name, None)
+            self._beside.pop(name, None)
         elif change.old is None or change.old.spec.cidr != change.new.spec.cidr:
             network = _network(change.new)
             if network is None:
@@ -165,12 +171,16 @@ class Feed:
     def _forget(self, pools: set[str] | tuple[()]) -> None:
         self._kept.clear()
         for name in pools:
-            self._kept_of_pool.pop(name, None)
             self._versions[name] = self._versions.get(name, 0) + 1
 
     def _tell(self, moved: Moved) -> None:
         for listener in self._listeners:
             listener(moved)
+
+
+def number_of(version: str | None) -> int:
+    """A resourceVersion as a number, which it is wherever Kubernetes runs; 0 for none."""
+    return int(version) if version and version.isdecimal() else 0
 
 
 def _concerns(pool: str, network: tuple[Family, Range] | None, allocation: IPAllocation) -> bool:

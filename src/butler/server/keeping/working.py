@@ -1,8 +1,8 @@
 """What takes long to work out, without holding up everybody else: in a thread, once, and kept.
 
-The event loop serves all requests, and must never be busy for long. What is made of a pool with few allocations is made
-at once; for one with many, and for all of the estate, a thread does it, while whoever asks waits together with all who
-ask the same. `Feed` keeps what was made until something changes that it depends on.
+The event loop serves all requests, and must never be busy for long. What is made of few allocations is made at once;
+for a pool with many, and for all of the estate, a thread does it, while whoever asks waits together with all who ask
+the same. What was made is kept until something changes that it depends on.
 
 Changes may come faster than work gets done. So of each piece of work one is under way at most, and one waits behind it
 that takes things as they are when its turn comes: whoever asks is told what was true when they asked, or later, and
@@ -33,8 +33,6 @@ from butler.views.estate import Estate
 T = TypeVar("T")
 Work = Callable[[], T]
 """What may run in a thread: it must not touch the feed."""
-Prepare = Callable[[], Callable[[], T]]
-"""Takes what is needed from the feed, and gives the work."""
 FEW: Final = 200
 """Allocations that are looked through at once; a thousand take about 30 ms."""
 MOST_WAITING: Final = 32
@@ -57,11 +55,20 @@ class Turns:
         """What comes of a piece of work that begins from now on."""
         task = self._waiting.get(what)
         if task is None:
-            task = asyncio.create_task(self._in_turn(what, self._last.get(what), start))
-            self._waiting[what] = self._last[what] = task
-            task.add_done_callback(partial(self._ended, what))
+            task = self._add(what, start)
         found: T = await asyncio.shield(task)
         return found
+
+    def begin(self, what: Hashable, start: Callable[[], Coroutine[Any, Any, object]]) -> None:
+        """Have it done, unless it is under way; nobody waits."""
+        if what not in self._last:
+            self._add(what, start)
+
+    def _add(self, what: Hashable, start: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
+        task = asyncio.create_task(self._in_turn(what, self._last.get(what), start))
+        self._waiting[what] = self._last[what] = task
+        task.add_done_callback(partial(self._ended, what))
+        return task
 
     async def _in_turn(
         self, what: Hashable, before: asyncio.Task[Any] | None, start: Callable[[], Coroutine[Any, Any, T]]
@@ -76,8 +83,13 @@ class Turns:
             del self._waiting[what]
         if self._last.get(what) is task:
             del self._last[what]
-        if not task.cancelled():
-            task.exception()  # whoever waits is told; where nobody does any more, nobody has to be
+        forget_failure(task)
+
+
+def forget_failure(task: asyncio.Task[Any]) -> None:
+    """Whoever waits is told; where nobody does any more, nobody has to be."""
+    if not task.cancelled():
+        task.exception()
 
 
 _turns: WeakKeyDictionary[Feed, Turns] = WeakKeyDictionary()
@@ -88,27 +100,9 @@ def turns(feed: Feed) -> Turns:
     return _turns.setdefault(feed, Turns())
 
 
-async def of_pool(feed: Feed, pool: str, what: Hashable, prepare: Prepare[T], *, at: Hashable = None) -> T:
-    """Something about a pool, kept until something about the pool changes, and as long as `at` is the same."""
-
-    def kept() -> dict[Hashable, T]:
-        return feed.of_pool(pool, ("kept", what), dict)
-
-    async def start() -> T:
-        into, work = kept(), prepare()
-        made = await _in(_pages, work)
-        into.clear()
-        into[at] = made
-        return made
-
-    known = kept()
-    if at not in known:
-        if feed.count(pool) > FEW:
-            return await turns(feed).take((pool, what, at), start)
-        work = prepare()
-        known.clear()
-        known[at] = work()
-    return known[at]
+async def for_pages(work: Work[T]) -> T:
+    """Something that pages are made of."""
+    return await _in(_pages, work)
 
 
 async def of_all(feed: Feed, what: Hashable, compute: Callable[[Estate], T]) -> T:
@@ -119,7 +113,7 @@ async def of_all(feed: Feed, what: Hashable, compute: Callable[[Estate], T]) -> 
 
     async def start() -> T:
         into, collect = kept(), _collecting(feed)
-        made = await _in(_pages, lambda: compute(collect()))
+        made = await for_pages(lambda: compute(collect()))
         into.append(made)
         return made
 

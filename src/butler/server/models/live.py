@@ -21,9 +21,13 @@ StreamKind = Literal["pool", "allocation", "tenant", "provider", "activity"]
 
 
 class Frame(Model, tag_field="type"):
-    """`position` is what to resume from after this frame."""
+    """What every frame says."""
 
     position: str
+    """What to resume from after this frame."""
+    heard: str
+    """What whoever sent it knew of by then. Sent back in the header `Butler-Heard` of a request, it makes sure that the
+    answer knows as much, whichever replica gives it."""
 
 
 class Hello(Frame, tag="hello"):
