@@ -122,6 +122,7 @@ async def test_a_pool_that_changes_fast_is_shown_as_it_was_a_moment_ago(monkeypa
     counting = Counting(monkeypatch)
     feed, pools = a_feed(OLD)
     await pool_pages.summary(feed, OLD)
+    await asyncio.sleep(0.1)  # counting rests in between
     counting.go_on.clear()
     pools.put(NEW)
     assert network(await pool_pages.summary(feed, NEW)) == "10.0.0.0/24", "nobody waits"

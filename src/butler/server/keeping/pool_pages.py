@@ -47,7 +47,7 @@ class Known:
     """When that was."""
     summary: Summary
     seconds: float
-    """How long it took to count."""
+    """How long it took to count, and to make its pages."""
     pages: dict[Hashable, Any] = field(default_factory=dict)
     making: dict[Hashable, asyncio.Task[None]] = field(default_factory=dict)
     """Pages that are under way."""
@@ -57,8 +57,8 @@ class Known:
         return now - self.taken <= LATELY and heard.reaches(self.reached, heard.by_the_client())
 
     def has_rested(self, now: float) -> bool:
-        """Counting leaves the processor to others for as long as it took."""
-        return now - self.taken >= 2 * self.seconds
+        """Counting leaves the processor to others for three times as long as it took, within reason."""
+        return now - self.taken >= min(LATELY / 2, 4 * self.seconds)
 
 
 async def known(feed: Feed, pool: NetworkPool, *, exactly: bool = False) -> Known:
@@ -94,11 +94,14 @@ def _counting(feed: Feed, pool: NetworkPool) -> Callable[[], Known]:
     reached: dict[KindName, int] = {"pool": versions["pool"], "allocation": versions["allocation"]}
 
     def count() -> Known:
-        began = time.monotonic()
-        summary = summary_of(current, concerned)
-        return Known(current, concerned, version, reached, taken, summary, time.monotonic() - began)
+        return Known(current, concerned, version, reached, taken, *_timed(lambda: summary_of(current, concerned)))
 
     return count
+
+
+def _timed(work: Callable[[], T]) -> tuple[T, float]:
+    began = time.thread_time()
+    return work(), time.thread_time() - began
 
 
 async def summary(feed: Feed, pool: NetworkPool) -> Summary:
@@ -159,7 +162,8 @@ async def _made(at: Known, what: Hashable, work: Callable[[], T]) -> T:
 
 async def _make(at: Known, what: Hashable, work: Callable[[], Any]) -> None:
     try:
-        at.pages[what] = await working.for_pages(work)
+        at.pages[what], seconds = await working.for_pages(lambda: _timed(work))
+        at.seconds += seconds
     finally:
         del at.making[what]
 
