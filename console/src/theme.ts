@@ -52,6 +52,8 @@ export const theme = createTheme({
     Select: { defaultProps: { size: "xs" } },
     Textarea: { defaultProps: { size: "xs" } },
     SegmentedControl: { defaultProps: { size: "xs" } },
+    // The placeholder that would take the focus first has no place in a menu, says ARIA; the first item takes it.
+    Menu: { defaultProps: { withInitialFocusPlaceholder: false } },
     Tooltip: { defaultProps: { openDelay: 150, events: { hover: true, focus: true, touch: true } } },
     Anchor: { defaultProps: { underline: "always" } },
     Modal: {

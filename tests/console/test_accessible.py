@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,6 +81,24 @@ async def test_axe_finds_nothing_in_any_dialog(context: BrowserContext) -> None:
         found += await in_all_lights(page, f"{path} {button}", within="[role=dialog]")
         if wide := await overflow(page):
             found.append(f"{path} {button}: {wide}")
+    assert not found, "\n".join(found)
+
+
+async def test_axe_finds_nothing_in_any_menu_nor_where_a_pool_is_deleted(context: BrowserContext) -> None:
+    page = await context.new_page()
+    await visit(page, POOL)
+    found = []
+    for button in (re.compile("^Theme:"), re.compile("^Signed in as"), re.compile("^More actions$")):
+        await page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+        await page.get_by_role("button", name=button).click()
+        await expect(page.get_by_role("menu")).to_be_visible()
+        found += await in_all_lights(page, f"menu {button.pattern}", within="[role=menu]")
+        if button.pattern != "^More actions$":
+            await page.keyboard.press("Escape")
+            await expect(page.get_by_role("menu")).to_be_hidden()
+    await page.get_by_role("menuitem", name="Delete pool").click()
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    found += await in_all_lights(page, "delete a pool", within="[role=dialog]")
     assert not found, "\n".join(found)
 
 

@@ -107,3 +107,34 @@ async def test_a_release_shows_what_hangs_on_it_and_wants_the_name_typed(page: P
     await expect(asked).to_be_hidden()
     await expect(page.get_by_text("0 of 30 addresses held")).to_be_visible()
     await expect(page.get_by_role("row").filter(has_text="released-here")).to_have_count(0)
+
+
+async def test_two_fingers_zoom_the_map(page: Page, estate: Estate) -> None:
+    create(estate.plane, pool("wide-pool", "10.78.0.0/16"))
+    await visit(page, f"/pools/{HOME}/wide-pool")
+    canvas = page.get_by_role("application", name="Map of 10.78.0.0/16")
+    await canvas.scroll_into_view_if_needed()
+    cell = page.get_by_text(re.compile("^Each cell is"))
+    far = await cell.inner_text()
+    box = await canvas.bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    hand = await page.context.new_cdp_session(page)
+
+    async def touch(kind: str, *spread: float) -> None:
+        points = [{"x": x + each, "y": y, "id": number} for number, each in enumerate(spread)]
+        await hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+    await hand.send("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 2})
+    await touch("touchStart", -20, 20)
+    for step in range(30, 170, 10):
+        await touch("touchMove", -step, step)
+    await touch("touchEnd")
+    await expect(cell).not_to_have_text(far)
+    near = await cell.inner_text()
+    assert addresses(near) < addresses(far)
+
+
+def addresses(cell: str) -> int:
+    found = re.search(r"is ([\d,]+) addresses", cell)
+    return int(found[1].replace(",", "")) if found else 1

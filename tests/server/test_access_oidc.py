@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jwt
 import pytest
@@ -210,3 +210,25 @@ async def test_what_the_provider_refuses_is_told(honest: OidcProvider, browser: 
     assert answer.status == 403
     assert "&lt;script&gt;access_denied" in answer.body
     assert "<script>" not in answer.body
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there"),
+    [
+        ("/tenants?phase=Ready&q=a%20b", "/tenants?phase=Ready&q=a%20b"),
+        ("/pools/butler-system/müll", "/pools/butler-system/m%C3%BCll"),
+        ("//evil.example", "/"),
+        ("/\\evil.example", "/"),
+        ("/\t/evil.example", "/"),
+        ("https://evil.example/", "/"),
+        ("/a\r\nSet-Cookie: x=y", "/"),
+        ("", "/"),
+    ],
+)
+async def test_it_ends_on_the_page_that_was_wanted_and_never_on_another_site(
+    browser: Browser, honest: OidcProvider, wanted: str, there: str
+) -> None:
+    begun = await browser.get(f"/api/v1/login/oidc?{urlencode({'next': wanted})}")
+    back = (await browser.get(begun.headers["Location"])).headers["Location"]
+    answer = await browser.get(back)
+    assert (answer.status, answer.headers["Location"]) == (303, there)

@@ -52,6 +52,7 @@ class _Login(msgspec.Struct, frozen=True):
     nonce: str
     verifier: str
     expires: datetime
+    then: str
 
 
 class _Used(msgspec.Struct, frozen=True):
@@ -71,11 +72,11 @@ class Oidc:
         self._provider = Provider(settings.issuer, ca=settings.ca)
         self._redirect = f"{url}{CALLBACK}"
 
-    async def begin(self) -> tuple[str, str]:
-        """Where to send the browser, and what it has to bring back in its cookie."""
+    async def begin(self, then: str) -> tuple[str, str]:
+        """Where to send the browser, and what it has to bring back in its cookie; `then` is where it wanted to go."""
         metadata = await self._provider.metadata()
         state, nonce, verifier = (secrets.token_urlsafe(32) for _ in range(3))
-        login = _Login(state, nonce, verifier, self._now() + GOOD_FOR)
+        login = _Login(state, nonce, verifier, self._now() + GOOD_FOR, then)
         challenge = base64.urlsafe_b64encode(hashlib.sha256(login.verifier.encode()).digest()).decode().rstrip("=")
         asked = {
             "response_type": "code",
@@ -93,8 +94,8 @@ class Oidc:
             self._key.seal(PURPOSE, msgspec.json.encode(login)),
         )
 
-    async def finish(self, cookie: str, *, state: str, code: str, issuer: str | None) -> Identity:
-        """Who it is; raises `NotLetIn` or `ProviderTrouble`."""
+    async def finish(self, cookie: str, *, state: str, code: str, issuer: str | None) -> tuple[Identity, str]:
+        """Who it is, and where they wanted to go; raises `NotLetIn` or `ProviderTrouble`."""
         login = self._read(cookie)
         if login is None or not hmac.compare_digest(login.state.encode(), state.encode()):
             raise NotLetIn("this login was not begun in this browser, or took too long: begin again")
@@ -106,7 +107,7 @@ class Oidc:
         token = await self._redeem(metadata, code, login.verifier)
         claims = await verified(token, self._provider, self.settings.client_id, login.nonce)
         await self._use_up(login)
-        return identity_of(claims, self.settings.claims)
+        return identity_of(claims, self.settings.claims), login.then
 
     async def sweep(self) -> None:
         for each in await self._used.list():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from html import escape
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from litestar import Request, Response, Router, get
 from litestar.enums import MediaType
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 State = Annotated[str, QueryParameter(name="state", max_length=200)]  # the name itself is Litestar's
 Short = Annotated[str, QueryParameter(max_length=200)]
 Code = Annotated[str, QueryParameter(max_length=4000)]
+Next = Annotated[str, QueryParameter(name="next", max_length=2000)]
 Issuer = Annotated[str | None, QueryParameter(max_length=500)]
 
 
@@ -33,12 +35,12 @@ def _oidc(doors: Doors) -> Oidc:
 
 
 @get("/login/oidc", include_in_schema=False)
-async def begin(request: Request[Any, Any, Any], parts: TheParts) -> Response[Any]:
-    """Send the browser to the provider."""
+async def begin(request: Request[Any, Any, Any], parts: TheParts, then: Next = "/") -> Response[Any]:
+    """Send the browser to the provider, and from there to the page that it wanted."""
     oidc = _oidc(parts.doors)
     need_a_try(parts.doors, request)
     try:
-        there, sealed = await oidc.begin()
+        there, sealed = await oidc.begin(_within(then))
     except ProviderTrouble as trouble:
         return _trouble(trouble)
     return with_cookie(_to(there), parts.doors.login_cookie(sealed, int(GOOD_FOR.total_seconds())))
@@ -61,7 +63,7 @@ async def come_back(
     try:
         if error or not code:
             raise NotLetIn(f"the identity provider did not log you in ({error or 'it gave no code'})")
-        who = await oidc.finish(cookie, state=returned, code=code, issuer=iss)
+        who, then = await oidc.finish(cookie, state=returned, code=code, issuer=iss)
     except NotLetIn as refused:
         detail = f"from {address_of(request)}"
         doors.tell_refusal("log in", "", "oidc", status=403, why=str(refused), detail=detail)
@@ -69,7 +71,13 @@ async def come_back(
     except ProviderTrouble as trouble:
         return with_cookie(_trouble(trouble), done)
     session, _ = await doors.let_in(request, who)
-    return with_cookie(_to("/"), session, done)
+    return with_cookie(_to(then), session, done)
+
+
+def _within(path: str) -> str:
+    """A page of this console, and never of another site: browsers take a backslash for a slash, and skip tabs."""
+    is_ours = path.startswith("/") and not path.startswith("//") and path.isprintable() and "\\" not in path
+    return quote(path, safe="/?&=%:,+@~*!$'();-._") if is_ours else "/"
 
 
 def _to(location: str) -> Response[Any]:

@@ -1,0 +1,78 @@
+"""Coming in with a password, and by way of an identity provider, in a browser."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import expect
+
+from butler.kube import config
+from butler.kube.client import Client
+from butler.server.access.oidc import OidcSettings
+from butler.server.access.passwords import reset_admin
+from butler.server.running import Running, Settings, running
+from console.accessible import violations
+from server.objects import HOME
+from server.oidc_provider import CLIENT, SECRET, OidcProvider
+from server.rights import grant
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from playwright.async_api import BrowserContext
+
+    from console.browsing import Watch
+    from console.estate import Estate
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+@pytest_asyncio.fixture(loop_scope="session", scope="module")
+async def up(estate: Estate, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+    """A console of the same estate that takes passwords, and asks a provider."""
+    secret = tmp_path_factory.mktemp("oidc") / "client-secret"
+    secret.write_text(f"{SECRET}\n")
+    async with OidcProvider() as provider:
+        settings = Settings(local_admin=True, oidc=OidcSettings(provider.issuer, CLIENT, secret, name="Example SSO"))
+        async with running(config.load(estate.plane.kubeconfig), settings) as served:
+            yield served
+
+
+async def test_the_administrator_comes_in_with_a_password(
+    estate: Estate, up: Running, stranger: BrowserContext, watch: Watch
+) -> None:
+    watch.expect("40[13]")
+    async with Client(config.load(estate.plane.kubeconfig)) as client:
+        _, password = await reset_admin(client, HOME)
+    page = await stranger.new_page()
+    await page.goto(f"{up.url}/tenants")
+    log_in = page.get_by_role("button", name="Log in")
+    await log_in.click()
+    await expect(page.get_by_text("Your user name")).to_be_visible()
+    await page.get_by_label("User name").fill("admin")
+    await page.get_by_role("textbox", name="Password").fill("not this one")
+    await log_in.click()
+    await expect(page.get_by_role("alert")).to_be_visible()
+    assert not await violations(page)
+    await page.get_by_role("textbox", name="Password").fill(password)
+    await page.keyboard.press("Enter")
+    await page.wait_for_url(f"{up.url}/tenants")
+    await page.get_by_role("button", name=re.compile("Signed in as butler:admin")).click()
+    await expect(page.get_by_text("Signed in with a password")).to_be_visible()
+
+
+async def test_people_come_in_by_way_of_their_provider_with_their_own_rights(
+    estate: Estate, up: Running, stranger: BrowserContext, watch: Watch
+) -> None:
+    watch.expect("40[13]")
+    grant(estate.plane, "oidc:ada", ["get", "list", "watch"], ["networkpools", "ipallocations"])
+    page = await stranger.new_page()
+    await page.goto(f"{up.url}/pools?q=production")
+    await page.get_by_role("link", name="Continue with Example SSO").click()
+    await page.wait_for_url(f"{up.url}/pools?q=production")
+    await expect(page.get_by_role("link", name="production-pool").first).to_be_visible()
+    create = page.get_by_role("button", name="Create pool")
+    await expect(create).to_have_attribute("aria-disabled", "true")
