@@ -87,6 +87,20 @@ async def test_a_filter_typed_while_another_page_comes_stays_with_its_own(page: 
     assert page.url.endswith("/tenants/new")
 
 
+async def test_filters_that_leave_nothing_are_cleared_at_once(page: Page) -> None:
+    await visit(page, f"/tenants?namespace={TEAM}")
+    await expect(page.get_by_role("link", name="payments")).to_be_visible()
+    box = page.get_by_role("textbox", name="Filter by name")
+    await box.fill("no such tenant")
+    await page.get_by_role("button", name="Clear the filters").click()
+    await expect(page.get_by_role("link", name="payments")).to_be_visible()
+    await expect(box).to_have_value("")
+    assert page.url.endswith("/tenants")
+    await box.fill("pay")
+    await expect(page).to_have_url(re.compile("q=pay"))
+    await expect(page.get_by_role("row")).to_have_count(2)
+
+
 async def test_a_tenant_is_scaled_upgraded_entered_and_deleted(page: Page, estate: Estate, tmp_path: Path) -> None:
     spec = {
         "kubernetesVersion": "v1.33.2",

@@ -1508,6 +1508,7 @@ export interface components {
         /** TenantList */
         TenantList: {
             items: components["schemas"]["TenantItem"][];
+            namespaces: string[];
             next: string | null;
             total: number;
         };

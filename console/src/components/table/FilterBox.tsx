@@ -8,8 +8,23 @@ import type { ListState } from "./useListState";
 const PAUSE_MS = 200;
 
 export function FilterBox({ list, label }: { list: ListState; label: string }) {
-  const [text, setText] = useState(list.get("q"));
-  const send = useDebouncedCallback((q: string) => list.set({ q }), PAUSE_MS);
+  const asked = list.get("q");
+  const [text, setText] = useState(asked);
+  const [seen, setSeen] = useState(asked);
+  const [sent, setSent] = useState(asked);
+  // Something else changed it: a button that clears, or the way back. What was sent from here comes back later, when
+  // more may have been typed already.
+  if (seen !== asked) {
+    setSeen(asked);
+    if (asked !== sent) {
+      setSent(asked);
+      setText(asked);
+    }
+  }
+  const send = useDebouncedCallback((q: string) => {
+    setSent(q);
+    list.set({ q });
+  }, PAUSE_MS);
   const change = (next: string) => {
     setText(next);
     send(next.trim());

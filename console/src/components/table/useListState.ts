@@ -5,6 +5,10 @@ import { useLocation, useNavigation, useSearchParams } from "react-router";
 export interface ListState {
   /** The value of a filter; empty for none. */
   get: (name: string) => string;
+  /** What to send to the server for these filters. */
+  filters: <Name extends string>(names: readonly Name[]) => Record<Name, string | undefined>;
+  /** Whether any of these filters is set. */
+  has: (names: readonly string[]) => boolean;
   /** Sets filters, or clears them with "", and goes to the first page. */
   set: (values: Record<string, string>) => void;
   /** A field, or `-field` for the other way round. */
@@ -28,6 +32,9 @@ export function useListState(defaultSort: string, prefix = ""): ListState {
     const get = (name: string) => params.get(prefix + name) ?? "";
     return {
       get,
+      filters: <Name extends string>(names: readonly Name[]) =>
+        Object.fromEntries(names.map((name) => [name, get(name) || undefined])) as Record<Name, string | undefined>,
+      has: (names) => names.some((name) => get(name) !== ""),
       set: (values) => {
         // Another page is on its way while this one is still seen: its address is not this list's to change.
         if (coming.pathname !== pathname) return;

@@ -4,17 +4,18 @@ import { useWindowScroll } from "@mantine/hooks";
 import { IconArrowUp } from "@tabler/icons-react";
 import { useActivity } from "../../api/estate";
 import { ActivityFeed } from "../../components/ActivityFeed";
-import { EmptyState } from "../../components/EmptyState";
 import { Loaded } from "../../components/Loaded";
 import { Page } from "../../components/Page";
 import { Panel } from "../../components/Panel";
 import { FilterBox } from "../../components/table/FilterBox";
 import { FilterSelect } from "../../components/table/FilterSelect";
+import { NothingFits } from "../../components/table/NothingFits";
 import { Pager } from "../../components/table/Pager";
 import { useListState, type ListState } from "../../components/table/useListState";
 import { useHeldBack } from "./useHeldBack";
 
 const LIMIT = 50;
+const FILTERS = ["kind", "severity", "q"] as const;
 const SCROLLED = 160;
 
 const KINDS = [
@@ -26,14 +27,8 @@ const KINDS = [
 
 export function ActivityPage() {
   const list = useListState("");
-  const filters = { kind: list.get("kind"), severity: list.get("severity"), q: list.get("q") };
-  const activity = useActivity({
-    kind: filters.kind || undefined,
-    severity: filters.severity || undefined,
-    q: filters.q || undefined,
-    limit: LIMIT,
-    cursor: list.cursor,
-  });
+  const filters = list.filters(FILTERS);
+  const activity = useActivity({ ...filters, limit: LIMIT, cursor: list.cursor });
   const [{ y }, scrollTo] = useWindowScroll();
   const { shown, fresh } = useHeldBack(activity.data?.items, list.page === 0 && y > SCROLLED, JSON.stringify([filters, list.cursor]));
   return (
@@ -42,15 +37,8 @@ export function ActivityPage() {
         <Loaded query={activity}>
           {(page) => (
             <>
-              {shown.length === 0 && Object.values(filters).some(Boolean) ? (
-                <EmptyState
-                  title="Nothing like that happened"
-                  action={
-                    <Button variant="default" onClick={() => list.set({ kind: "", severity: "", q: "" })}>
-                      Clear the filters
-                    </Button>
-                  }
-                />
+              {shown.length === 0 && list.has(FILTERS) ? (
+                <NothingFits list={list} filters={FILTERS} title="Nothing like that happened" />
               ) : (
                 <ActivityFeed items={shown} />
               )}

@@ -1,5 +1,5 @@
 // All requests for addresses and what they hold, in all pools.
-import { Button, Group } from "@mantine/core";
+import { Group } from "@mantine/core";
 import { useState } from "react";
 import { useAllocations } from "../../api/allocations";
 import { usePools } from "../../api/pools";
@@ -10,6 +10,7 @@ import { Panel } from "../../components/Panel";
 import { DataTable } from "../../components/table/DataTable";
 import { FilterBox } from "../../components/table/FilterBox";
 import { FilterSelect } from "../../components/table/FilterSelect";
+import { NothingFits } from "../../components/table/NothingFits";
 import { useListState } from "../../components/table/useListState";
 import { ReleaseDialog } from "../pools/actions/ReleaseDialog";
 import { useAllocationColumns } from "./useAllocationColumns";
@@ -22,9 +23,7 @@ export function AllocationsPage() {
   const list = useListState("name");
   const [releasing, setReleasing] = useState<AllocationItem | null>(null);
   const pools = usePools({ limit: 1000 });
-  const filters = Object.fromEntries(FILTERS.map((name) => [name, list.get(name) || undefined]));
-  const allocations = useAllocations({ ...filters, sort: list.sort, limit: LIMIT, cursor: list.cursor });
-  const filtered = FILTERS.some((name) => list.get(name) !== "");
+  const allocations = useAllocations({ ...list.filters(FILTERS), sort: list.sort, limit: LIMIT, cursor: list.cursor });
   const columns = useAllocationColumns(setReleasing);
   return (
     <Page title="Allocations" subtitle="Who asked for addresses, and what they hold: the record of every pool.">
@@ -57,15 +56,8 @@ export function AllocationsPage() {
           limit={LIMIT}
           keyOf={({ namespace, name }) => `${namespace}/${name}`}
           empty={
-            filtered ? (
-              <EmptyState
-                title="No allocation is like that"
-                action={
-                  <Button variant="default" onClick={() => list.set(Object.fromEntries(FILTERS.map((name) => [name, ""])))}>
-                    Clear the filters
-                  </Button>
-                }
-              />
+            list.has(FILTERS) ? (
+              <NothingFits list={list} filters={FILTERS} title="No allocation is like that" />
             ) : (
               <EmptyState title="Nobody holds addresses yet">Tenants ask for theirs as soon as they are created.</EmptyState>
             )

@@ -14,6 +14,7 @@ import { Panel } from "../../components/Panel";
 import { StatusBadge } from "../../components/StatusBadge";
 import { DataTable, type Column } from "../../components/table/DataTable";
 import { FilterBox } from "../../components/table/FilterBox";
+import { NothingFits } from "../../components/table/NothingFits";
 import { useListState } from "../../components/table/useListState";
 import { paths } from "../../paths";
 import { count } from "../../words";
@@ -22,6 +23,7 @@ import { Notes } from "./Notes";
 import { PoolState } from "./PoolState";
 
 const LIMIT = 50;
+const FILTERS = ["q"];
 
 const COLUMNS: Column<PoolItem>[] = [
   {
@@ -115,8 +117,8 @@ export function PoolsPage() {
           limit={LIMIT}
           keyOf={(pool) => `${pool.namespace}/${pool.name}`}
           empty={
-            list.get("q") ? (
-              <EmptyState title="No pool has this in its name or network" />
+            list.has(FILTERS) ? (
+              <NothingFits list={list} filters={FILTERS} title="No pool has this in its name or network" />
             ) : (
               <EmptyState title="No pools yet" action={create}>
                 A pool is a network from which tenants get their addresses.

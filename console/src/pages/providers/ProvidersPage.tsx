@@ -9,12 +9,14 @@ import { Panel } from "../../components/Panel";
 import { StatusBadge } from "../../components/StatusBadge";
 import { DataTable, type Column } from "../../components/table/DataTable";
 import { FilterBox } from "../../components/table/FilterBox";
+import { NothingFits } from "../../components/table/NothingFits";
 import { useListState } from "../../components/table/useListState";
 import { count } from "../../words";
 import classes from "./providers.module.css";
 import { modeInWords } from "./words";
 
 const LIMIT = 50;
+const FILTERS = ["q"];
 
 const columns: Column<ProviderItem>[] = [
   {
@@ -101,8 +103,8 @@ export function ProvidersPage() {
           limit={LIMIT}
           keyOf={({ namespace, name }) => `${namespace}/${name}`}
           empty={
-            list.get("q") ? (
-              <EmptyState title="No provider is called that" />
+            list.has(FILTERS) ? (
+              <NothingFits list={list} filters={FILTERS} title="No provider is called that" />
             ) : (
               <EmptyState title="No providers yet">
                 Tenants need one. Apply a ProviderConfig with kubectl; examples/eight-tenants/provider.yaml is a first one.

@@ -1,5 +1,5 @@
 // All tenants: where each stands, and which addresses it has.
-import { Button, Group } from "@mantine/core";
+import { Group } from "@mantine/core";
 import { IconPlus } from "@tabler/icons-react";
 import { useNavigate } from "react-router";
 import { useProviders } from "../../api/providers";
@@ -12,27 +12,21 @@ import { Panel } from "../../components/Panel";
 import { DataTable } from "../../components/table/DataTable";
 import { FilterBox } from "../../components/table/FilterBox";
 import { FilterSelect } from "../../components/table/FilterSelect";
+import { NothingFits } from "../../components/table/NothingFits";
 import { useListState } from "../../components/table/useListState";
 import { paths } from "../../paths";
 import { tenantColumns } from "./tenantColumns";
 
 const LIMIT = 50;
+const FILTERS = ["q", "phase", "namespace", "provider"] as const;
 const PHASES = ["Pending", "Provisioning", "Installing", "Ready", "Updating", "Failed", "Deleting"];
 
 export function TenantsPage() {
   const { permissions } = useSignedIn();
   const navigate = useNavigate();
   const list = useListState("name");
-  const filters = {
-    q: list.get("q") || undefined,
-    phase: list.get("phase") || undefined,
-    namespace: list.get("namespace") || undefined,
-    provider: list.get("provider") || undefined,
-  };
-  const tenants = useTenants({ ...filters, sort: list.sort, limit: LIMIT, cursor: list.cursor });
+  const tenants = useTenants({ ...list.filters(FILTERS), sort: list.sort, limit: LIMIT, cursor: list.cursor });
   const providers = useProviders({ limit: 200 });
-  const namespaces = [...new Set(tenants.data?.items.map(({ namespace }) => namespace))].sort();
-  const filtered = Object.values(filters).some((value) => value !== undefined);
   const create = (
     <GuardedButton
       leftSection={<IconPlus size={15} />}
@@ -51,7 +45,7 @@ export function TenantsPage() {
           <Group gap="xs">
             <FilterBox list={list} label="Filter by name" />
             <FilterSelect list={list} name="phase" label="Any phase" options={PHASES} />
-            <FilterSelect list={list} name="namespace" label="Any namespace" options={namespaces} />
+            <FilterSelect list={list} name="namespace" label="Any namespace" options={tenants.data?.namespaces ?? []} />
             <FilterSelect
               list={list}
               name="provider"
@@ -69,17 +63,8 @@ export function TenantsPage() {
           limit={LIMIT}
           keyOf={({ namespace, name }) => `${namespace}/${name}`}
           empty={
-            filtered ? (
-              <EmptyState
-                title="No tenant is like that"
-                action={
-                  <Button variant="default" onClick={() => list.set({ q: "", phase: "", namespace: "", provider: "" })}>
-                    Clear the filters
-                  </Button>
-                }
-              >
-                Others may be: the filters leave them out.
-              </EmptyState>
+            list.has(FILTERS) ? (
+              <NothingFits list={list} filters={FILTERS} title="No tenant is like that" />
             ) : (
               <EmptyState title="No tenants yet" action={create}>
                 A tenant is a cluster for a team. It gets its addresses from pools as soon as it is created.

@@ -39,6 +39,8 @@ class TenantList(Model):
     items: list[TenantItem]
     total: int
     next: str | None
+    namespaces: list[str]
+    """In which the person sees tenants, whatever they are looking for."""
 
 
 class Block(Model):

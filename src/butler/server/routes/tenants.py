@@ -87,7 +87,8 @@ async def list_tenants(
     found = page(
         wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda each: (each.namespace, each.name)
     )
-    return answer(request, TenantList(items=found.items, total=found.total, next=found.next))
+    namespaces = sorted({each.namespace for each in items})
+    return answer(request, TenantList(items=found.items, total=found.total, next=found.next, namespaces=namespaces))
 
 
 @get("/tenants/{namespace:str}/{name:str}", operation_id="getTenant")

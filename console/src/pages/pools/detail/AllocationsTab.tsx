@@ -8,26 +8,25 @@ import { Panel } from "../../../components/Panel";
 import { DataTable } from "../../../components/table/DataTable";
 import { FilterBox } from "../../../components/table/FilterBox";
 import { FilterSelect } from "../../../components/table/FilterSelect";
+import { NothingFits } from "../../../components/table/NothingFits";
 import { useListState } from "../../../components/table/useListState";
 import { useAllocationColumns } from "../../allocations/useAllocationColumns";
 import { ReleaseDialog } from "../actions/ReleaseDialog";
 
 const LIMIT = 50;
+const FILTERS = ["q", "phase", "type"] as const;
 
 export function AllocationsTab({ detail }: { detail: PoolDetail }) {
   const list = useListState("start");
   const [releasing, setReleasing] = useState<AllocationItem | null>(null);
   const allocations = useAllocations({
     pool: detail.pool.name,
-    q: list.get("q") || undefined,
-    phase: list.get("phase") || undefined,
-    type: list.get("type") || undefined,
+    ...list.filters(FILTERS),
     sort: list.sort,
     limit: LIMIT,
     cursor: list.cursor,
   });
   const columns = useAllocationColumns(setReleasing).filter(({ title }) => title !== "Pool");
-  const filtered = list.get("q") !== "" || list.get("phase") !== "" || list.get("type") !== "";
   return (
     <Panel
       title="Allocations"
@@ -61,7 +60,11 @@ export function AllocationsTab({ detail }: { detail: PoolDetail }) {
         limit={LIMIT}
         keyOf={(item) => `${item.namespace}/${item.name}`}
         empty={
-          <EmptyState title={filtered ? "No allocation fits these filters" : "Nobody asked for addresses here yet"} />
+          list.has(FILTERS) ? (
+            <NothingFits list={list} filters={FILTERS} title="No allocation is like that" />
+          ) : (
+            <EmptyState title="Nobody asked for addresses here yet" />
+          )
         }
       />
       {releasing && <ReleaseDialog allocation={releasing} onClose={() => setReleasing(null)} />}
