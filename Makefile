@@ -16,7 +16,8 @@ run: setup ## Build and serve the console on this machine, with a demo in it (DE
 console: setup ## Build the console's pages into console/dist, if anything has changed
 	@$(BIN)/python tools/build_console.py
 
-test: setup-test lint types test-console ## Install what is needed, then lint, type-check and run all tests
+test: setup-test ## Install what is needed, then lint, type-check and run all tests
+	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint types test-console
 	$(BIN)/python tools/run_tests.py
 
 test-console: setup ## Lint, type-check, test and build the console

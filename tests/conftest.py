@@ -32,6 +32,21 @@ HOW_TO_PROVIDE_ONE = (
     "Install Go, or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kube-controller-manager, "
     "or BUTLER_TEST_KUBECONFIG to the kubeconfig of a server that tests may write to."
 )
+LONG_ON_KUBERNETES = (
+    "tests/elastic/faults/",
+    "tests/elastic/test_bystanders.py",
+    "tests/elastic/test_drift.py",
+    "tests/elastic/test_limits.py",
+    "tests/elastic/test_metallb.py",
+    "tests/tenants/test_kills.py",
+    "tests/tenants/flows/test_changes.py",
+    "tests/tenants/flows/test_deletion.py",
+    "tests/tenants/flows/test_refusals.py",
+    "tests/tenants/flows/test_waiting.py",
+)
+"""Stories that are played every day on the embedded server alone, where they take seconds. On a real Kubernetes they
+are slow tests (`make test-tenants`, `make test-elastic`). Growth, whole lives, the real MetalLB and every fault of
+address management are played on both every day."""
 WHY_NO_KUBERNETES = pytest.StashKey[str]()
 WHY_NO_METALLB = pytest.StashKey[str]()
 
@@ -46,6 +61,13 @@ def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
         return
     with control_planes.kubernetes(data_dir) as server:
         yield server
+
+
+@pytest.hookimpl(tryfirst=True)  # before slow tests are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(LONG_ON_KUBERNETES) and _wants_kubernetes(item):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -1,6 +1,6 @@
-"""All everyday tests, in several pytest runs, four of them side by side.
+"""All everyday tests, in several pytest runs, five of them side by side.
 
-Tests wait more than they compute, for watches, leases and servers, so four runs on two cores take a third of the time
+Tests wait more than they compute, for watches, leases and servers, so five runs on two cores take a third of the time
 of one. Whatever has "kubernetes" in its name runs on a real Kubernetes, everything else on the embedded server or on
 none; either half is parted by what its tests mostly do. The longest begin first, and when one ends, the next begins.
 Together they are every test, each once. The first run is shown as it goes, the others when they are done.
@@ -28,12 +28,14 @@ from pathlib import Path
 HERE = Path(__file__).parent
 STORIES = ("tests/tenants", "tests/elastic", "tests/ipam")
 """Whole lives of clusters, and faults: tests that mostly wait."""
-FACTS = ("tests/unit", "tests/model", "tests/local", "tests/conformance", "tests/kube", "tests/capi")
+FACTS = ("tests/unit", "tests/model", "tests/conformance", "tests/kube", "tests/capi")
+MACHINE = ("tests/local",)
+"""Butler on one machine."""
 PROMPTS = ("tests/cli",)
 """Every command, started again and again."""
 PAGES = ("tests/server", "tests/console")
 """The console: its server, and its pages in a browser."""
-AT_ONCE = 4
+AT_ONCE = 5
 NEVER_AGAIN = "broken rules"
 MOST_AGAIN = 10
 """More failures than this are no accident."""
@@ -89,16 +91,17 @@ class Part:
 
 def main(options: list[str]) -> int:
     settings = tomllib.loads((HERE.parent / "pyproject.toml").read_text())
-    if set(settings["tool"]["pytest"]["ini_options"]["testpaths"]) != {*STORIES, *FACTS, *PROMPTS, *PAGES}:
+    if set(settings["tool"]["pytest"]["ini_options"]["testpaths"]) != {*STORIES, *FACTS, *MACHINE, *PROMPTS, *PAGES}:
         sys.exit("tools/run_tests.py and testpaths in pyproject.toml name different folders: no test may be left out")
     build()
     parts = [
-        Part("embedded, facts", FACTS, "not kubernetes", shown=True),
-        Part("Kubernetes, stories", STORIES, "kubernetes"),
-        Part("Kubernetes, facts", (*FACTS, *PROMPTS, *PAGES), "kubernetes"),
-        Part("embedded, stories", STORIES, "not kubernetes"),
+        Part("Kubernetes, facts", (*FACTS, *MACHINE, *PROMPTS, *PAGES), "kubernetes"),
+        Part("embedded, machine", MACHINE, "not kubernetes", shown=True),
         Part("embedded, prompts", PROMPTS, "not kubernetes"),
+        Part("embedded, stories", STORIES, "not kubernetes"),
+        Part("Kubernetes, stories", STORIES, "kubernetes"),
         Part("embedded, console", PAGES, "not kubernetes"),
+        Part("embedded, facts", FACTS, "not kubernetes"),
     ]
     codes: dict[str, int] = {}
     waiting = list(parts)
