@@ -35,7 +35,7 @@ test-faults: setup-test ## Play every fault of address management at length on b
 	$(BIN)/pytest -q -m slow --timeout 1800 tests/ipam
 
 test-tenants: setup-test ## Bring whole tenant clusters up, change them and take them down, on both control planes
-	$(BIN)/pytest -q -m 'slow or not slow' --timeout 600 tests/tenants/flows tests/tenants/test_without_cluster_api.py
+	$(BIN)/pytest -q -m 'slow or not slow' --timeout 600 tests/tenants/flows tests/tenants/test_without_cluster_api.py tests/local/world
 
 test-model: setup-test ## Search larger worlds of the address protocol for an order of events that breaks it
 	$(BIN)/pytest -q -s --timeout 3600 -m slow tests/model

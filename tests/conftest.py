@@ -43,6 +43,7 @@ LONG_ON_KUBERNETES = (
     "tests/tenants/flows/test_deletion.py",
     "tests/tenants/flows/test_refusals.py",
     "tests/tenants/flows/test_waiting.py",
+    "tests/local/world/",
 )
 """Stories that are played every day on the embedded server alone, where they take seconds. On a real Kubernetes they
 are slow tests (`make test-tenants`, `make test-elastic`). Growth, whole lives, the real MetalLB and every fault of

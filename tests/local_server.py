@@ -56,7 +56,7 @@ class LocalServer:
         if not self._console:
             command.append("--no-console")
         kubeconfig = self.data_dir / "kubeconfig"
-        known = kubeconfig.stat().st_mtime_ns if kubeconfig.exists() else 0
+        known = _written(kubeconfig)
         with self.log_file.open("ab") as log:
             self._process = subprocess.Popen(
                 [*command, "--port", str(self.port), *self._options],
@@ -66,7 +66,7 @@ class LocalServer:
                 start_new_session=True,
                 preexec_fn=end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 (one call)
             )
-        while not kubeconfig.exists() or kubeconfig.stat().st_mtime_ns == known:
+        while _written(kubeconfig) in (0, known):
             assert self._process.poll() is None, f"the server ended: {self.log()[-2000:]}"
             assert time.monotonic() - began < START_SECONDS, f"the server did not start: {self.log()[-2000:]}"
             time.sleep(0.01)
@@ -109,3 +109,11 @@ class LocalServer:
         connector = aiohttp.TCPConnector(ssl=self.plane.tls, limit=0)
         options.setdefault("timeout", aiohttp.ClientTimeout(total=30))
         return aiohttp.ClientSession(self.url, connector=connector, **options)
+
+
+def _written(path: Path) -> int:
+    """When a file was written; 0 where there is none, as while a server starts anew."""
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0

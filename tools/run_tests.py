@@ -95,13 +95,14 @@ def main(options: list[str]) -> int:
         sys.exit("tools/run_tests.py and testpaths in pyproject.toml name different folders: no test may be left out")
     build()
     parts = [
-        Part("Kubernetes, facts", (*FACTS, *MACHINE, *PROMPTS, *PAGES), "kubernetes"),
         Part("embedded, machine", MACHINE, "not kubernetes", shown=True),
-        Part("embedded, prompts", PROMPTS, "not kubernetes"),
-        Part("embedded, stories", STORIES, "not kubernetes"),
-        Part("Kubernetes, stories", STORIES, "kubernetes"),
+        Part("Kubernetes, facts", (*FACTS, *MACHINE, *PROMPTS, *PAGES), "kubernetes"),
         Part("embedded, console", PAGES, "not kubernetes"),
+        Part("embedded, prompts", PROMPTS, "not kubernetes and not every"),
+        Part("embedded, every command", PROMPTS, "not kubernetes and every"),
+        Part("embedded, stories", STORIES, "not kubernetes"),
         Part("embedded, facts", FACTS, "not kubernetes"),
+        Part("Kubernetes, stories", STORIES, "kubernetes"),
     ]
     codes: dict[str, int] = {}
     waiting = list(parts)

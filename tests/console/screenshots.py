@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import json
 import shutil
 import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +42,11 @@ MAIN = ("overview", "pools", "pool", "tenants", "tenant", "plan", "address", "ac
 SOMEWHERE_ELSE = {
     "pool": f"/pools/{HOME}/vlan40-pool",
     "pool-allocations": f"/pools/{HOME}/vlan40-pool?tab=allocations",
+    "pool-over-time": f"/pools/{HOME}/vlan40-pool?tab=time",
     "pool-settings": f"/pools/{HOME}/vlan40-pool?tab=settings",
 }
 LENGTHS = (5, 8, 3, 16, 4, 8, 12, 2, 8, 5, 24, 3, 8, 4, 6, 8, 2, 10, 32, 5, 8, 3, 4, 64)
+DAYS_AGO = (30, 29, 27, 26.5, 24, 23, 21, 20, 19.5, 18, 16, 15, 13, 12, 11, 9.5, 8, 7, 6, 4.5, 3, 2, 1, 0.2)
 GONE = (2, 5, 7, 12, 16, 20)
 
 
@@ -54,6 +58,7 @@ def furnish(estate: Estate) -> None:
     for name, length in zip(names, LENGTHS, strict=True):
         create(estate.plane, allocation(name, "vlan40-pool", length, tenant=name, namespace="team-backend"))
         wait_for(estate, name)
+        date_back(estate, name, DAYS_AGO[names.index(name)])
     for number in GONE:
         estate.plane.kubectl("delete", "ipallocation", names[number], "-n", HOME)
     create(estate.plane, pool("edge-pool", "198.51.100.0/27"))
@@ -61,6 +66,15 @@ def furnish(estate: Estate) -> None:
         create(estate.plane, allocation(f"edge-{number}", "edge-pool", 9, tenant="edge", namespace="team-backend"))
         wait_for(estate, f"edge-{number}")
     create(estate.plane, allocation("edge-late", "edge-pool", 6, tenant="edge", namespace="team-backend"))
+
+
+def date_back(estate: Estate, name: str, days: float) -> None:
+    """Have it granted so long ago: a forecast needs a record of some weeks."""
+    then = datetime.now(UTC) - timedelta(days=days)
+    body = json.dumps({"status": {"allocatedAt": then.isoformat(timespec="seconds").replace("+00:00", "Z")}})
+    estate.plane.kubectl(
+        "patch", "ipallocation", name, "-n", HOME, "--subresource=status", "--type=merge", "--patch", body
+    )
 
 
 def wait_for(estate: Estate, name: str) -> None:

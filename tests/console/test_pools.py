@@ -110,9 +110,9 @@ async def test_a_release_shows_what_hangs_on_it_and_wants_the_name_typed(page: P
 
 
 async def test_two_fingers_zoom_the_map(page: Page, estate: Estate) -> None:
-    create(estate.plane, pool("wide-pool", "10.78.0.0/16"))
+    create(estate.plane, pool("wide-pool", "10.99.0.0/16"))
     await visit(page, f"/pools/{HOME}/wide-pool")
-    canvas = page.get_by_role("application", name="Map of 10.78.0.0/16")
+    canvas = page.get_by_role("application", name="Map of 10.99.0.0/16")
     await canvas.scroll_into_view_if_needed()
     cell = page.get_by_text(re.compile("^Each cell is"))
     far = await cell.inner_text()

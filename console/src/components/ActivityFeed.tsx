@@ -29,7 +29,7 @@ export function ActivityFeed({ items, ofOneObject = false }: ActivityFeedProps) 
             <span className="visually-hidden">{item.severity === "Warning" ? "Warning: " : ""}</span>
             {!ofOneObject && item.about && (
               <>
-                <ObjectLink link={item.about}>{nameOf(item.about)}</ObjectLink>{" "}
+                <ObjectLink link={item.about}>{nameOf(item.about)}</ObjectLink>:{" "}
               </>
             )}
             <span>{item.message || item.reason}</span>

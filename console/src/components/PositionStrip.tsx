@@ -5,7 +5,7 @@ import { usePool } from "../api/pools";
 import { useSignedIn } from "../api/session";
 import type { AddressRange, Block, PoolDetail } from "../api/types";
 import { ObjectLink } from "./ObjectLink";
-import { plural, rangeInWords } from "../words";
+import { count, plural, rangeInWords } from "../words";
 import classes from "./PositionStrip.module.css";
 
 export function PositionStrip({ pool, blocks }: { pool: string; blocks: Pick<Block, "allocation" | "range" | "leaving">[] }) {
@@ -18,8 +18,7 @@ export function PositionStrip({ pool, blocks }: { pool: string; blocks: Pick<Blo
       <Text fz="xs" mb={2}>
         <ObjectLink link={{ kind: "pool", namespace: home, name: pool }} />{" "}
         <Text span fz="xs" c="dimmed">
-          {data.pool.cidr}: {plural(held.reduce((sum, { count }) => sum + count, 0), "address", "addresses")} of{" "}
-          {plural(data.count, "address", "addresses")}
+          {data.pool.cidr}: {count(held.reduce((sum, range) => sum + range.count, 0))} of {plural(data.count, "address", "addresses")}
         </Text>
       </Text>
       <div

@@ -74,7 +74,7 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
         "WorkersReady": ("True", "2 of 2 workers are ready"),
         "AddonsReady": ("True", "5 addons are installed"),
         "LoadBalancersReady": ("True", "MetalLB has exactly the tenant's addresses, and no Service waits"),
-        "Ready": ("True", "usable"),
+        "Ready": ("True", "the cluster can be used"),
     }
     estate.until(lambda: web.events("ClusterReady"), "an event tells of it")
 

@@ -39,19 +39,21 @@ export function TenantPage() {
 function Facts({ detail: { tenant } }: { detail: TenantDetail }) {
   return (
     <Group gap={4} component="span">
-      <span>Kubernetes {tenant.version || "not there yet"}</span>
-      {tenant.goesTo && <span>on its way to {tenant.goesTo}</span>}
+      <span>
+        Kubernetes {tenant.version || "not there yet"}
+        {tenant.goesTo && ` on its way to ${tenant.goesTo}`} ·
+      </span>
       {tenant.provider && (
         <span>
-          · on <ProviderName provider={tenant.provider} />
+          on <ProviderName provider={tenant.provider} /> ·
         </span>
       )}
-      {tenant.team && <span>· team {tenant.team}</span>}
+      {tenant.team && <span>team {tenant.team} ·</span>}
       <span>
-        · {tenant.phase} since <Time at={tenant.since} />
+        {tenant.phase} since <Time at={tenant.since} /> ·
       </span>
       <span>
-        · created <Time at={tenant.createdAt} />
+        created <Time at={tenant.createdAt} />
       </span>
     </Group>
   );

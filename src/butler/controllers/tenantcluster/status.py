@@ -51,6 +51,7 @@ ORDER = (
     ConditionType.ADDONS_READY,
 )
 """The conditions in the order in which a cluster comes to be: what lies after one that blocks has not been tried."""
+CAN_BE_USED = "the cluster can be used"
 OBSERVED = ORDER[3:]
 """Those that are read off what is there; the others are decided by Butler, if it gets so far."""
 NEEDED = ORDER[2:6]
@@ -297,7 +298,7 @@ def _ready(
     problem = next((verdicts[kind] for kind in ORDER if kind in verdicts and not verdicts[kind].holds), None)
     if usable or (is_established(cluster) and facts.seen.control_plane.ready and facts.seen.workers.ready):
         reason = TenantClusterReason.UPDATING if phase is TenantClusterPhase.UPDATING else TenantClusterReason.READY
-        return _Verdict(True, reason, f"usable; {problem.message}" if problem else "usable")
+        return _Verdict(True, reason, f"{CAN_BE_USED}; {problem.message}" if problem else CAN_BE_USED)
     if cluster.spec.paused:
         return _Verdict(False, TenantClusterReason.PAUSED, "left as it is, by spec.paused")
     if problem is None:

@@ -186,7 +186,7 @@ SITUATIONS = [
         "cannot be told its addresses",
     ),
     # There.
-    Situation("all there", RUNNING, "Ready", "Ready", READY, "usable"),
+    Situation("all there", RUNNING, "Ready", "Ready", READY, "the cluster can be used"),
     Situation("addresses", RUNNING, "Ready", "Ready", NETWORK, "5 node addresses and 8 load-balancer addresses"),
     Situation(
         "no pools", replace(RUNNING, addresses=Addresses()), "Ready", "Ready", NETWORK, "no addresses from pools"
@@ -284,7 +284,7 @@ def test_what_does_not_go_well_is_what_ready_tells(each: Situation) -> None:
 def test_a_running_cluster_stays_ready_whatever_stands_in_the_way_of_a_change(blocked: Blocked) -> None:
     status = new_status(ESTABLISHED, Facts(seen=UP, blocked=blocked), LATER)
     assert condition_holds(status.conditions, READY)
-    assert condition(status, READY).message == f"usable; {blocked.message}"
+    assert condition(status, READY).message == f"the cluster can be used; {blocked.message}"
 
 
 @pytest.mark.parametrize("blocked", [NO_PROVIDER, OVER_QUOTA, POOL_FULL, DOWNGRADE], ids=lambda blocked: blocked.reason)

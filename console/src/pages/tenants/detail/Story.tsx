@@ -80,7 +80,7 @@ function titleOf({ type, status }: Condition): string {
 /** What the title does not say yet. */
 function messageOf(step: Condition): string {
   const message = step.message || step.reason;
-  return message.toLowerCase() === titleOf(step).toLowerCase() || message === "usable" ? "" : message;
+  return message.toLowerCase() === titleOf(step).toLowerCase() || message === "the cluster can be used" ? "" : message;
 }
 
 /** What is not yet so is on its way, unless it is a failure. */
