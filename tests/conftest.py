@@ -32,7 +32,8 @@ HOW_TO_PROVIDE_ONE = (
     "Install Go, or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kube-controller-manager, "
     "or BUTLER_TEST_KUBECONFIG to the kubeconfig of a server that tests may write to."
 )
-LONG_ON_KUBERNETES = (
+SELDOM_ON_KUBERNETES = (
+    "tests/conformance/",
     "tests/elastic/faults/",
     "tests/elastic/test_bystanders.py",
     "tests/elastic/test_drift.py",
@@ -45,9 +46,10 @@ LONG_ON_KUBERNETES = (
     "tests/tenants/flows/test_waiting.py",
     "tests/local/world/",
 )
-"""Stories that are played every day on the embedded server alone, where they take seconds. On a real Kubernetes they
-are slow tests (`make test-tenants`, `make test-elastic`). Growth, whole lives, the real MetalLB and every fault of
-address management are played on both every day."""
+"""What runs every day on the embedded server alone, and on a real Kubernetes as slow tests (`make test-conformance`,
+`make test-tenants`, `make test-elastic`): facts about the Kubernetes API, which a real one keeps whatever Butler does,
+and stories that take minutes there. Growth, whole lives, the real MetalLB, our functions beside those of Kubernetes and
+every fault of address management run on both every day."""
 WHY_NO_KUBERNETES = pytest.StashKey[str]()
 WHY_NO_METALLB = pytest.StashKey[str]()
 
@@ -67,7 +69,7 @@ def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.nodeid.startswith(LONG_ON_KUBERNETES) and _wants_kubernetes(item):
+        if item.nodeid.startswith(SELDOM_ON_KUBERNETES) and _wants_kubernetes(item):
             item.add_marker(pytest.mark.slow)
 
 

@@ -2,7 +2,8 @@
 
 Tests wait more than they compute, for watches, leases and servers, so five runs on two cores take a third of the time
 of one. Whatever has "kubernetes" in its name runs on a real Kubernetes, everything else on the embedded server or on
-none; either half is parted by what its tests mostly do. The longest begin first, and when one ends, the next begins.
+none; either half is parted by what its tests mostly do. The longest begin first, beside those that wait most, and when
+one ends, the next begins.
 Together they are every test, each once. The first run is shown as it goes, the others when they are done.
 
 On a busy machine a test may wait in vain for something that comes a moment later. So a few tests that failed are run
@@ -96,13 +97,13 @@ def main(options: list[str]) -> int:
     build()
     parts = [
         Part("embedded, machine", MACHINE, "not kubernetes", shown=True),
-        Part("Kubernetes, facts", (*FACTS, *MACHINE, *PROMPTS, *PAGES), "kubernetes"),
-        Part("embedded, console", PAGES, "not kubernetes"),
         Part("embedded, prompts", PROMPTS, "not kubernetes and not every"),
-        Part("embedded, every command", PROMPTS, "not kubernetes and every"),
+        Part("Kubernetes, facts", (*FACTS, *MACHINE, *PROMPTS, *PAGES), "kubernetes"),
         Part("embedded, stories", STORIES, "not kubernetes"),
-        Part("embedded, facts", FACTS, "not kubernetes"),
         Part("Kubernetes, stories", STORIES, "kubernetes"),
+        Part("embedded, console", PAGES, "not kubernetes"),
+        Part("embedded, every command", PROMPTS, "not kubernetes and every"),
+        Part("embedded, facts", FACTS, "not kubernetes"),
     ]
     codes: dict[str, int] = {}
     waiting = list(parts)
