@@ -343,7 +343,7 @@ def test_a_cluster_is_ready_though_an_addon_fails(estate: Estate) -> None:
     web = site.cluster()
     assert web.says("AddonsReady", "False", "AddonFailed") == "traefik: no such chart"
     web.until(lambda: web.phase == "Ready", "it is Ready all the same")
-    assert web.condition("Ready")["message"] == "usable; traefik: no such chart"
+    assert web.condition("Ready")["message"] == "the cluster can be used; traefik: no such chart"
     assert "traefik" not in web.kubectl("get", "services", "-A", "-o", "name")
     told = {"world.butler.butlerlabs.dev/fail": None}
     estate.patch(f"{site.path('tenantaddons')}/web-traefik", {"metadata": {"annotations": told}})
