@@ -27,7 +27,7 @@ from ipam.report import Goal, duration, heading, note, summary, table  # noqa: E
 from playwright.async_api import async_playwright  # noqa: E402
 
 from butler.server.answers import encoded  # noqa: E402
-from butler.server.routes.pools import _segments  # noqa: E402
+from butler.server.shown.segments import columns_of  # noqa: E402
 from console.browsing import WIDE, launch, visit  # noqa: E402
 from console.changes import CHANGES, ELSEWHERE, measured, prepare  # noqa: E402
 from console.estate import Estate  # noqa: E402
@@ -159,7 +159,7 @@ def invented(allocations: int) -> bytes:
     """Where everything is in a /8 with so many allocations, as the server tells it."""
     spread = max(1, 2**24 // allocations // 5)
     return encoded(
-        _segments(invented_pool(CIDR, allocations, sizes=(1, 2, 5, 8, 64, 128), tenants=4000, spread=spread))
+        columns_of(invented_pool(CIDR, allocations, sizes=(1, 2, 5, 8, 64, 128), tenants=4000, spread=spread))
     ).body
 
 

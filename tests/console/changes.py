@@ -205,7 +205,7 @@ def prepare(estate: Estate) -> None:
 
 async def measured(page: Page, estate: Estate, path: str, change: Any) -> float:
     """Seconds from when the write is sent until the page shows it."""
-    for number in itertools.islice(_numbers, 5):
+    for number in itertools.islice(_numbers, 20):
         written: Written = await asyncio.to_thread(change, estate, number)
         await visit(page, path.replace("NUMBER", str(number)))
         await page.evaluate(SEEN, [written.text, PATIENCE])
