@@ -195,3 +195,20 @@ async def test_dated_pages_are_made_anew_each_minute(monkeypatch: pytest.MonkeyP
     assert await pool_pages.dated(feed, OLD, "history", told, NOON.replace(second=59)) == NOON
     later = NOON.replace(minute=1)
     assert await pool_pages.dated(feed, OLD, "history", told, later) == later
+
+
+async def test_who_waits_for_a_page_gets_it_though_the_next_minute_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    Counting(monkeypatch)
+    feed, _ = a_feed(OLD)
+    go_on = threading.Event()
+
+    def told(_: NetworkPool, __: list[IPAllocation], now: datetime) -> datetime:
+        assert go_on.wait(10)
+        return now
+
+    await pool_pages.summary(feed, OLD)
+    later = NOON.replace(minute=1)
+    asked = [asyncio.create_task(pool_pages.dated(feed, OLD, "history", told, each)) for each in (NOON, later, NOON)]
+    await asyncio.sleep(0.05)
+    go_on.set()
+    assert await asyncio.gather(*asked) == [NOON, later, NOON]

@@ -49,7 +49,7 @@ class Known:
     seconds: float
     """How long it took to count, and to make its pages."""
     pages: dict[Hashable, Any] = field(default_factory=dict)
-    making: dict[Hashable, asyncio.Task[None]] = field(default_factory=dict)
+    making: dict[Hashable, asyncio.Task[Any]] = field(default_factory=dict)
     """Pages that are under way."""
 
     def may_be_shown(self, now: float) -> bool:
@@ -148,22 +148,24 @@ async def dated(
 
 async def _made(at: Known, what: Hashable, work: Callable[[], T]) -> T:
     """A page of what is known, made once."""
-    if what not in at.pages:
-        if len(at.concerned) <= working.FEW:
-            at.pages[what] = work()
-        else:
-            if what not in at.making:
-                at.making[what] = asyncio.create_task(_make(at, what, work))
-                at.making[what].add_done_callback(working.forget_failure)
-            await asyncio.shield(at.making[what])
-    found: T = at.pages[what]
+    if what not in at.pages and len(at.concerned) <= working.FEW:
+        at.pages[what] = work()
+    if what in at.pages:
+        kept: T = at.pages[what]
+        return kept
+    if what not in at.making:
+        at.making[what] = asyncio.create_task(_make(at, what, work))
+        at.making[what].add_done_callback(working.forget_failure)
+    found: T = await asyncio.shield(at.making[what])  # by then another minute's page may have taken its place
     return found
 
 
-async def _make(at: Known, what: Hashable, work: Callable[[], Any]) -> None:
+async def _make(at: Known, what: Hashable, work: Callable[[], T]) -> T:
     try:
-        at.pages[what], seconds = await working.for_pages(lambda: _timed(work))
+        found, seconds = await working.for_pages(lambda: _timed(work))
+        at.pages[what] = found
         at.seconds += seconds
+        return found
     finally:
         del at.making[what]
 
