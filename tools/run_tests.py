@@ -4,7 +4,7 @@ Tests wait more than they compute, for watches, leases and servers, so five runs
 of one. Whatever has "kubernetes" in its name runs on a real Kubernetes, everything else on the embedded server or on
 none; either half is parted by what its tests mostly do. The longest begin first, beside those that wait most, and when
 one ends, the next begins.
-Together they are every test, each once. The first run is shown as it goes, the others when they are done.
+Together they are every everyday test, each once. The first run is shown as it goes, the others when they are done.
 
 On a busy machine a test may wait in vain for something that comes a moment later. So a few tests that failed are run
 once more, alone, when nothing else runs; whoever needed that is named at the end. A broken rule of safety ("broken
