@@ -25,6 +25,7 @@ import datetime
 import ipaddress
 import json
 import os
+import shutil
 import signal
 import socket
 import ssl
@@ -93,6 +94,8 @@ class Kubernetes:
         self._fsync = fsync
         self._controllers = controllers
         self._apiserver_flags = apiserver_flags
+        self._ports: list[int] = []
+        """Chosen at the first start and kept: clients that live through a restart find the server again."""
 
     def __enter__(self) -> Self:
         self.start()
@@ -116,7 +119,8 @@ class Kubernetes:
         self.kubeconfig.unlink(missing_ok=True)
         keys = self.data_dir / "pki"
         write_certificates(keys)
-        store, peers, port = free_ports(3)
+        self._ports = self._ports or free_ports(3)
+        store, peers, port = self._ports
         self.url = f"https://127.0.0.1:{port}"
         self.ca_file = keys / "ca.crt"
         kubeconfig = kubeconfig_text(self.url, keys)
@@ -204,6 +208,36 @@ class Kubernetes:
     def log_tail(self, name: str, lines: int = 15) -> str:
         text = (self.data_dir / f"{name}.log").read_text(errors="replace")
         return "\n".join(text.splitlines()[-lines:])
+
+    def kill(self, name: str) -> None:
+        """`kill -9` one of the programs."""
+        process = self.processes.pop(name)
+        process.kill()
+        process.wait()
+
+    def restart_apiserver(self) -> None:
+        """Kill kube-apiserver and start it again on the same port; returns when it is ready."""
+        store, _, port = self._ports
+        self.kill("kube-apiserver")
+        self._launch("kube-apiserver", self._server_flags(self.data_dir / "pki", store, port))
+        self._wait("/readyz")
+
+    def snapshot(self, folder: Path) -> None:
+        """Copy etcd's data as it is at this moment, as a snapshot of its disk would."""
+        etcd = self.processes["etcd"]
+        etcd.send_signal(signal.SIGSTOP)
+        try:
+            shutil.copytree(self.data_dir / "etcd", folder)
+        finally:
+            etcd.send_signal(signal.SIGCONT)
+
+    def restore(self, folder: Path) -> None:
+        """Go back to a snapshot, with the same certificates and ports, and without a higher revision."""
+        for name in ("kube-controller-manager", "kube-apiserver", "etcd"):
+            self.kill(name)
+        shutil.rmtree(self.data_dir / "etcd")
+        shutil.copytree(folder, self.data_dir / "etcd")
+        self.start()
 
     def stop(self) -> None:
         """End everything that was started, those who use others first."""
