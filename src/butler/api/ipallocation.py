@@ -174,6 +174,7 @@ class IPAllocation(CustomResource):
         conditions={
             ConditionType.READY: "The addresses are granted and can be used.",
             ConditionType.TENANT_FOUND: "The TenantCluster exists; until it does, the allocation is left alone.",
+            ConditionType.DELETING: "It was deleted while its TenantCluster lives; the message says what it waits for.",
         },
         example="""
 apiVersion: butler.butlerlabs.dev/v1alpha1

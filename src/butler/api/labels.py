@@ -80,7 +80,7 @@ class ConditionType(StrEnum):
     CAPACITY_WARNING = "CapacityWarning"
     CAPACITY_CRITICAL = "CapacityCritical"
     CAPACITY_EXHAUSTED = "CapacityExhausted"
-    # IPAllocation
+    # IPAllocation; also Deleting, below
     TENANT_FOUND = "TenantFound"
     # ProviderConfig
     CREDENTIALS_VALID = "CredentialsValid"
@@ -125,6 +125,17 @@ class TenantReason(StrEnum):
     NOT_FOUND = "NotFound"
     REPLACED = "Replaced"
     """A TenantCluster of that name exists, but it is another one than the allocation was made for."""
+
+
+class DeletionReason(StrEnum):
+    """Reasons of the Deleting condition of an IPAllocation that was deleted while its owner lives."""
+
+    IN_USE = "InUse"
+    """Machines have, or Services have or ask for, some of its addresses; the message names them."""
+    DRAINING = "Draining"
+    """Nothing uses its addresses, and they are being taken back."""
+    UNKNOWN = "Unknown"
+    """Whether anything uses its addresses cannot be told now, so they stay where they are."""
 
 
 class PoolReason(StrEnum):

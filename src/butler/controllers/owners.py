@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from butler.api.conditions import with_condition
+from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import ConditionType, Label, TenantReason
 from butler.kube.resource import Key
 
@@ -44,6 +45,24 @@ def tenant_key(allocation: IPAllocation) -> Key:
 def recorded_owner(allocation: IPAllocation) -> str | None:
     """The UID of the TenantCluster that the allocation belongs to; None as long as nobody has seen it."""
     return allocation.metadata.labels.get(Label.TENANT_UID) or allocation.status.tenant_cluster_uid
+
+
+def owner_lives(allocation: IPAllocation, tenant: TenantCluster | None) -> bool:
+    """Whether the very TenantCluster that an allocation belongs to exists, given the one that has its name at present.
+
+    One that is being deleted exists still: its machines and Services use their addresses until they are gone. An
+    allocation whose owner was not recorded yet belongs to the cluster that it names.
+    """
+    return tenant is not None and recorded_owner(allocation) in (None, tenant.metadata.uid)
+
+
+def deletion_waits(allocation: IPAllocation, tenant: TenantCluster | None) -> bool:
+    """Whether the deletion of an allocation is a wish only, because machines or Services may use its addresses.
+
+    It stays Allocated until they do not: load-balancer ranges are drained and released by the controller of load
+    balancers, node ranges wait for machines. What has no addresses, or no owner, goes at once.
+    """
+    return allocation.status.phase is IPAllocationPhase.ALLOCATED and owner_lives(allocation, tenant)
 
 
 def owner_of(allocation: IPAllocation, tenant: TenantCluster | None, now: datetime) -> Owner:
