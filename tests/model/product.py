@@ -34,7 +34,7 @@ from butler.api.networkpool import Intent as RealIntent
 from butler.controllers import ipallocation
 from butler.controllers.networkpool import plan as planning
 from butler.controllers.networkpool.conditions import NotHandingOut
-from butler.controllers.networkpool.holdings import Book, holding_of
+from butler.controllers.networkpool.holdings import Book, Live, holding_of
 from butler.ipam.layout import read_layout
 from butler.kube.objects import key_of
 from model.deciding import ALLOCATED, NOTHING_SEEN, PENDING, Allocation, Intent, Pool, View
@@ -117,7 +117,7 @@ class Product:
         return planning.plan(
             real,
             layout,
-            Book(key_of(real), layout, held),
+            Book(key_of(real), layout, Live(held)),
             real_view,
             obstacle=NotHandingOut(PoolReason.DELETING, "it is being deleted") if pool.deleting else None,
             claimed_cidr=CIDR,

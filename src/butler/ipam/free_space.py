@@ -24,7 +24,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from butler.ipam.addresses import Range
-from butler.ipam.ordered import OrderedIntegers
+from butler.ipam.ordered import Ordered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -82,7 +82,7 @@ class FreeSpace:
         self._live = {size: len(starts) for size, starts in self._by_size.items()}
         self._sizes = sorted(self._by_size)
         self.free = sum(size * live for size, live in self._live.items())
-        self._ends = OrderedIntegers(self._firsts)
+        self._ends = Ordered(self._firsts)
 
     @property
     def holes(self) -> int:

@@ -1,4 +1,4 @@
-"""A set of integers that can say which member comes next.
+"""A set that is kept in order and can say which member comes next.
 
 A single sorted list would do, but it has to move half of itself for every new member; with tens of thousands of
 holes in a pool that is most of the work. So the members stand in short sorted lists, and the largest member of each
@@ -12,28 +12,32 @@ as fast, because it never has to know the position of a member.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
+
+    from _typeshed import SupportsRichComparison
+
+T = TypeVar("T", bound="SupportsRichComparison")
 
 _MOST = 512
 """How long a list may become before it is parted."""
 
 
-class OrderedIntegers:
-    """A set of integers, in order."""
+class Ordered(Generic[T]):
+    """A set of integers, or of tuples, in order."""
 
     __slots__ = ("_lists", "_maxima")
 
-    def __init__(self, members: Iterable[int]) -> None:
+    def __init__(self, members: Iterable[T]) -> None:
         """The members must be distinct and may come in any order."""
         ordered = sorted(members)
         self._lists = [ordered[start : start + _MOST // 2] for start in range(0, len(ordered), _MOST // 2)]
         self._maxima = [members[-1] for members in self._lists]
 
-    def add(self, member: int) -> None:
-        """Take in an integer, which must not be a member."""
+    def add(self, member: T) -> None:
+        """Take in a member, which must not be here yet."""
         maxima = self._maxima
         place = bisect_left(maxima, member)
         if place < len(maxima):
@@ -53,8 +57,8 @@ class OrderedIntegers:
             del members[_MOST // 2 :]
             maxima.insert(place, members[-1])
 
-    def remove(self, member: int) -> None:
-        """Let go of an integer, which must be a member."""
+    def remove(self, member: T) -> None:
+        """Let go of a member, which must be here."""
         place = bisect_left(self._maxima, member)
         members = self._lists[place]
         index = bisect_left(members, member)
@@ -65,10 +69,23 @@ class OrderedIntegers:
             else:
                 del self._lists[place], self._maxima[place]
 
-    def at_or_after(self, value: int) -> int | None:
+    def __bool__(self) -> bool:
+        return bool(self._lists)
+
+    def at_or_after(self, value: T) -> T | None:
         """The smallest member that is not below the value, or None."""
         place = bisect_left(self._maxima, value)
         if place == len(self._maxima):
             return None
         members = self._lists[place]
         return members[bisect_left(members, value)]
+
+    def between(self, low: Any, high: Any) -> Iterator[T]:
+        """The members from `low` on that are below `high`, in order. A tuple comes after its own beginning."""
+        for place in range(bisect_left(self._maxima, low), len(self._lists)):
+            members = self._lists[place]
+            for index in range(bisect_left(members, low), len(members)):
+                member = members[index]
+                if not member < high:
+                    return
+                yield member

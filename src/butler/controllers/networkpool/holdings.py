@@ -3,7 +3,8 @@
 One `Book` per pool answers what the pool's next decision needs: the free space, and who holds a given address. It
 changes only when the cache does, that is, when the server has said so: a decision that was made but not written
 leaves no trace here. Every live allocation is entered into every book whose addresses it touches, whatever pool it
-names: an address that anybody holds is not free for anybody else.
+names: an address that anybody holds is not free for anybody else. Which books those are, and which allocations a new
+book begins with, is looked up by address: neither costs more because there are many pools.
 
 State that people edited by hand can be absurd (two allocations that overlap, an address that is none). A book
 survives that: it keeps what it knew, and rebuilds its free space each time, where overlaps do no harm.
@@ -13,16 +14,16 @@ from __future__ import annotations
 
 import logging
 from bisect import bisect_right
-from itertools import islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.ipam.addresses import BadAddress, Family, Range, parse_range
 from butler.ipam.free_space import FreeSpace, NotFree, NotTaken
+from butler.ipam.range_index import RangeIndex
 from butler.kube.resource import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from butler.ipam.layout import PoolLayout
     from butler.kube.store import Change
@@ -54,19 +55,60 @@ def pool_key(allocation: IPAllocation) -> Key:
     return Key(allocation.metadata.namespace, allocation.spec.pool_ref.name)
 
 
-class Book:
-    """The holdings inside one pool's usable addresses, and those of its own allocations that are elsewhere."""
+class Live:
+    """All live allocations, findable by UID, by pool and by address."""
 
-    def __init__(self, pool: Key, layout: PoolLayout, holdings: Iterable[tuple[str, Holding]]) -> None:
+    def __init__(self, holdings: Iterable[tuple[str, Holding]] = ()) -> None:
+        self._by_uid: dict[str, Holding] = {}
+        self._by_pool: dict[Key, dict[str, Holding]] = {}
+        self._by_address = {family: RangeIndex[str]() for family in Family}
+        for uid, holding in holdings:
+            self.add(uid, holding)
+
+    def items(self) -> Iterable[tuple[str, Holding]]:
+        return self._by_uid.items()
+
+    def get(self, uid: str) -> Holding | None:
+        return self._by_uid.get(uid)
+
+    def of(self, pool: Key) -> dict[str, Holding]:
+        """What names the pool, by UID."""
+        return self._by_pool.get(pool, {})
+
+    def touching(self, family: Family, addresses: Range) -> list[Holding]:
+        """Who holds any of these addresses, lowest first."""
+        return [self._by_uid[uid] for _, uid in self._by_address[family].touching(addresses)]
+
+    def add(self, uid: str, holding: Holding) -> None:
+        self._by_uid[uid] = holding
+        self._by_pool.setdefault(holding.pool, {})[uid] = holding
+        self._by_address[holding.family].add(holding.range, uid)
+
+    def remove(self, uid: str) -> None:
+        holding = self._by_uid.pop(uid)
+        of_pool = self._by_pool[holding.pool]
+        del of_pool[uid]
+        if not of_pool:
+            del self._by_pool[holding.pool]
+        self._by_address[holding.family].remove(holding.range, uid)
+
+
+class Book:
+    """What is held inside one pool's usable addresses, and which of its own allocations are elsewhere."""
+
+    def __init__(self, pool: Key, layout: PoolLayout, live: Live) -> None:
         self.layout = layout
+        self.reach = Range(layout.usable[0].first, layout.usable[-1].last)
+        """What a holding has to touch to concern this book, unless the pool is its own."""
         self.stranded: dict[str, str] = {}
         """Names by UID of this pool's allocations with addresses that it no longer hands out."""
         self._pool = pool
         self._starts = [piece.first for piece in layout.usable]
-        self._held = {uid: holding for uid, holding in holdings if self._concerns(uid, holding)}
-        self._in_order: list[tuple[int, str]] | None = None
+        self._live = live
         self._exact = False
         self._free = FreeSpace(())
+        for uid, holding in live.of(pool).items():
+            self._note_stranded(uid, holding)
 
     @property
     def free(self) -> FreeSpace:
@@ -85,7 +127,8 @@ class Book:
     def inside(self, wanted: Range) -> Iterator[Range]:
         """The parts of a range that lie inside the usable addresses."""
         index = max(0, bisect_right(self._starts, wanted.first) - 1)
-        for piece in self.layout.usable[index:]:
+        for place in range(index, len(self.layout.usable)):
+            piece = self.layout.usable[place]
             if piece.first > wanted.last:
                 return
             first, last = max(piece.first, wanted.first), min(piece.last, wanted.last)
@@ -93,53 +136,42 @@ class Book:
                 yield Range(first, last)
 
     def holders(self, wanted: Range) -> list[str]:
-        """Names of the allocations that hold any of these addresses, lowest address first."""
-        if not self._exact:  # where holdings overlap, no order helps to find them
-            found = sorted((held.range, held.name) for held in self._held.values() if held.range.overlaps(wanted))
-            return [name for _, name in found]
-        if self._in_order is None:
-            self._in_order = sorted((holding.range.last, uid) for uid, holding in self._held.items())
-        first = bisect_right(self._in_order, (wanted.first - 1, "~"))
-        held = (self._held[uid] for _, uid in islice(self._in_order, first, None))
-        return [each.name for each in takewhile(lambda each: each.range.first <= wanted.last, held)]
+        """Names of the allocations that hold any of these addresses and any usable ones, lowest address first."""
+        touching = self._live.touching(self.layout.family, wanted)
+        held = sorted((holding.range, holding.name) for holding in touching if any(self.inside(holding.range)))
+        return [name for _, name in held]
 
     def enter(self, uid: str, holding: Holding) -> None:
-        self.strike(uid)
-        if not self._concerns(uid, holding):
-            return
-        self._held[uid] = holding
-        self._in_order = None
-        if self._exact:
+        """An allocation holds addresses from now on."""
+        self._note_stranded(uid, holding)
+        if self._exact and holding.family is self.layout.family:
             try:
                 for part in self.inside(holding.range):
                     self._free.take(part)
             except NotFree:
                 self._exact = False
 
-    def strike(self, uid: str) -> None:
+    def strike(self, uid: str, holding: Holding) -> None:
+        """An allocation, which was entered or here from the beginning, holds them no longer."""
         self.stranded.pop(uid, None)
-        holding = self._held.pop(uid, None)
-        if holding is None:
-            return
-        self._in_order = None
-        if self._exact:
+        if self._exact and holding.family is self.layout.family:
             try:
                 for part in self.inside(holding.range):
                     self._free.give(part)
             except NotTaken:  # cannot be; but a handler that raises would leave the books behind for good
                 self._exact = False
 
-    def _concerns(self, uid: str, holding: Holding) -> bool:
-        """Whether a holding takes any of the usable addresses; notes one of the pool's own that has others too."""
+    def _note_stranded(self, uid: str, holding: Holding) -> None:
+        if holding.pool != self._pool:
+            return
         inside = 0
         if holding.family is self.layout.family:
             inside = sum(part.size for part in self.inside(holding.range))
-        if holding.pool == self._pool and inside < holding.range.size:
+        if inside < holding.range.size:
             self.stranded[uid] = holding.name
-        return inside > 0
 
     def _rebuild(self) -> None:
-        ranges = [holding.range for holding in self._held.values()]
+        ranges = [holding.range for holding in self._live.touching(self.layout.family, self.reach)]
         self._free = FreeSpace.without(self.layout.usable, ranges)
         # With overlaps, giving back one holding would free what another still has: then rebuild every time.
         taken = sum(part.size for held in ranges for part in self.inside(held))
@@ -150,28 +182,33 @@ class Holdings:
     """All live allocations, and a book for each pool that was asked about."""
 
     def __init__(self, on_unreadable: Callable[[Key], None]) -> None:
-        self._live: dict[str, Holding] = {}
+        self._live = Live()
         self._books: dict[Key, Book] = {}
-        self._counts: dict[Key, int] = {}
+        self._reaches = {family: RangeIndex[Key]() for family in Family}
         self._on_unreadable = on_unreadable
 
     def book(self, pool: Key, layout: PoolLayout) -> Book:
         """The book of a pool, made anew when the pool's addresses changed."""
         known = self._books.get(pool)
         if known is None or known.layout != layout:
-            known = self._books[pool] = Book(pool, layout, self._live.items())
+            self.close(pool)
+            known = self._books[pool] = Book(pool, layout, self._live)
+            self._reaches[layout.family].add(known.reach, pool)
         return known
 
     def close(self, pool: Key) -> None:
         """The pool is gone."""
-        self._books.pop(pool, None)
+        known = self._books.pop(pool, None)
+        if known is not None:
+            self._reaches[known.layout.family].remove(known.reach, pool)
 
     def count(self, pool: Key) -> int:
         """How many live allocations name the pool."""
-        return self._counts.get(pool, 0)
+        return len(self._live.of(pool))
 
-    def of(self, pool: Key) -> Iterator[Holding]:
-        return (holding for holding in self._live.values() if holding.pool == pool)
+    def of(self, pool: Key) -> Collection[Holding]:
+        """The live allocations that name the pool."""
+        return self._live.of(pool).values()
 
     def changed(self, change: Change[IPAllocation]) -> None:
         """Take in what the cache reports."""
@@ -193,12 +230,17 @@ class Holdings:
         if before == holding:
             return
         if before is not None:
-            del self._live[uid]
-            self._counts[before.pool] -= 1
-            for book in self._books.values():
-                book.strike(uid)
+            self._live.remove(uid)
+            for book in self._concerned(before):
+                book.strike(uid, before)
         if holding is not None:
-            self._live[uid] = holding
-            self._counts[holding.pool] = self._counts.get(holding.pool, 0) + 1
-            for book in self._books.values():
+            self._live.add(uid, holding)
+            for book in self._concerned(holding):
                 book.enter(uid, holding)
+
+    def _concerned(self, holding: Holding) -> list[Book]:
+        """The books that a holding touches, and that of its own pool, which names those outside of it."""
+        pools = {pool for _, pool in self._reaches[holding.family].touching(holding.range)}
+        if holding.pool in self._books:
+            pools.add(holding.pool)
+        return [self._books[pool] for pool in pools]

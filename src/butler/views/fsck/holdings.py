@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from butler.controllers.loadbalancers.survey import granted_range
-from butler.controllers.networkpool.holdings import Holding, holding_of, pool_key
+from butler.controllers.networkpool.holdings import Live, holding_of, pool_key
 from butler.controllers.owners import recorded_owner, tenant_key
 from butler.ipam.addresses import BadAddress, Family, Range, range_text
 from butler.ipam.layout import InvalidPool, read_layout
@@ -31,7 +31,7 @@ class Books:
     estate: Estate
     by_uid: Mapping[str, IPAllocation]
     by_tenant: Mapping[Key, list[IPAllocation]]
-    live: Mapping[str, Holding]
+    live: Live
     """What each allocation holds, by its UID."""
     senseless: Mapping[str, str]
     """Why what an allocation holds cannot be told, by its UID."""
@@ -80,7 +80,7 @@ class Books:
 
 
 def read_books(estate: Estate) -> Books:
-    live: dict[str, Holding] = {}
+    live = Live()
     senseless: dict[str, str] = {}
     by_tenant: dict[Key, list[IPAllocation]] = {}
     for allocation in estate.allocations:
@@ -91,7 +91,7 @@ def read_books(estate: Estate) -> Books:
             senseless[allocation.metadata.uid] = str(error)
             continue
         if holding is not None:
-            live[allocation.metadata.uid] = holding
+            live.add(allocation.metadata.uid, holding)
     return Books(
         estate,
         {each.metadata.uid: each for each in estate.allocations},

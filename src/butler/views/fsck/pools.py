@@ -89,10 +89,10 @@ def recounted(pool: NetworkPool, layout: PoolLayout, books: Books, now: datetime
     view = View(
         waiting=(),
         leaving=(),
-        live=sum(holding.pool == key for holding in books.live.values()),
+        live=len(books.live.of(key)),
         find=books.by_uid.get,
     )
-    book = Book(key, layout, books.live.items())
+    book = Book(key, layout, books.live)
     return plan(pool, layout, book, view, obstacle=None, claimed_cidr=pool.status.claimed_cidr, now=now).status
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.controllers.networkpool.holdings import Book, holding_of
+from butler.controllers.networkpool.holdings import Book, Holding, holding_of
 from butler.ipam.addresses import BadAddress, Family, Range, address_text
+from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import read_layout
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
@@ -126,6 +127,45 @@ def test_a_pool_with_overlapping_holdings_still_hands_out_what_is_free() -> None
     )
     assert grants(made) == {"c": "10.0.0.12-10.0.0.15"}
     assert (made.status.allocated_ips, made.status.available_ips, made.status.allocation_count) == (16, 0, 3)
+
+
+# What it costs, counted.
+
+
+@pytest.mark.parametrize("pools", [10, 200])
+def test_an_allocation_costs_its_own_book_and_no_other(pools: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Books are looked up by address, and begin with what lies in their addresses: pools do not multiply anything."""
+    touched: list[str] = []
+    laid_out: list[int] = []
+    without = FreeSpace.without
+
+    def counted(change: Any) -> Any:
+        def count(self: Book, uid: str, *holding: Holding) -> None:
+            touched.append(uid)
+            change(self, uid, *holding)
+
+        return count
+
+    def counted_without(usable: Any, taken: list[Range]) -> FreeSpace:
+        laid_out.append(len(taken))
+        return without(usable, taken)
+
+    monkeypatch.setattr(Book, "enter", counted(Book.enter))
+    monkeypatch.setattr(Book, "strike", counted(Book.strike))
+    monkeypatch.setattr(FreeSpace, "without", counted_without)
+    held = [
+        allocation(f"{number}-{each}", holds=f"10.1.{number}.{each}-10.1.{number}.{each}", of=f"p{number}")
+        for number in range(pools)
+        for each in range(5)
+    ]
+    holdings = holdings_of(*held)
+    for number in range(pools):
+        layout = read_layout(pool(cidr=f"10.1.{number}.0/24").spec)
+        assert holdings.book(Key(NAMESPACE, f"p{number}"), layout).free.free == 254 - 4, "the first address is none"
+    assert laid_out == [4] * pools
+    holdings.changed(Change(key_of(held[7]), held[7], allocation("1-2", holds="10.1.1.9-10.1.1.9", of="p1")))
+    assert touched == ["uid-1-2"] * 2
+    assert len(holdings.of(Key(NAMESPACE, "p1"))) == 5
 
 
 # Against a recount.
