@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 from butler.kube import config
 from butler.kube.client import Client
-from butler.server.access.keys import shared_key
 from butler.server.access.links import ADDRESS
 from butler.server.access.sessions import Identity, Lifetime, Sessions
+from butler.server.access.store import open_store
 from control_planes import BIN
 from server.objects import GROUP, HOME
+from server.sealed import RECORDS
 
 if TYPE_CHECKING:
     from control_planes import ControlPlane
@@ -44,7 +45,7 @@ class Estate:
     @property
     def url(self) -> str:
         """Where the console is, as the server published it."""
-        status, found = self.plane.request("GET", f"/api/v1/namespaces/{HOME}/configmaps/{ADDRESS}")
+        status, found = self.plane.request("GET", f"/api/v1/namespaces/{RECORDS}/configmaps/{ADDRESS}")
         assert status == 200, found
         return str(found["data"]["url"])
 
@@ -75,8 +76,8 @@ class Estate:
     async def session_of(self, user: str, *groups: str) -> str:
         """Let somebody in who has no more rights than Kubernetes gives them; the value of their cookie."""
         async with Client(config.load(self.plane.kubeconfig)) as client:
-            key = await shared_key(client, HOME)
-            sessions = Sessions(client, HOME, key, lifetime=Lifetime(), now=lambda: datetime.now(UTC))
+            store = await open_store(client, RECORDS)
+            sessions = Sessions(store, lifetime=Lifetime(), now=lambda: datetime.now(UTC))
             token, _ = await sessions.begin(Identity(user, groups, "link"), "tests")
             return token
 

@@ -67,7 +67,7 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalServ
     console = page == "docs/console.md"
     with LocalServer(tmp_path, controllers=True, console=console, options=STARTED_WITH.get(page, ())) as running:
         if console:
-            address = ("configmap/butler-console-address", "-n", "butler-system")
+            address = ("configmap/butler-console-address", "-n", "butler-console")
             running.plane.kubectl("wait", "--for=create", *address, "--timeout=60s")
         yield running
 

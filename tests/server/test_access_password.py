@@ -15,9 +15,11 @@ import pytest_asyncio
 from butler.kube import config
 from butler.kube.client import Client
 from butler.server.access.passwords import FREE, reset_admin
+from butler.server.access.store import open_store
 from butler.server.running import Running, Settings, running
 from server.browser import Answer, Browser
 from server.eventually import eventually
+from server.sealed import RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from control_planes import ControlPlane
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-HOME = "butler-system"
 LOGIN = "/api/v1/login/password"
 
 
@@ -44,7 +45,7 @@ async def browser(up: Running) -> AsyncIterator[Browser]:
 
 async def new_password(plane: ControlPlane) -> str:
     async with Client(config.load(plane.kubeconfig)) as client:
-        return (await reset_admin(client, HOME))[1]
+        return (await reset_admin(await open_store(client, RECORDS)))[1]
 
 
 async def log_in(browser: Browser, password: str, user: str = "admin") -> Answer:
@@ -67,7 +68,7 @@ async def test_the_administrator_comes_in_with_the_generated_password(
     assert came.body == await browser.me()
     assert (came.body["user"], came.body["via"]) == ("butler:admin", "password")
     assert came.body["groups"] == ["butler:admins", "system:authenticated"]
-    _, secret = plane.request("GET", f"/api/v1/namespaces/{HOME}/secrets/butler-console-admin")
+    _, secret = plane.request("GET", f"/api/v1/namespaces/{RECORDS}/secrets/butler-console-admin")
     assert password not in json.dumps(secret)
     assert (await browser.get("/link")).status == 404  # links are for one machine
 

@@ -5,7 +5,6 @@ What is in the example is all that an administrator has to grant; people do the 
 
 from __future__ import annotations
 
-import base64
 import contextlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,10 +18,12 @@ from butler.api.kinds import KINDS
 from butler.kube import config
 from butler.kube.client import Client
 from butler.server.access.passwords import reset_admin
+from butler.server.access.store import open_store
 from butler.server.running import Running, Settings, running
 from pages import ROOT
 from server.browser import Browser
 from server.eventually import eventually
+from server.sealed import RECORDS, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 HOME = "butler-system"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 PLURALS = {
+    "Namespace": "/api/v1/namespaces",
     "ServiceAccount": "/api/v1/namespaces/{namespace}/serviceaccounts",
     "ClusterRole": f"{RBAC}/clusterroles",
     "ClusterRoleBinding": f"{RBAC}/clusterrolebindings",
@@ -60,7 +62,7 @@ def account(control_plane: ControlPlane) -> Connection:
     for each in yaml.safe_load_all(RIGHTS.read_text()):
         put(plane, PLURALS[each["kind"]].format(namespace=each["metadata"].get("namespace", "")), each)
     asked: dict[str, Any] = {"spec": {}}
-    token = put(plane, f"/api/v1/namespaces/{HOME}/serviceaccounts/butler-server/token", asked)["status"]["token"]
+    token = put(plane, f"/api/v1/namespaces/{RECORDS}/serviceaccounts/butler-server/token", asked)["status"]["token"]
     return replace(config.load(plane.kubeconfig), client_cert=None, client_key=None, token=token)
 
 
@@ -73,7 +75,7 @@ async def up(account: Connection) -> AsyncIterator[Running]:
 @contextlib.asynccontextmanager
 async def came_in(plane: ControlPlane, up: Running) -> AsyncIterator[Browser]:
     async with Client(config.load(plane.kubeconfig)) as client:
-        account, password = await reset_admin(client, HOME)
+        account, password = await reset_admin(await open_store(client, RECORDS))
     async with Browser(up.url) as browser:
         login = {"user": account.login, "password": password}
         came = await browser.call("POST", "/api/v1/login/password", json=login)
@@ -113,14 +115,11 @@ async def test_a_session_is_ended_and_swept_with_these_rights(control_plane: Con
         me = await browser.me()
         copy.set_cookie("butler-session", browser.cookies["butler-session"])
         assert (await copy.me())["session"] == me["session"]
-        path = f"/api/v1/namespaces/{HOME}/secrets/butler-console-session-{me['session']}"
+        name = f"butler-console-session-{me['session']}"
+        path = f"/api/v1/namespaces/{RECORDS}/secrets/{name}"
         status, secret = control_plane.request("GET", path)
         assert (status, secret["type"]) == (200, "butler.butlerlabs.dev/console-session")
-        kept = base64.b64decode(secret["data"]["record"])
-        secret["data"]["record"] = base64.b64encode(
-            kept.replace(me["since"][:4].encode(), b"2001")
-        ).decode()  # everything long ago
-        assert control_plane.request("PUT", path, secret)[0] == 200
+        rewrite(control_plane, name, expires="2001-01-01T00:00:00Z")
         assert await up.parts.doors.sessions.sweep() == 1
         assert control_plane.request("GET", path)[0] == 404
 

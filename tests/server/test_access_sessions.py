@@ -17,6 +17,7 @@ from butler.kube import config
 from butler.server.running import Running, Settings, running
 from server.browser import Browser
 from server.eventually import eventually
+from server.sealed import RECORDS, content, rewrite
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from control_planes import ControlPlane
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-SECRETS = "/api/v1/namespaces/butler-system/secrets"
+SECRETS = f"/api/v1/namespaces/{RECORDS}/secrets"
 SETTINGS = Settings(world=True, local=True, tries_per_minute=100_000)
 
 
@@ -47,18 +48,9 @@ def records(plane: ControlPlane, kind: str) -> list[dict[str, Any]]:
     return list(found["items"])
 
 
-def content(secret: dict[str, Any]) -> Any:
-    return json.loads(base64.b64decode(secret["data"]["record"]))
-
-
 def age(plane: ControlPlane, session: str, **changes: str) -> None:
-    """Change a session's record behind the server's back."""
-    path = f"{SECRETS}/butler-console-session-{session}"
-    status, found = plane.request("GET", path)
-    assert status == 200, found
-    found["data"]["record"] = base64.b64encode(json.dumps({**content(found), **changes}).encode()).decode()
-    status, said = plane.request("PUT", path, found)
-    assert status == 200, said
+    """Change a session's record behind the server's back, with the key."""
+    rewrite(plane, f"butler-console-session-{session}", **changes)
 
 
 async def out(browser: Browser) -> None:
@@ -212,10 +204,8 @@ async def test_a_link_lives_for_minutes_and_is_swept(plane: ControlPlane, up: Ru
     link = await up.one_time_link()
     newest = max(records(plane, "link"), key=lambda each: each["metadata"]["creationTimestamp"])
     assert content(newest)["user"]
-    for each in records(plane, "link"):
-        old = {**content(each), "expires": datetime.now(UTC).isoformat()}
-        each["data"]["record"] = base64.b64encode(json.dumps(old).encode()).decode()
-        assert plane.request("PUT", f"{SECRETS}/{each['metadata']['name']}", each)[0] == 200
+    for secret in records(plane, "link"):
+        rewrite(plane, secret["metadata"]["name"], expires=datetime.now(UTC).isoformat())
     async with Browser(up.url) as late:
         assert (await late.open_link(link)).status == 403
         assert late.cookies == {}

@@ -15,6 +15,7 @@ from butler.kube.errors import NotFound
 from butler.kube.resource import CONFIGMAPS
 from butler.local.control_plane import HOME_NAMESPACE, HOST, NotStarted
 from butler.server.access.links import ADDRESS, GOOD_FOR
+from butler.server.access.records import NAMESPACE
 from butler.server.running import Running, Settings, running
 from butler.server.static import find_console
 from butler.server.writing.audit import attach_file, lines
@@ -69,7 +70,7 @@ async def _last_port(connection: Connection) -> int:
     """The port that an earlier run used, so that a page that is open finds it again; 0: unknown."""
     async with Client(connection) as client:
         try:
-            found = await client.get(CONFIGMAPS, ADDRESS, HOME_NAMESPACE)
+            found = await client.get(CONFIGMAPS, ADDRESS, NAMESPACE)
         except NotFound:
             return 0
     try:

@@ -76,6 +76,14 @@ async def _serve(connection: Connection, settings: Settings) -> None:
         log.info("the console is at %s", up.url)
         if not (settings.console or find_console()).joinpath("index.html").exists():
             log.warning("its pages are not built yet: `make console` does it; the API is served all the same")
+        passwords = up.parts.doors.passwords
+        if passwords is not None and not await passwords.is_set():
+            log.warning(
+                "no local administrator is known in namespace %s: `butleradm server password` makes one."
+                " A password that an earlier Butler kept in %s is not read any more",
+                settings.records,
+                settings.home,
+            )
         if settings.local:
             minutes = int(GOOD_FOR.total_seconds() // 60)
             click.echo(f"Open this once, within {minutes} minutes:\n\n  {await up.one_time_link()}\n")

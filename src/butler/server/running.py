@@ -19,12 +19,13 @@ from butler.kube.metrics import Metrics
 from butler.kube.operator import Operator
 from butler.server.access.doors import Doors
 from butler.server.access.guard import Guard, Who
-from butler.server.access.keys import shared_key
 from butler.server.access.limits import Limit
 from butler.server.access.links import Links, link_of, publish_address
 from butler.server.access.oidc import Oidc, OidcSettings
 from butler.server.access.passwords import Passwords
+from butler.server.access.records import NAMESPACE
 from butler.server.access.sessions import Lifetime, Sessions
+from butler.server.access.store import open_store
 from butler.server.access.where import Where, is_loopback
 from butler.server.app import build
 from butler.server.certificate import keep_certificate
@@ -58,6 +59,8 @@ class Settings:
     """How it is served."""
 
     home: str = "butler-system"
+    records: str = NAMESPACE
+    """Where sessions, links and the local administrator are kept."""
     host: str = "127.0.0.1"
     port: int = 0
     world: bool = False
@@ -137,7 +140,7 @@ async def running(connection: Connection, settings: Settings, who: Who | None = 
                         raise RuntimeError("the server ended while it was starting")
                 await asyncio.sleep(0.01)
             if settings.local:
-                await publish_address(client, settings.home, where.url)
+                await publish_address(client, settings.records, where.url)
             over = asyncio.Event()
             for task in (following, serving):
                 task.add_done_callback(lambda _: over.set())
@@ -153,6 +156,11 @@ def why_unsafe(settings: Settings) -> str:
     """What is wrong with the settings, or nothing. Pure."""
     at, host = urlsplit(settings.url), settings.host
     encrypted = settings.tls_certificate is not None or settings.behind_proxy
+    if settings.records == settings.home:
+        return (
+            f"sessions cannot be kept in {settings.home}: who may write Secrets there, such as credentials of"
+            " providers, could let themselves in; give --records-namespace one of its own"
+        )
     if (settings.tls_certificate is None) != (settings.tls_key is None):
         return "a certificate needs its key, and a key its certificate: give both --tls-cert and --tls-key"
     if settings.url and not (at.scheme in ("https", "http") and at.hostname):
@@ -174,13 +182,13 @@ def why_unsafe(settings: Settings) -> str:
 
 
 async def _doors(client: Client, settings: Settings, where: Where) -> Doors:
-    key = await shared_key(client, settings.home)
+    store = await open_store(client, settings.records)
     return Doors(
         where,
-        Sessions(client, settings.home, key, lifetime=settings.lifetime, now=now),
-        Links(client, settings.home, key, now=now) if settings.local else None,
-        Passwords(client, settings.home, now=now) if settings.local_admin else None,
-        Oidc(client, settings.home, key, settings.oidc, where.url, now=now) if settings.oidc else None,
+        Sessions(store, lifetime=settings.lifetime, links=settings.local, now=now),
+        Links(store, now=now) if settings.local else None,
+        Passwords(store, now=now) if settings.local_admin else None,
+        Oidc(store, settings.oidc, where.url, now=now) if settings.oidc else None,
         tries=Limit(burst=max(20.0, settings.tries_per_minute), per_second=settings.tries_per_minute / 60),
         now=now,
     )

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 FILE = click.Path(dir_okay=False, exists=True, path_type=Path)
 PORT = 8090
+RECORDS = "butler-console"
+IN_RECORDS = f"Namespace in which the console keeps its sessions.  [default: {RECORDS}]"
 
 
 @click.group(context_settings=CONTEXT)
@@ -69,7 +71,14 @@ def _oidc_options(command: Callable[..., Any]) -> Callable[..., Any]:
     default="butler-system",
     metavar="NS",
     show_default=True,
-    help="Where pools, allocations and providers are; sessions are kept there, too.",
+    help="Where pools, allocations and providers are.",
+)
+@click.option(
+    "--records-namespace",
+    default=RECORDS,
+    metavar="NS",
+    show_default=True,
+    help="Where sessions and the local administrator's password are kept; nobody else needs a right there.",
 )
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", show_default=True, help="Address to listen on.")
 @click.option(
@@ -119,6 +128,7 @@ def run(
     kubeconfig: str | None,
     context: str | None,
     home_namespace: str,
+    records_namespace: str,
     host: str,
     port: int,
     url: str,
@@ -155,6 +165,7 @@ def run(
 
     settings = Settings(
         home=home_namespace,
+        records=records_namespace,
         host=host,
         port=port,
         local=local,
@@ -200,7 +211,7 @@ def _oidc(
 
 
 @server.command(short_help="Make a link that opens the console on this machine once.")
-@options.access()
+@options.access(IN_RECORDS)
 def link(access: Access) -> None:
     """Make a link that opens the console on this machine once, within ten minutes.
 
@@ -228,7 +239,7 @@ def link(access: Access) -> None:
     multiple=True,
     help="In which groups; may be repeated.  [default: as it is, else butler:admins]",
 )
-@options.access()
+@options.access(IN_RECORDS)
 def password(access: Access, login: str | None, user: str | None, groups: tuple[str, ...]) -> None:
     """Give the console's local administrator a new password, and print it: it is kept nowhere.
 

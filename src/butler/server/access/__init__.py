@@ -8,8 +8,8 @@
     passwords.py  the local administrator
     oidc.py       an OpenID provider; provider.py asks it, id_token.py believes it or not
     limits.py     how often an address may try
-    keys.py       the key that all replicas share
-    records.py    what of all this is kept, and where
+    keys.py       what the key that all replicas share is used for
+    records.py    what of all this is kept, sealed; store.py opens the place and makes the key
     pages.py      the few pages that the server writes itself
 
 Whoever comes in is a `Person` from then on (person.py). What they may do, Kubernetes decides.

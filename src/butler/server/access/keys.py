@@ -1,8 +1,4 @@
-"""The one key that all replicas share: made at the first start, kept in a Secret, and used for nothing but this.
-
-With it a made-up cookie is told from a real one without asking anybody, and what a browser has to carry from one step
-of a login to the next is sealed. Deleting the Secret and starting the servers anew ends every session.
-"""
+"""What the key of all replicas is used for: tokens, sealed cookies, and marks on records. Pure; store.py keeps it."""
 
 from __future__ import annotations
 
@@ -12,21 +8,11 @@ import hmac
 import secrets
 from typing import Final
 
-import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from butler.kube.client import Client
-from butler.kube.errors import AlreadyExists, BadAnswer
-from butler.server.access.records import Records
-
-NAME: Final = "butler-console-key"
 RANDOM: Final = 32
 MARK: Final = 16
-
-
-class _Key(msgspec.Struct, frozen=True):
-    key: bytes
 
 
 class Key:
@@ -35,6 +21,7 @@ class Key:
     def __init__(self, secret: bytes) -> None:
         self._marking = _derived(secret, b"tokens")
         self._sealing = AESGCM(_derived(secret, b"sealing"))
+        self._records = _derived(secret, b"records")
 
     def __repr__(self) -> str:
         return "Key()"
@@ -66,6 +53,14 @@ class Key:
         except InvalidTag:
             return None
 
+    def mark(self, *parts: bytes) -> str:
+        """A mark that only holders of the key can put on exactly these parts."""
+        joined = b"".join(len(part).to_bytes(8, "big") + part for part in parts)
+        return base64.b64encode(hmac.digest(self._records, joined, "sha256")).decode()
+
+    def is_mark(self, mark: str, *parts: bytes) -> bool:
+        return hmac.compare_digest(mark.encode(), self.mark(*parts).encode())
+
     def _mark(self, purpose: str, random: bytes) -> bytes:
         return hmac.digest(self._marking, purpose.encode() + b"\0" + random, "sha256")[:MARK]
 
@@ -78,24 +73,6 @@ def token_id(random: bytes) -> str:
 def derived_token(random: bytes, purpose: str) -> str:
     """A second token that belongs to the first, and tells nothing of it."""
     return _text(_derived(random, purpose.encode()))
-
-
-async def shared_key(client: Client, home: str) -> Key:
-    """The key of all replicas; the first to come makes it."""
-    records = Records(client, home, "key", _Key)
-    while True:
-        found = await records.get(NAME)
-        if found is not None and len(found.content.key) >= RANDOM:
-            return Key(found.content.key)
-        made = _Key(secrets.token_bytes(RANDOM))
-        try:
-            if found is None:
-                await records.create(NAME, made)
-            else:
-                await records.replace(found, made)
-        except AlreadyExists:
-            if await records.get(NAME) is None:
-                raise BadAnswer(f"Secret {NAME} is there but holds no key: delete it, and a new one is made") from None
 
 
 def _derived(secret: bytes, purpose: bytes) -> bytes:

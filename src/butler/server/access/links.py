@@ -13,8 +13,8 @@ import msgspec
 
 from butler.kube.client import Client
 from butler.kube.resource import CONFIGMAPS, untyped
-from butler.server.access.keys import Key, token_id
-from butler.server.access.records import Records
+from butler.server.access.keys import token_id
+from butler.server.access.records import Records, Store
 from butler.server.access.sessions import Identity
 
 PURPOSE: Final = "link"
@@ -33,10 +33,10 @@ class _Link(msgspec.Struct, frozen=True):
 class Links:
     """All links that were made and not used yet."""
 
-    def __init__(self, client: Client, home: str, key: Key, *, now: Callable[[], datetime]) -> None:
-        self._client = client
-        self._records = Records(client, home, "link", _Link)
-        self._key = key
+    def __init__(self, store: Store, *, now: Callable[[], datetime]) -> None:
+        self._client = store.client
+        self._records = Records(store, "link", _Link)
+        self._key = store.key
         self._now = now
 
     async def make(self) -> str:
@@ -59,23 +59,22 @@ class Links:
         return Identity(kept.content.user, kept.content.groups, "link")
 
     async def sweep(self) -> None:
-        for each in await self._records.list():
-            if each.content.expires <= self._now():
-                await self._records.take(each)
+        now = self._now()
+        await self._records.sweep(lambda link: link.expires <= now, now)
 
 
 def link_of(url: str, token: str) -> str:
     return f"{url}/link?token={token}"
 
 
-async def publish_address(client: Client, home: str, url: str) -> None:
-    """Say where the console is."""
+async def publish_address(client: Client, namespace: str, url: str) -> None:
+    """Say where the console is. Beside the records: who could change it would get to see new links."""
     await client.apply(
         CONFIGMAPS,
         {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": ADDRESS, "namespace": home},
+            "metadata": {"name": ADDRESS, "namespace": namespace},
             "data": {"url": url},
         },
         force=True,

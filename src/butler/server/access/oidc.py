@@ -20,12 +20,10 @@ from urllib.parse import quote, urlencode
 import aiohttp
 import msgspec
 
-from butler.kube.client import Client
 from butler.kube.errors import AlreadyExists
 from butler.server.access.id_token import Claims, NotLetIn, identity_of, verified
-from butler.server.access.keys import Key
 from butler.server.access.provider import Metadata, Provider, ProviderTrouble
-from butler.server.access.records import Records
+from butler.server.access.records import Records, Store
 from butler.server.access.sessions import Identity
 
 CALLBACK: Final = "/api/v1/login/oidc/callback"
@@ -62,12 +60,10 @@ class _Used(msgspec.Struct, frozen=True):
 class Oidc:
     """Logins through one provider."""
 
-    def __init__(
-        self, client: Client, home: str, key: Key, settings: OidcSettings, url: str, *, now: Callable[[], datetime]
-    ) -> None:
+    def __init__(self, store: Store, settings: OidcSettings, url: str, *, now: Callable[[], datetime]) -> None:
         self.settings = settings
-        self._used = Records(client, home, "login", _Used)
-        self._key = key
+        self._used = Records(store, "login", _Used)
+        self._key = store.key
         self._now = now
         self._provider = Provider(settings.issuer, ca=settings.ca)
         self._redirect = f"{url}{CALLBACK}"
@@ -110,9 +106,8 @@ class Oidc:
         return identity_of(claims, self.settings.claims), login.then
 
     async def sweep(self) -> None:
-        for each in await self._used.list():
-            if each.content.expires <= self._now():
-                await self._used.take(each)
+        now = self._now()
+        await self._used.sweep(lambda used: used.expires <= now, now)
 
     def _read(self, cookie: str) -> _Login | None:
         raw = self._key.unseal(PURPOSE, cookie)

@@ -1,13 +1,15 @@
 """The local administrator: one account with a generated password, of which only a hash is kept.
 
-Wrong passwords are counted in a record that all replicas share, before the password is looked at: who tries many at
-once is counted many times. After a few, each further try has to wait, twice as long every time. The count is one for
-all names, and a name that nobody has takes as long as a wrong password: an answer never tells which names there are.
+Wrong passwords are counted in the account's own record, which all replicas share, before the password is looked at: who
+tries many at once is counted many times, and the count cannot be deleted without the account. After a few, each further
+try has to wait, twice as long every time. The count is one for all names, and a name that nobody has takes as long as a
+wrong password: an answer never tells which names there are.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -17,13 +19,11 @@ import msgspec
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from butler.kube.client import Client
-from butler.kube.errors import AlreadyExists
-from butler.server.access.records import Kept, Records
-from butler.server.access.sessions import Identity, end_all
+from butler.server.access.records import Kept, Records, Store
+from butler.server.access.sessions import Identity, end_all, is_reserved
 
+log = logging.getLogger(__name__)
 NAME: Final = "butler-console-admin"
-TRIES: Final = "butler-console-tries"
 USER: Final = "butler:admin"
 GROUPS: Final = ("butler:admins",)
 LOGIN: Final = "admin"
@@ -39,6 +39,13 @@ _BEGINNING: Final = datetime(2000, 1, 1, tzinfo=UTC)
 hasher = PasswordHasher()
 
 
+class Tries(msgspec.Struct, frozen=True):
+    """Wrong passwords in a row."""
+
+    failures: int = 0
+    last: datetime = _BEGINNING
+
+
 class Admin(msgspec.Struct, frozen=True):
     """The account."""
 
@@ -48,13 +55,7 @@ class Admin(msgspec.Struct, frozen=True):
     """Who that is to Kubernetes."""
     groups: tuple[str, ...]
     hash: str
-
-
-class Tries(msgspec.Struct, frozen=True):
-    """Wrong passwords in a row."""
-
-    failures: int = 0
-    last: datetime = _BEGINNING
+    tries: Tries = Tries()
 
 
 def wait_until(tries: Tries) -> datetime:
@@ -75,9 +76,8 @@ class Wait(Exception):
 class Passwords:
     """Checks the password of the local administrator."""
 
-    def __init__(self, client: Client, home: str, *, now: Callable[[], datetime]) -> None:
-        self._admins = Records(client, home, "admin", Admin)
-        self._tries = Records(client, home, "tries", Tries)
+    def __init__(self, store: Store, *, now: Callable[[], datetime]) -> None:
+        self._admins = Records(store, "admin", Admin)
         self._now = now
         self._room = asyncio.Semaphore(AT_ONCE)
         self._nobody = hasher.hash(secrets.token_hex(16))
@@ -86,58 +86,65 @@ class Passwords:
         """Who it is; None for a wrong name or password; raises `Wait`."""
         if len(password) > LONGEST_PASSWORD:
             return None
-        await self._count()
-        kept = await self._admins.get(NAME)
-        known = kept is not None and secrets.compare_digest(kept.content.login.encode(), login.encode())
-        expected = kept.content.hash if kept is not None and known else self._nobody
+        account = await self._count()
+        known = account is not None and secrets.compare_digest(account.login.encode(), login.encode())
+        expected = account.hash if account is not None and known else self._nobody
         async with self._room:
             right = await asyncio.to_thread(_matches, expected, password)
-        if kept is None or not known or not right:
+        if account is None or not known or not right:
             return None
-        await self._tries.put(TRIES, Tries())
-        return Identity(kept.content.user, kept.content.groups, "password")
+        await self._forget_tries(account)
+        if is_reserved(account.user, account.groups):
+            log.warning("the local administrator is a name that Kubernetes keeps for itself, and is not let in")
+            return None
+        return Identity(account.user, account.groups, "password")
 
     async def is_admin(self, login: str) -> bool:
         """Whether it is the account's name, for the audit: what else is typed there may be a password."""
         kept = await self._admins.get(NAME)
         return kept is not None and kept.content.login == login
 
-    async def _count(self) -> None:
-        """Take it for wrong, until it is known to be right."""
+    async def is_set(self) -> bool:
+        return await self._admins.get(NAME) is not None
+
+    async def _count(self) -> Admin | None:
+        """Take it for wrong, until it is known to be right; None where there is no account that could be guessed."""
         for _ in range(10):
-            kept = await self._tries.get(TRIES)
-            now, before = self._now(), kept.content if kept is not None else Tries()
+            kept = await self._admins.get(NAME)
+            if kept is None:
+                return None
+            now, before = self._now(), kept.content.tries
             if before.failures and (until := wait_until(before)) > now:
                 raise Wait((until - now).total_seconds())
             if await self._write(kept, Tries(before.failures + 1, now)):
-                return
+                return kept.content
             await asyncio.sleep(secrets.randbelow(50) / 1000)
         raise Wait(1.0)  # so many try at once that nobody can count them
 
-    async def _write(self, kept: Kept[Tries] | None, tries: Tries) -> bool:
-        if kept is not None:
-            return await self._tries.replace(kept, tries)
-        try:
-            await self._tries.create(TRIES, tries)
-        except AlreadyExists:
-            return False
-        return True
+    async def _forget_tries(self, account: Admin) -> None:
+        """The password was right: count anew, unless it is another account by now."""
+        for _ in range(10):
+            kept = await self._admins.get(NAME)
+            if kept is None or kept.content.hash != account.hash or await self._write(kept, Tries()):
+                return
+
+    async def _write(self, kept: Kept[Admin], tries: Tries) -> bool:
+        return await self._admins.replace(kept, msgspec.structs.replace(kept.content, tries=tries)) is not None
 
 
 async def reset_admin(
-    client: Client, home: str, *, login: str | None = None, user: str | None = None, groups: tuple[str, ...] = ()
+    store: Store, *, login: str | None = None, user: str | None = None, groups: tuple[str, ...] = ()
 ) -> tuple[Admin, str]:
     """The account with a new password, which is told once; what is not given stays as it is, or is as usual.
 
     The count of wrong passwords begins anew, and whoever came in with the old one is out.
     """
-    records = Records(client, home, "admin", Admin)
+    records = Records(store, "admin", Admin)
     kept, password = await records.get(NAME), new_password()
     before = kept.content if kept is not None else Admin(LOGIN, USER, GROUPS, "")
     account = Admin(login or before.login, user or before.user, groups or before.groups, hasher.hash(password))
-    await records.put(NAME, account)
-    await Records(client, home, "tries", Tries).put(TRIES, Tries())
-    await end_all(client, home, "password")
+    await records.renew(NAME, account)
+    await end_all(store, "password")
     return account, password
 
 

@@ -17,11 +17,10 @@ from typing import Final
 
 import msgspec
 
-from butler.kube.client import Client
 from butler.kube.errors import KubeError
-from butler.server.access.keys import Key, derived_token, token_id
+from butler.server.access.keys import derived_token, token_id
 from butler.server.access.person import Person, Via
-from butler.server.access.records import Kept, Records
+from butler.server.access.records import Kept, Records, Store
 
 log = logging.getLogger(__name__)
 PURPOSE: Final = "session"
@@ -73,21 +72,30 @@ class Identity:
     via: Via
 
 
+def is_reserved(user: str, groups: tuple[str, ...]) -> bool:
+    """Whether Kubernetes keeps the user or one of the groups for itself. Pure."""
+    return any(name.lower().startswith(RESERVED) for name in (user, *groups) if name != EVERYBODY)
+
+
 class Sessions:
-    """All sessions of all replicas."""
+    """All sessions of all replicas.
+
+    Only a one-time link lets anybody be what Kubernetes keeps for itself, and only a server that takes `links` knows
+    such sessions: whatever a record says, elsewhere nobody is `system:masters`.
+    """
 
     def __init__(
         self,
-        client: Client,
-        home: str,
-        key: Key,
+        store: Store,
         *,
         lifetime: Lifetime,
         now: Callable[[], datetime],
+        links: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._records = Records(client, home, "session", Record)
-        self._key = key
+        self._records = Records(store, "session", Record)
+        self._key = store.key
+        self._links = links
         self._lifetime = lifetime
         self._now = now
         self._clock = clock
@@ -112,7 +120,7 @@ class Sessions:
         if random is None:
             return None
         kept = await self._recall(token_id(random))
-        if kept is None or self._lifetime.end(kept.content) <= self._now():
+        if kept is None or not self._is_good(kept.content):
             return None
         self._note_use(kept)
         return self._person(kept.content, random)
@@ -120,7 +128,11 @@ class Sessions:
     async def still(self, person: Person) -> bool:
         """Whether their session goes on; asked of streams that are open for long."""
         kept = await self._recall(person.session)
-        return kept is not None and self._lifetime.end(kept.content) > self._now()
+        return kept is not None and self._is_good(kept.content)
+
+    def _is_good(self, record: Record) -> bool:
+        trusted = self._links if record.via == "link" else not is_reserved(record.user, record.groups)
+        return trusted and self._lifetime.end(record) > self._now()
 
     async def of(self, person: Person) -> list[tuple[str, Record, datetime]]:
         """Their sessions, newest first: what each is called, the record, and when it ends."""
@@ -140,11 +152,8 @@ class Sessions:
         return ended
 
     async def sweep(self) -> int:
-        now, gone = self._now(), 0
-        for each in await self._records.list():
-            if self._lifetime.end(each.content) <= now:
-                gone += await self._records.take(each)
-        return gone
+        now = self._now()
+        return await self._records.sweep(lambda record: self._lifetime.end(record) <= now, now)
 
     async def _end_oldest(self, user: str) -> None:
         found = sorted(await self._records.list(owner=user), key=lambda each: each.content.created, reverse=True)
@@ -193,9 +202,9 @@ class Sessions:
         )
 
 
-async def end_all(client: Client, home: str, via: Via) -> int:
+async def end_all(store: Store, via: Via) -> int:
     """End every session that began in one way, such as with a password that is no longer good."""
-    records = Records(client, home, "session", Record)
+    records = Records(store, "session", Record)
     return sum([await records.remove(each.name) for each in await records.list() if each.content.via == via])
 
 
