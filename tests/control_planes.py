@@ -69,12 +69,14 @@ class ControlPlane:
         """Trust the server without showing a client certificate."""
         return _trusting(self.ca_file)
 
-    def request(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
+    def request(
+        self, method: str, path: str, body: object = None, *, content_type: str = "application/json"
+    ) -> tuple[int, Any]:
         """One blocking request as the administrator; the JSON answer, or text where it is not JSON."""
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + path, data, dict(self.headers), method=method)
         if data is not None:
-            request.add_header("Content-Type", "application/json")
+            request.add_header("Content-Type", content_type)
         try:
             with urllib.request.urlopen(request, context=self.tls, timeout=30) as answer:
                 return answer.status, _json_or_text(answer.read())

@@ -295,3 +295,77 @@ REFUSED_AS_CHANGE = [
     Refused(TenantAddon, {"spec.addon": "nginx"}, "spec", ADDON_FIXED, FORBIDDEN),
     Refused(TenantAddon, {"spec.clusterRef.name": "other"}, "spec", ADDON_FIXED, FORBIDDEN),
 ]  # fmt: skip
+
+GRANTED = {
+    "phase": "Allocated",
+    "startAddress": "10.40.1.10",
+    "endAddress": "10.40.1.11",
+    "cidr": "10.40.1.10/31",
+    "addresses": ["10.40.1.10", "10.40.1.11"],
+    "allocatedCount": 2,
+}
+"""The status of an allocation that holds two addresses."""
+RELEASED = {**GRANTED, "phase": "Released"}
+STAYS = (
+    "an allocation that was granted stays Allocated until it is Released:"
+    " delete the IPAllocation to give its addresses back"
+)
+FINAL = "Released is final, because the addresses may be another's by now: create a new IPAllocation"
+RANGE_FIXED = "the granted range never changes: delete this IPAllocation and create a new one"
+NEEDS_RANGE = "an allocation that is Allocated needs its startAddress and its endAddress"
+
+
+@dataclass(frozen=True)
+class RefusedStatus:
+    """An edit of an IPAllocation's status, and what its author is told."""
+
+    before: dict[str, Any]
+    after: dict[str, Any] | None
+    """None: the status is taken away."""
+    field: str
+    says: str
+    reason: str = FORBIDDEN
+
+    def __str__(self) -> str:
+        return f"{self.before.get('phase')} to {self.after}"[:90]
+
+
+def _edited(before: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    return {name: value for name, value in {**before, **changes}.items() if value is not None}
+
+
+REFUSED_AS_STATUS = [
+    RefusedStatus(GRANTED, _edited(GRANTED, phase="Pending"), "status.phase", STAYS),
+    RefusedStatus(GRANTED, _edited(GRANTED, phase="Failed"), "status.phase", STAYS),
+    RefusedStatus(GRANTED, _edited(GRANTED, phase=None), "status.phase", STAYS),
+    RefusedStatus(GRANTED, {}, "status.phase", STAYS),
+    RefusedStatus(GRANTED, None, "status.phase", STAYS),
+    RefusedStatus(RELEASED, GRANTED, "status.phase", FINAL),
+    RefusedStatus(RELEASED, _edited(RELEASED, phase="Pending"), "status.phase", FINAL),
+    RefusedStatus(RELEASED, None, "status.phase", FINAL),
+    RefusedStatus({"phase": "Released"}, {"phase": "Failed"}, "status.phase", FINAL),
+    *(
+        RefusedStatus(before, _edited(before, **{field: value}), "status.startAddress", RANGE_FIXED)
+        for before in (GRANTED, RELEASED)
+        for field, value in (
+            ("startAddress", "10.40.1.9"),
+            ("endAddress", "10.40.1.12"),
+            ("cidr", "10.40.1.8/30"),
+            ("cidr", None),
+            ("addresses", ["10.40.1.10"]),
+            ("addresses", None),
+            ("allocatedCount", 1),
+            ("allocatedCount", None),
+        )
+    ),
+    RefusedStatus(RELEASED, _edited(RELEASED, startAddress=None), "status.startAddress", RANGE_FIXED),
+    RefusedStatus(GRANTED, _edited(GRANTED, startAddress=None), "status.startAddress", RANGE_FIXED),
+    RefusedStatus(GRANTED, _edited(GRANTED, endAddress=None), "status.startAddress", NEEDS_RANGE, REQUIRED),
+    RefusedStatus({}, {"phase": "Allocated"}, "status.startAddress", NEEDS_RANGE, REQUIRED),
+    RefusedStatus({}, _edited(GRANTED, startAddress="10.40.1.1O"), "status.startAddress", ANY_ADDRESS, INVALID),
+    RefusedStatus({}, _edited(GRANTED, endAddress="10.40.1.256"), "status.endAddress", ANY_ADDRESS, INVALID),
+    RefusedStatus({}, _edited(GRANTED, addresses=["10.40.1.10", "b"]), "status.addresses[1]", ANY_ADDRESS, INVALID),
+    RefusedStatus({}, _edited(GRANTED, cidr="10.40.1.10"), "status.cidr", NETWORK, INVALID),
+    RefusedStatus({}, _edited(GRANTED, startAddress="10.40.1.12"), "status.endAddress",
+                  "endAddress must not come before startAddress", INVALID),
+]  # fmt: skip

@@ -22,7 +22,19 @@ from butler.api.kinds import KINDS
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
-from kube.refused_resources import REFUSED_AS_CHANGE, REFUSED_AT_CREATION, Refused, accepted, changed
+from kube.refused_resources import (
+    FORBIDDEN,
+    GRANTED,
+    REFUSED_AS_CHANGE,
+    REFUSED_AS_STATUS,
+    REFUSED_AT_CREATION,
+    RELEASED,
+    STAYS,
+    Refused,
+    RefusedStatus,
+    accepted,
+    changed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -91,7 +103,7 @@ class Butler:
         return self.control_plane.kubectl("-n", self.namespace, *arguments).stdout
 
 
-def assert_refused(case: Refused, status: int, answer: Any) -> None:
+def assert_refused(case: Refused | RefusedStatus, status: int, answer: Any) -> None:
     assert status == 422, answer
     assert answer["reason"] == "Invalid"
     complaints = [(cause["field"], cause["reason"], cause["message"]) for cause in answer["details"]["causes"]]
@@ -150,6 +162,99 @@ def test_a_phase_that_is_forgotten_is_pending_again(butler: Butler) -> None:
         "patch", "ipa", "forgotten", "--subresource=status", "--type=merge", "-p", '{"status":{"phase":null}}'
     )
     assert butler.get(IPAllocation, "forgotten")["status"] == {"phase": "Pending"}
+
+
+def with_status(butler: Butler, name: str, status: dict[str, Any]) -> dict[str, Any]:
+    created = butler.created(IPAllocation, accepted(IPAllocation, name))
+    code, answer = butler.replace(IPAllocation, changed(created, {"status": status}), "status")
+    assert code == 200, answer
+    return dict(answer)
+
+
+@pytest.mark.parametrize("case", REFUSED_AS_STATUS, ids=str)
+def test_a_status_that_would_cost_addresses_is_refused(butler: Butler, case: RefusedStatus) -> None:
+    before = with_status(butler, f"status-{REFUSED_AS_STATUS.index(case)}", case.before)
+    refusal = butler.replace(IPAllocation, changed(before, {"status": case.after}), "status")
+    assert_refused(case, *refusal)
+    assert butler.get(IPAllocation, before["metadata"]["name"])["status"] == before["status"]
+
+
+@pytest.mark.parametrize(
+    ("name", "edit"),
+    [
+        ("without-status", {"status": None}),
+        ("without-phase", {"status": {"phase": None}}),
+        ("pending-again", {"status": {"phase": "Pending"}}),
+    ],
+)
+def test_a_patch_cannot_take_a_grant_back(butler: Butler, name: str, edit: dict[str, Any]) -> None:
+    with_status(butler, name, GRANTED)
+    path = butler.path(IPAllocation, name, "status")
+    answer = butler.control_plane.request("PATCH", path, edit, content_type="application/merge-patch+json")
+    assert_refused(RefusedStatus(GRANTED, None, "status.phase", STAYS, FORBIDDEN), *answer)
+    assert butler.get(IPAllocation, name)["status"] == GRANTED
+
+
+def test_an_allocation_goes_through_its_life(butler: Butler) -> None:
+    """Refused, granted, marked, released and deleted: what Butler writes is never in the way of a rule."""
+    created = butler.created(IPAllocation, accepted(IPAllocation, "living"))
+    for status in (
+        {"phase": "Failed"},
+        {"phase": "Pending"},
+        {"phase": "Failed"},
+        GRANTED,
+        {**GRANTED, "tenantClusterUID": "u", "idleSince": "2026-02-15T10:00:30Z"},
+        GRANTED,
+        {**RELEASED, "releasedAt": "2026-02-15T10:00:30Z"},
+    ):
+        code, created = butler.replace(IPAllocation, changed(created, {"status": status}), "status")
+        assert (code, created["status"]) == (200, status)
+    code, answer = butler.replace(IPAllocation, changed(created, {"metadata.labels": {"a": "b"}}))
+    assert code == 200, answer
+    butler.kubectl("delete", "ipa", "living")
+
+
+def test_a_refused_request_may_be_released(butler: Butler) -> None:
+    with_status(butler, "refused", {"phase": "Failed"})
+    before = butler.get(IPAllocation, "refused")
+    code, answer = butler.replace(IPAllocation, changed(before, {"status": {"phase": "Released"}}), "status")
+    assert code == 200, answer
+
+
+@pytest.mark.parametrize(
+    ("time", "is_taken"),
+    [
+        ("2026-02-15T10:00:30Z", True),
+        ("2026-02-15T10:00:30.123456789+05:30", True),
+        ("2026-02-15T10:00:30+24:00", False),
+        ("2026-02-15T10:00:30+99:99", False),
+        ("2026-02-15t10:00:30z", False),
+        ("0000-02-15T10:00:30Z", False),
+    ],
+)
+def test_a_time_is_taken_if_every_program_can_read_it(butler: Butler, time: str, is_taken: bool) -> None:
+    """One time that cannot be read makes the whole object unreadable, and that stops its pool."""
+    name = f"time-{time.encode().hex()}"
+    created = butler.created(IPAllocation, accepted(IPAllocation, name))
+    code, answer = butler.replace(IPAllocation, changed(created, {"status": {"allocatedAt": time}}), "status")
+    assert code == (200 if is_taken else 422), answer
+    from_json(IPAllocation, butler.get(IPAllocation, name))
+
+
+def test_the_largest_grant_is_within_what_rules_may_cost(butler: Butler) -> None:
+    addresses = [f"10.{40 + n // 65536}.{n // 256 % 256}.{n % 256}" for n in range(65536)]
+    whole = {
+        "phase": "Allocated",
+        "startAddress": addresses[0],
+        "endAddress": addresses[-1],
+        "cidr": "10.40.0.0/16",
+        "addresses": addresses,
+        "allocatedCount": len(addresses),
+    }
+    before = with_status(butler, "largest", whole)
+    after = {**whole, "phase": "Released"}
+    code, answer = butler.replace(IPAllocation, changed(before, {"status": after}), "status")
+    assert code == 200, answer
 
 
 def test_the_defaults_of_a_pool_are_filled_in(butler: Butler) -> None:
@@ -299,6 +404,8 @@ def test_every_rule_is_broken_by_a_case(kind: type[CustomResource]) -> None:
         for case in (*REFUSED_AT_CREATION, *REFUSED_AS_CHANGE)
         if case.kind is kind
     }
+    if kind is IPAllocation:
+        cases |= {(re.sub(r"\[\d+\]", "[]", case.field), case.reason, case.says) for case in REFUSED_AS_STATUS}
     broken = Counter((field, reason) for field, reason, _ in cases)
     missing = Counter(_rules(schema, "")) - broken
     assert not missing, f"no case breaks {sorted(missing)}"

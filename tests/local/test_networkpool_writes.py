@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ipam_operator import ALLOCATIONS, POOLS, Desk, Json, RunningOperator, fresh_desk
+from local.older_definition import older_definition, write
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -211,6 +212,7 @@ def test_a_status_that_makes_no_sense_is_counted(control_plane: ControlPlane, de
         desk.pool("pool", "10.1.0.0/24")
         desk.ask("a", 4)
         desk.granted("a")
-        desk.edit(ALLOCATIONS, "a", {"status": {"startAddress": "nowhere"}}, "status")
+        with older_definition(desk):
+            write(desk, "a", {"startAddress": "nowhere"})
         unreadable = "butler_ipam_inconsistencies_total unreadable"
         desk.until(lambda: operator.series("pool").get(unreadable), "it is counted")

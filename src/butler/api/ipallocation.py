@@ -14,11 +14,14 @@ from butler.api.meta import Condition, LocalObjectReference, NamespacedObjectRef
 from butler.api.resource import AGE, Column, CustomResource, Definition
 from butler.api.schema import ListType, Part, Reason, Rule, about
 from butler.api.text import (
+    A_NETWORK,
+    AN_ADDRESS,
     AN_IPV4_ADDRESS,
     IPV4,
     IPV4_LENGTH,
     LARGEST_RANGE,
     an_ordered_range,
+    in_order,
     is_ipv4,
     numbers,
 )
@@ -101,8 +104,63 @@ class IPAllocationSpec(Part):
     ] = None
 
 
+GRANTED_FIELDS = ("startAddress", "endAddress", "cidr", "addresses", "allocatedCount")
+
+
+def _unchanged(field: str) -> str:
+    return f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+
+
+def _has_range(status: str) -> str:
+    return f"has({status}.startAddress) && has({status}.endAddress)"
+
+
+def _is_granted(status: str) -> str:
+    """CEL: whether a status names a range that can be read. One that cannot be read may be put right by hand."""
+    ends = f"isIP({status}.startAddress) && isIP({status}.endAddress)"
+    return f"{status}.phase in ['Allocated', 'Released'] && {_has_range(status)} && {ends}"
+
+
 class IPAllocationStatus(Part):
-    """What was granted."""
+    """What was granted.
+
+    The rules guard the truth about who holds what: a status is the one thing that says so, and every writer of it,
+    Butler included, can only move it forward. Together with the default of the phase they also hold for a status
+    that is taken away altogether.
+    """
+
+    validations = (
+        Rule(
+            expression="oldSelf.phase != 'Allocated' || self.phase in ['Allocated', 'Released']",
+            message="an allocation that was granted stays Allocated until it is Released:"
+            " delete the IPAllocation to give its addresses back",
+            reason=Reason.FORBIDDEN,
+            field_path=".phase",
+        ),
+        Rule(
+            expression="oldSelf.phase != 'Released' || self.phase == 'Released'",
+            message="Released is final, because the addresses may be another's by now: create a new IPAllocation",
+            reason=Reason.FORBIDDEN,
+            field_path=".phase",
+        ),
+        Rule(
+            expression=f"!({_is_granted('oldSelf')}) || ({' && '.join(map(_unchanged, GRANTED_FIELDS))})",
+            message="the granted range never changes: delete this IPAllocation and create a new one",
+            reason=Reason.FORBIDDEN,
+            field_path=".startAddress",
+        ),
+        Rule(
+            expression=f"self.phase != 'Allocated' || ({_has_range('self')})",
+            message="an allocation that is Allocated needs its startAddress and its endAddress",
+            reason=Reason.REQUIRED,
+            field_path=".startAddress",
+        ),
+        Rule(
+            expression=f"!({_has_range('self')}) || {in_order('self.startAddress', 'self.endAddress')}",
+            message="endAddress must not come before startAddress",
+            field_path=".endAddress",
+        ),
+    )
 
     phase: Annotated[
         IPAllocationPhase,
@@ -122,12 +180,18 @@ class IPAllocationStatus(Part):
     ] = ()
     cidr: Annotated[
         str | None,
-        about("The range as one network, where it is one: a power of two long and aligned.", max_length=43),
+        about(
+            "The range as one network, where it is one: a power of two long and aligned.",
+            max_length=43,
+            rules=(A_NETWORK,),
+        ),
     ] = None
-    start_address: Annotated[str | None, about("First address granted.", max_length=45)] = None
-    end_address: Annotated[str | None, about("Last address granted, itself included.", max_length=45)] = None
+    start_address: Annotated[str | None, about("First address granted.", max_length=45, rules=(AN_ADDRESS,))] = None
+    end_address: Annotated[
+        str | None, about("Last address granted, itself included.", max_length=45, rules=(AN_ADDRESS,))
+    ] = None
     addresses: Annotated[
-        tuple[Annotated[str, about("One address.", max_length=45)], ...],
+        tuple[Annotated[str, about("One address.", max_length=45, rules=(AN_ADDRESS,))], ...],
         about("Every address granted, in order.", max_items=LARGEST_RANGE, list_type=ListType.ATOMIC),
     ] = ()
     allocated_count: Annotated[int | None, about("How many addresses were granted.", minimum=0)] = None

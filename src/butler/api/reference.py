@@ -132,7 +132,7 @@ def _limits(field: Schema) -> str:
         _span(field.get("minimum"), field.get("maximum"), ""),
         _span(field.get("minLength"), field.get("maxLength"), " characters"),
         _span(field.get("minItems"), field.get("maxItems"), " entries"),
-        f"like `{field['pattern']}`" if "pattern" in field else "",
+        f"like `{field['pattern']}`" if "pattern" in field and "format" not in field else "",
         *(rule["message"] for rule in [*field.get(RULES, ()), *entry.get(RULES, ())] if _of_one_field(rule, field)),
     ]
     return "; ".join(limit for limit in limits if limit)

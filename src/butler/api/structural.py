@@ -15,6 +15,7 @@ import msgspec
 from msgspec import inspect
 
 from butler.api.schema import Part, rendered
+from butler.api.text import TIME
 
 Schema = dict[str, Any]
 
@@ -95,7 +96,7 @@ def _schema(info: inspect.Type, path: str, within: tuple[type, ...]) -> Schema:
         case inspect.StrType():
             return {"type": "string"}
         case inspect.DateTimeType():
-            return {"type": "string", "format": "date-time"}
+            return {"type": "string", "format": "date-time", "pattern": TIME}
         case inspect.BoolType():
             return {"type": "boolean"}
         case inspect.IntType():

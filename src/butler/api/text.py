@@ -13,6 +13,10 @@ IPV4_CIDR = r"^(\d{1,3}\.){3}\d{1,3}/\d{1,2}$"
 IPV4_LENGTH = 15
 IPV4_CIDR_LENGTH = 18
 
+TIME = r"^[12]\d{3}-\d{2}-\d{2}T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$"
+"""Times that can be read everywhere. The format date-time of an API server is wider: it takes an offset of 24 hours,
+and one such time makes a whole object unreadable to programs that keep to RFC 3339."""
+
 QUANTITY = r"^[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"
 
 LARGEST_RANGE = 65536

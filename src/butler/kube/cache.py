@@ -38,7 +38,7 @@ from butler.kube.retry import Backoff
 from butler.kube.store import Change, Entry, IndexFunction, Store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Hashable
+    from collections.abc import Callable, Hashable, Mapping
 
     from butler.kube.client import Client, WatchEvent
     from butler.kube.resource import Key, Resource
@@ -122,7 +122,7 @@ class Cache(Generic[T]):
         self._position: str | None = None
         self._must_list = True
         self._listing: dict[Key, str] | None = None  # own writes made known while a list is under way
-        self._unreadable: set[Key] = set()
+        self._unreadable: dict[Key, bytes] = {}
         self._synced = asyncio.Event()
         self._tried = asyncio.Event()  # the server was asked once, whatever came of it
         self._looked = 0  # how often in a row the kind was not there
@@ -155,8 +155,8 @@ class Cache(Generic[T]):
         return key in self._store
 
     @property
-    def unreadable(self) -> Collection[Key]:
-        """Objects whose newest version does not fit their type: an older one is here, or none at all."""
+    def unreadable(self) -> Mapping[Key, bytes]:
+        """Objects whose newest version, given as text, does not fit its type: an older one is here, or none at all."""
         return self._unreadable
 
     def index(self, name: str, function: IndexFunction[T]) -> None:
@@ -328,7 +328,7 @@ class Cache(Generic[T]):
                 self._must_list, self._version_lost = True, 0
 
     async def _list(self) -> None:
-        undecodable: set[Key] = set()
+        undecodable: dict[Key, bytes] = {}
         bounds = self._bounds
         await self._enter()
         self._listing = {}
@@ -353,7 +353,7 @@ class Cache(Generic[T]):
         self._move(listed.resource_version)
         self.lists += 1
         self._unreadable = undecodable
-        self._publish(self._store.replace(entries, keep=ahead | undecodable))
+        self._publish(self._store.replace(entries, keep=ahead | undecodable.keys()))
         # Only now: a transform or an index that fails leaves us blind, however well the server answers.
         self._heard()
         self._must_list = False
@@ -423,7 +423,7 @@ class Cache(Generic[T]):
             return
         if event.object is not None:
             key = key_of(event.object)
-            self._unreadable.discard(key)
+            self._unreadable.pop(key, None)
             if self._bounds and len(self._store) >= self._bounds.items and key not in self._store:
                 raise BadAnswer(f"watch {self.resource}: there are more than {self._bounds.items} objects")
             if event.type == "DELETED":
@@ -445,20 +445,22 @@ class Cache(Generic[T]):
             return bool(event.resource_version) and event.type != "DELETED"
         return is_older(known, event.resource_version)
 
-    def _undecodable_event(self, key: Key, version: str, error: Exception, deleted: bool) -> None:
+    def _undecodable_event(self, key: Key, version: str, error: Exception, deleted: bool, text: bytes) -> None:
         self._heard()
         if self._is_past(version):
             return
         if deleted:
-            self._unreadable.discard(key)
+            self._unreadable.pop(key, None)
             self._publish(self._store.remove(key, version))
         else:
-            self._complain(self._unreadable, key, version, error)
+            self._complain(self._unreadable, key, version, error, deleted, text)
         self._move(version)
 
-    def _complain(self, seen: set[Key], key: Key, version: str, error: Exception, _deleted: bool = False) -> None:
+    def _complain(
+        self, seen: dict[Key, bytes], key: Key, version: str, error: Exception, _deleted: bool, text: bytes
+    ) -> None:
         # To drop it would look like a deletion, and controllers give things back on deletions.
-        seen.add(key)
+        seen[key] = text
         self._metrics.undecodable.labels(str(self.resource)).inc()
         log.error("%s %s at %s does not fit its type, keeping what was known: %s", self.resource, key, version, error)
 

@@ -88,8 +88,8 @@ class WatchEvent(Generic[T]):
     resource_version: str
 
 
-Undecodable = Callable[[Key, str, msgspec.ValidationError, bool], None]
-"""Told of an object that does not fit its type: its key, its resourceVersion, why, and whether it was deleted."""
+Undecodable = Callable[[Key, str, msgspec.ValidationError, bool, bytes], None]
+"""Told of an object that does not fit its type: its key, its resourceVersion, why, whether it was deleted, its text."""
 
 
 class Client:
@@ -202,7 +202,7 @@ class Client:
                     meta = _metadata(raw, request)
                     if on_undecodable is None:
                         raise BadAnswer(f"{request}: {meta.name[:253]}: {error}") from error
-                    on_undecodable(Key(meta.namespace, meta.name), meta.resource_version, error, False)
+                    on_undecodable(Key(meta.namespace, meta.name), meta.resource_version, error, False, bytes(raw))
                 except (msgspec.DecodeError, RecursionError) as error:
                     raise BadAnswer(f"{request}: an item cannot be read: {error}") from error
             token = head.metadata.continue_
@@ -268,7 +268,8 @@ class Client:
                 raise BadAnswer(f"{request}: an event cannot be read: {error}") from error
             broken = _broken_line(line, request)
             meta = _metadata(broken.object, request)
-            on_undecodable(Key(meta.namespace, meta.name), meta.resource_version, error, broken.type == "DELETED")
+            deleted = broken.type == "DELETED"
+            on_undecodable(Key(meta.namespace, meta.name), meta.resource_version, error, deleted, bytes(broken.object))
             return None
         except (msgspec.DecodeError, RecursionError) as error:
             raise BadAnswer(f"{request}: a line is not JSON: {error}") from error

@@ -17,6 +17,7 @@ from butler.api.resource import CustomResource
 from butler.api.schema import ListType, Part, about
 from butler.api.structural import NotStructuralError, structural_schema
 from butler.api.tenantcluster import TenantCluster
+from butler.api.text import TIME
 
 ROOT = Path(__file__).parents[3]
 
@@ -178,7 +179,7 @@ def test_each_type_has_its_form() -> None:
                 "anyOf": [{"type": "integer"}, {"type": "string"}],
                 "x-kubernetes-int-or-string": True,
             },
-            "when": {"description": "A moment.", "type": "string", "format": "date-time"},
+            "when": {"description": "A moment.", "type": "string", "format": "date-time", "pattern": TIME},
             "labels": {
                 "description": "Labels.",
                 "type": "object",

@@ -120,7 +120,7 @@ def unreadable(of: Collection[str]) -> str:
     """Why a pool hands out nothing beside allocations that cannot be read."""
     return (
         f"nobody can tell which addresses are free, because IPAllocation {names(sorted(of))} cannot be read:"
-        " run the version of Butler that wrote it, or put its status right"
+        " run the version of Butler that wrote it, or put right what its status says about its addresses"
     )
 
 

@@ -30,7 +30,7 @@ from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.claiming import Claimed, Claiming, is_overlapped
 from butler.controllers.networkpool.claims import ClaimRegister, claimed_network, read_claims
 from butler.controllers.networkpool.conditions import NotHandingOut, names, unreadable
-from butler.controllers.networkpool.holdings import Holdings, pool_key
+from butler.controllers.networkpool.holdings import Holdings, pool_key, pool_named_in
 from butler.controllers.networkpool.plan import (
     Plan,
     View,
@@ -47,6 +47,7 @@ from butler.controllers.networkpool.writes import LOOK_AGAIN, AllocationWriter
 from butler.kube.controller import After, Controller
 from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.objects import finalizers_patch, key_of, with_finalizer, without_finalizer
+from butler.kube.resource import Key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
     from butler.kube.metrics import Metrics
-    from butler.kube.resource import Json, Key
+    from butler.kube.resource import Json
 
 VIEW_TIMEOUT: Final = 5.0
 """Seconds to wait for the allocation cache to catch up with what the pool has seen."""
@@ -211,8 +212,23 @@ class NetworkPoolController:
             leaving=self._allocations.by("leaving", key),
             live=self._holdings.count(key),
             find=lambda uid: next(iter(self._allocations.by("uid", uid)), None),
-            unreadable=[each.name for each in self._allocations.unreadable if each.namespace == key.namespace],
+            unreadable=[*self._holdings.unreadable(key), *self._undecodable(key)],
         )
+
+    def _undecodable(self, pool: Key) -> list[str]:
+        """Allocations that do not fit their type, and may hold addresses of this pool.
+
+        An allocation holds addresses of the pool that it names. Where that cannot be read, or there is no such pool,
+        nobody can tell which other pool the addresses may have passed to.
+        """
+        found = []
+        for key, text in self._allocations.unreadable.items():
+            named = pool_named_in(text)
+            if key.namespace == pool.namespace and (
+                named in (None, pool.name) or Key(key.namespace, named) not in self._pools
+            ):
+                found.append(key.name)
+        return found
 
     async def _catch_up(self, version: str | None) -> None:
         if version is not None and not await self._allocations.reached(version, VIEW_TIMEOUT):

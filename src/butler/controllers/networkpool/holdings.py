@@ -6,8 +6,10 @@ leaves no trace here. Every live allocation is entered into every book whose add
 names: an address that anybody holds is not free for anybody else. Which books those are, and which allocations a new
 book begins with, is looked up by address: neither costs more because there are many pools.
 
-State that people edited by hand can be absurd (two allocations that overlap, an address that is none). A book
-survives that: it keeps what it knew, and rebuilds its free space each time, where overlaps do no harm.
+State that people edited by hand can be absurd. Two allocations that overlap do no harm: the book rebuilds its free
+space each time. A status that names no range (an address that is none, an end without a start) may stand for any
+address of its pool, whatever was known of it before: `unreadable` names such allocations, and a pool that has one
+hands out nothing, before and after a restart alike.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from __future__ import annotations
 import logging
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.ipam.addresses import BadAddress, Family, Range, parse_range
@@ -44,8 +48,10 @@ class Holding(NamedTuple):
 def holding_of(allocation: IPAllocation) -> Holding | None:
     """What an allocation holds; None when it holds nothing. Raises BadAddress for a status that makes no sense."""
     status = allocation.status
-    if status.phase is not IPAllocationPhase.ALLOCATED or status.start_address is None or status.end_address is None:
+    if status.phase is not IPAllocationPhase.ALLOCATED:
         return None
+    if status.start_address is None or status.end_address is None:
+        raise BadAddress("it is Allocated, and startAddress or endAddress is missing")
     family, held = parse_range(status.start_address, status.end_address)
     return Holding(family, held, pool_key(allocation), allocation.metadata.name)
 
@@ -53,6 +59,28 @@ def holding_of(allocation: IPAllocation) -> Holding | None:
 def pool_key(allocation: IPAllocation) -> Key:
     """The pool that an allocation asks: by name, in its own namespace."""
     return Key(allocation.metadata.namespace, allocation.spec.pool_ref.name)
+
+
+class _Reference(msgspec.Struct):
+    name: str
+
+
+class _Wish(msgspec.Struct, rename="camel"):
+    pool_ref: _Reference
+
+
+class _Asking(msgspec.Struct):
+    """As much of an allocation as says which pool it is from."""
+
+    spec: _Wish
+
+
+def pool_named_in(text: bytes) -> str | None:
+    """The pool that an allocation names which cannot be read as one; None where not even that can be read."""
+    try:
+        return msgspec.json.decode(text, type=_Asking).spec.pool_ref.name
+    except (msgspec.MsgspecError, RecursionError):
+        return None
 
 
 class Live:
@@ -185,6 +213,8 @@ class Holdings:
         self._live = Live()
         self._books: dict[Key, Book] = {}
         self._reaches = {family: RangeIndex[Key]() for family in Family}
+        self._unreadable: dict[Key, dict[str, str]] = {}
+        """Names by UID of allocations whose status makes no sense, by the pool that they name."""
         self._on_unreadable = on_unreadable
 
     def book(self, pool: Key, layout: PoolLayout) -> Book:
@@ -210,20 +240,32 @@ class Holdings:
         """The live allocations that name the pool."""
         return self._live.of(pool).values()
 
+    def unreadable(self, pool: Key) -> list[str]:
+        """Names of allocations of the pool whose status does not say what they hold."""
+        return list(self._unreadable.get(pool, {}).values())
+
     def changed(self, change: Change[IPAllocation]) -> None:
         """Take in what the cache reports."""
-        if change.old is not None and (change.new is None or change.new.metadata.uid != change.old.metadata.uid):
-            self._set(change.old.metadata.uid, None)
+        if change.old is not None:
+            self._forget_unreadable(change.old)
+            if change.new is None or change.new.metadata.uid != change.old.metadata.uid:
+                self._set(change.old.metadata.uid, None)
         if change.new is not None:
             uid = change.new.metadata.uid
             try:
                 self._set(uid, holding_of(change.new))
             except BadAddress as error:
-                # What it held before is still the best guess at what it holds.
-                log.error(
-                    "IPAllocation %s has a status that cannot be read, so it is left as it was: %s", change.key, error
-                )
-                self._on_unreadable(pool_key(change.new))
+                # What it held before is still the best guess at what it holds, and only a guess.
+                log.error("IPAllocation %s has a status that cannot be read: %s", change.key, error)
+                pool = pool_key(change.new)
+                self._unreadable.setdefault(pool, {})[uid] = change.new.metadata.name
+                self._on_unreadable(pool)
+
+    def _forget_unreadable(self, allocation: IPAllocation) -> None:
+        pool = pool_key(allocation)
+        known = self._unreadable.get(pool)
+        if known is not None and known.pop(allocation.metadata.uid, None) is not None and not known:
+            del self._unreadable[pool]
 
     def _set(self, uid: str, holding: Holding | None) -> None:
         before = self._live.get(uid)

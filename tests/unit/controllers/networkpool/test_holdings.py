@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.controllers.networkpool.holdings import Book, Holding, holding_of
+from butler.controllers.networkpool.holdings import Book, Holding, holding_of, pool_named_in
 from butler.ipam.addresses import BadAddress, Family, Range, address_text
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import read_layout
@@ -39,7 +39,11 @@ def test_an_allocation_holds_its_range_while_it_is_allocated() -> None:
     assert held == (Family.V4, Range(BASE + 1, BASE + 4), POOL, "a")
     assert holding_of(allocation("a")) is None
     assert holding_of(allocation("a", holds="10.0.0.1-10.0.0.4", phase="Released")) is None
-    assert holding_of(allocation("a", phase="Allocated")) is None, "a hand wrote the phase and nothing else"
+
+
+def test_an_allocation_that_is_allocated_and_names_no_range_makes_no_sense() -> None:
+    with pytest.raises(BadAddress, match="startAddress or endAddress is missing"):
+        holding_of(allocation("a", phase="Allocated"))
 
 
 @pytest.mark.parametrize("nonsense", ["10.0.0.4-10.0.0.1", "10.0.0.1-fd00::1", "999.999.999.999-10.0.0.1", "-"])
@@ -49,14 +53,41 @@ def test_a_status_that_makes_no_sense_is_said_to_be_one(nonsense: str) -> None:
 
 
 def test_a_holding_that_became_unreadable_is_left_as_it_was_and_reported() -> None:
-    before = allocation("a", holds="10.0.0.4-10.0.0.7")
+    before, after = allocation("a", holds="10.0.0.4-10.0.0.7"), allocation("a", holds="none-10.0.0.7")
     unreadable: list[Key] = []
     holdings = holdings_of(before, unreadable=unreadable)
     book = holdings.book(POOL, LAYOUTS[0])
-    holdings.changed(Change(key_of(before), before, allocation("a", holds="none-10.0.0.7")))
+    holdings.changed(Change(key_of(before), before, after))
     assert unreadable == [POOL]
+    assert holdings.unreadable(POOL) == ["a"]
     assert book.holders(Range(BASE + 4, BASE + 4)) == ["a"]
     assert holdings.count(POOL) == 1
+    holdings.changed(Change(key_of(before), after, before))
+    assert holdings.unreadable(POOL) == []
+
+
+@pytest.mark.parametrize("end", ["10.0.0.1O", "10.0.0.3"], ids=["no address", "before the start"])
+def test_a_new_process_knows_that_it_does_not_know(end: str) -> None:
+    """It never saw the status make sense, so nothing keeps it from taking the range for free but this."""
+    strange = allocation("a", holds=f"10.0.0.4-{end}")
+    holdings = holdings_of(strange)
+    assert holdings.unreadable(POOL) == ["a"]
+    assert holdings.unreadable(Key(POOL.namespace, "another")) == []
+    holdings.changed(Change(key_of(strange), strange, None))
+    assert holdings.unreadable(POOL) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "pool"),
+    [
+        (b'{"spec":{"poolRef":{"name":"p","x":1},"count":"many"},"status":{"allocatedAt":"never"}}', "p"),
+        (b'{"spec":{"poolRef":{"name":5}}}', None),
+        (b'{"spec":{}}', None),
+        (b"[", None),
+    ],
+)
+def test_the_pool_of_an_object_that_does_not_fit_is_read_if_that_much_can_be(text: bytes, pool: str | None) -> None:
+    assert pool_named_in(text) == pool
 
 
 def test_the_same_name_with_a_new_uid_holds_nothing_of_the_old_one() -> None:

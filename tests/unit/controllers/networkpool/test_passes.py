@@ -190,3 +190,43 @@ async def test_beside_an_allocation_that_cannot_be_read_nothing_is_granted_or_fo
         desk.api.put(f"{ALLOCATION_PATHS}/strange", strange)
         await desk.granted()
         assert desk.status()["startAddress"] == "10.0.0.5"
+
+
+@pytest.mark.parametrize("start", ["10.0.0.1O", None], ids=["a letter", "none"])
+async def test_after_a_restart_nothing_is_granted_beside_a_status_that_makes_no_sense(
+    desk: Desk, start: str | None
+) -> None:
+    """The object can be decoded, and what it holds cannot be read: a new process must not take that for nothing."""
+    strange = to_json(allocation("strange", holds="10.0.0.1-10.0.0.4"))
+    strange["status"] |= {"startAddress": start}
+    desk.api.put(f"{ALLOCATION_PATHS}/strange", strange)
+    desk.put(POOL_PATH, pool(claimed_cidr="10.0.0.0/24"))
+    desk.put(REQUEST_PATH, allocation("web"))
+    async with desk.at_work():
+        await desk.until(lambda: desk.status().get("phase") == "Failed", "the request is refused")
+        (ready,) = (each for each in desk.status(POOL_PATH)["conditions"] if each["type"] == "Ready")
+        assert (ready["status"], ready["reason"]) == ("False", "AllocationUnreadable")
+        assert "IPAllocation strange cannot be read" in ready["message"]
+        strange["status"]["startAddress"] = "10.0.0.1"
+        desk.api.put(f"{ALLOCATION_PATHS}/strange", strange)
+        await desk.granted()
+        assert desk.status()["startAddress"] == "10.0.0.5"
+
+
+@pytest.mark.parametrize("exists", [True, False])
+async def test_an_object_that_does_not_fit_stops_the_pool_that_it_names_and_no_other(desk: Desk, exists: bool) -> None:
+    """Unless there is no such pool: then nobody knows whose its addresses are."""
+    strange = to_json(allocation("strange", holds="10.0.0.1-10.0.0.4"))
+    strange["spec"]["poolRef"]["name"] = "another"
+    strange["status"]["allocatedAt"] = "2026-02-15T10:00:30+24:00"
+    desk.api.put(f"{ALLOCATION_PATHS}/strange", strange)
+    desk.put(POOL_PATH, pool(claimed_cidr="10.0.0.0/24"))
+    desk.put(REQUEST_PATH, allocation("web"))
+    if exists:
+        path = POOL_PATH.removesuffix(POOL.name) + "another"
+        desk.put(path, pool(name="another", uid="p2", cidr="10.9.0.0/24"))
+    async with desk.at_work():
+        if exists:
+            await desk.granted()
+        else:
+            await desk.until(lambda: desk.status().get("phase") == "Failed", "the request is refused")
