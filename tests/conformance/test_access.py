@@ -37,14 +37,15 @@ async def allow(api: Api, namespace: str, user: str, *rules: Object) -> None:
         "subjects": [subject(user)],
     }
     assert (await api.post(f"{RBAC}/namespaces/{namespace}/rolebindings", binding)).status == 201
-    await can(api.acting_as(user), namespace, rules[0]["verbs"][0], rules[0]["resources"][0])
+    first = rules[0]
+    await can(api.acting_as(user), namespace, first["verbs"][0], first["resources"][0], group=first["apiGroups"][0])
 
 
-async def can(api: Api, namespace: str, verb: str, resource: str) -> None:
+async def can(api: Api, namespace: str, verb: str, resource: str, *, group: str = "") -> None:
     """Wait until the server's authorizer has seen what was written a moment ago."""
 
     async def allowed() -> bool:
-        review = await ask(api, namespace=namespace, verb=verb, resource=resource)
+        review = await ask(api, namespace=namespace, verb=verb, resource=resource, group=group)
         return bool(review["allowed"])
 
     await eventually(allowed, f"{verb} {resource} is allowed")

@@ -25,6 +25,7 @@ from butler.local.apiserver.wire.status import bad_request, unauthorized
 
 if TYPE_CHECKING:
     from butler.local.apiserver.hosting import HostedCluster
+    from butler.local.apiserver.resources import Resource
 
 Json = dict[str, Any]
 Subject = tuple[tuple[str, str], ...]
@@ -77,12 +78,29 @@ class ApiServer:
             if hosted.cluster.registry.serves_builtin(info.group, info.version):
                 raise unknown_resource()
             return not_a_page()
-        if not resource.namespaced and info.namespace and info.resource != "namespaces":
-            return not_a_page()
+        if not is_routed(resource, info):
+            if resource.custom:
+                return not_a_page()
+            raise unknown_resource()
         answer = await hosted.verbs.answer(resource, request)
         if resource.deprecated:
             answer.headers += warning_headers([resource.deprecation_warning])
         return answer
+
+
+def is_routed(resource: Resource, info: RequestInfo) -> bool:
+    """Whether a path leads to the resource at all.
+
+    RBAC is asked in the namespace that the path names. So a path must name one exactly where the object is inside it:
+    else rights in one namespace would govern objects of the whole cluster (CVE-2019-11247).
+    """
+    if info.beyond:
+        return False
+    if resource.namespaced:
+        across = info.verb in ("list", "watch") if resource.custom else not info.name
+        return bool(info.namespace) or across
+    is_the_namespace = (resource.group, resource.plural) == ("", "namespaces") and not info.inside_namespace
+    return not info.namespace or is_the_namespace
 
 
 async def _as_json(body: bytes) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from butler.local.apiserver.access.authorization import Attributes, forbidden
 from butler.local.apiserver.builtin.catalog import ADMISSION, RBAC
 from butler.local.apiserver.builtin.escalation import refuse_escalation
 from butler.local.apiserver.storage.store import Key, Table
@@ -54,11 +55,32 @@ class Admission:
                 new=obj,
                 old=old,
             )
+        if operation == "CREATE":
+            self._refuse_creation(write)
         hooks = self._validating.hooks()
         if not hooks or write.resource.group == ADMISSION:
             return False
         await self._webhooks.validate(hooks, self._asked(write, operation, obj, old), write.warnings)
         return True
+
+    def _refuse_creation(self, write: Write) -> None:
+        """PATCH and PUT were authorised as what they are; one that creates needs the right to create as well."""
+        info = write.request.info
+        if info.verb == "create":
+            return
+        wanted = Attributes(
+            write.request.user,
+            "create",
+            group=info.group,
+            version=info.version,
+            resource=info.resource,
+            subresource=info.subresource,
+            namespace=info.namespace,
+            name=info.name,
+        )
+        decision = self._authorizer.authorize(wanted)
+        if not decision.allowed:
+            raise forbidden(wanted, decision.reason)
 
     def _asked(self, write: Write, operation: str, obj: Json | None, old: Json | None) -> Admitted:
         resource = write.resource

@@ -27,6 +27,8 @@ class RequestInfo:
     resource: str = ""
     subresource: str = ""
     name: str = ""
+    beyond: bool = False  # the path goes on behind the subresource
+    inside_namespace: bool = False  # the resource is named behind `namespaces/<namespace>/`
 
 
 _VERBS: Final = {
@@ -51,20 +53,21 @@ def split_cluster(path: str) -> tuple[str, str]:
 
 
 def read_path(method: str, path: str, *, watch: bool = False) -> RequestInfo:
-    """`path` is still percent-encoded, so that an encoded slash stays inside its segment."""
-    segments = [unquote(segment) for segment in path.strip("/").split("/")]
-    plain = RequestInfo(verb=method.lower(), path=unquote(path))
+    """`path` is percent-encoded; it is decoded before it is split, so that an encoded slash separates, as in Go."""
+    decoded = unquote(path)
+    segments = decoded.strip("/").split("/")
+    plain = RequestInfo(verb=method.lower(), path=decoded)
     if segments[0] == "api" and len(segments) >= 3:
         group, version, rest = "", segments[1], segments[2:]
     elif segments[0] == "apis" and len(segments) >= 4:
         group, version, rest = segments[1], segments[2], segments[3:]
     else:
         return plain
-    namespace = ""
+    namespace, inside_namespace = "", False
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]
         if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
-            rest = rest[2:]
+            rest, inside_namespace = rest[2:], True
     resource, name, subresource = rest[0], _at(rest, 1), _at(rest, 2)
     verb = _VERBS.get(method, method.lower())
     if not name and verb == "get":
@@ -83,6 +86,8 @@ def read_path(method: str, path: str, *, watch: bool = False) -> RequestInfo:
         resource=resource,
         subresource=subresource,
         name=name,
+        beyond=len(rest) > 3,
+        inside_namespace=inside_namespace,
     )
 
 
