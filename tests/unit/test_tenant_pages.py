@@ -82,7 +82,7 @@ def test_the_page_names_every_reason_why_credentials_do_not_hold() -> None:
 
 def sources() -> str:
     """The code that tells people something, with texts that go over several lines made one."""
-    folders = ("controllers/tenantcluster", "capi")
+    folders = ("controllers/tenantcluster", "capi", "providers")
     files = [path for folder in folders for path in sorted((ROOT / "src/butler" / folder).glob("*.py"))]
     text = "\n".join(path.read_text() for path in files)
     return re.sub(r'"\s*\n\s*f?"', "", text)

@@ -15,6 +15,7 @@ from butler.api.schema import Part, about
 
 NAME_LENGTH = 253
 NAMESPACE_LENGTH = 63
+LABEL_LENGTH = 63
 
 
 class OwnerReference(Part):
@@ -105,6 +106,20 @@ class LocalObjectReference(Part):
     """An object in the same namespace."""
 
     name: Annotated[str, about("Name of the object.", min_length=1, max_length=NAME_LENGTH)]
+
+
+class TeamReference(Part):
+    """A team, by a name that also fits into a label."""
+
+    name: Annotated[
+        str,
+        about(
+            "Name of the team.",
+            pattern=r"^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$",
+            min_length=1,
+            max_length=LABEL_LENGTH,
+        ),
+    ]
 
 
 class NamespacedObjectReference(Part):

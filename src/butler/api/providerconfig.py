@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar, Literal
 
 from butler.api.ipallocation import IPAllocationType
 from butler.api.labels import ConditionType
-from butler.api.meta import Condition, LocalObjectReference, SecretReference
+from butler.api.meta import Condition, SecretReference, TeamReference
 from butler.api.providers import (
     CLOUDS,
     AWSSettings,
@@ -197,7 +197,7 @@ class ProviderScope(Part):
     type: Annotated[
         ScopeType, about("platform lets every team use this provider, team only the one that teamRef names.")
     ] = ScopeType.PLATFORM
-    team_ref: Annotated[LocalObjectReference | None, about("The team that may use this provider.")] = None
+    team_ref: Annotated[TeamReference | None, about("The team whose namespaces may use this provider.")] = None
 
 
 class ProviderLimits(Part):

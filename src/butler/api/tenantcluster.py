@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
 from butler.api.labels import ConditionType
-from butler.api.meta import Condition, LocalObjectReference, ProviderConfigReference
+from butler.api.meta import LABEL_LENGTH, Condition, LocalObjectReference, ProviderConfigReference, TeamReference
 from butler.api.resource import AGE, Column, ColumnType, CustomResource, Definition, Scale
 from butler.api.schema import ListType, Part, Reason, Rule, about
 from butler.api.tenantaddons import Addons, ObservedAddon, ObservedWorkers, Workspaces
@@ -335,7 +335,13 @@ class TenantClusterSpec(Part):
         ProviderConfigReference | None,
         about("Where the cluster is put; the platform's default when not given, and fixed once set."),
     ] = None
-    team_ref: Annotated[LocalObjectReference | None, about("The team that owns the cluster; fixed once set.")] = None
+    team_ref: Annotated[
+        TeamReference | None,
+        about(
+            "The team that owns the cluster. It follows from the namespace, so this may be left out; it grants nothing,"
+            " and one that is not the namespace's team is refused. Fixed once set."
+        ),
+    ] = None
     control_plane: Annotated[ControlPlane, about("The hosted control plane.")] = ControlPlane()
     networking: Annotated[Networking, about("Networks of the cluster.")] = Networking()
     addons: Annotated[
@@ -444,6 +450,14 @@ class TenantClusterStatus(Part):
     load_balancers: Annotated[
         LoadBalancerUse | None, about("The load-balancer addresses: held, in use, waited for; ipam mode only.")
     ] = None
+    team: Annotated[
+        str | None,
+        about(
+            "The team that the cluster belongs to and counts for: that of its namespace, by the label"
+            " butler.butlerlabs.dev/team.",
+            max_length=LABEL_LENGTH,
+        ),
+    ] = None
     deletion: Annotated[DeletionProgress | None, about("How far the deletion of the cluster is.")] = None
     worker_nodes_desired: Annotated[int | None, about("How many workers there should be.", minimum=0)] = None
     worker_nodes_ready: Annotated[int | None, about("How many workers are ready.", minimum=0)] = None
@@ -493,8 +507,6 @@ spec:
   kubernetesVersion: v1.33.2
   providerConfigRef:
     name: harvester-berlin
-  teamRef:
-    name: payments
   workers:
     replicas: 3
     machineTemplate:

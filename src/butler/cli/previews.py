@@ -14,6 +14,7 @@ from butler.cli.frame.session import HOME, Failure
 from butler.cli.frame.terminal import say
 from butler.cli.seeing import Sight
 from butler.controllers.kinds import CLUSTERS
+from butler.providers.teams import as_placed
 from butler.views.estate import Estate
 from butler.views.preview import of_a_change, of_a_new_cluster
 
@@ -45,7 +46,7 @@ async def tell_preview(session: Session, cluster: TenantCluster, *, new: bool) -
         tuple(each.obj for each in clusters or ()),
     )
     foresee = of_a_new_cluster if new else of_a_change
-    found = foresee(estate, cluster, datetime.now(UTC))
+    found = foresee(estate, await as_placed(session.client, cluster), datetime.now(UTC))
     if found.obstacle and not found.waits:
         raise Failure(f"{found.obstacle}; nothing was changed")
     for line in told(found, new=new):

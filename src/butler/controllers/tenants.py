@@ -21,6 +21,7 @@ from butler.controllers.tenantcluster.tenant_side import ADMIN_KUBECONFIGS, Tena
 from butler.controllers.tenantcluster.turnstile import Turnstile
 from butler.controllers.tenantcluster.views import Views
 from butler.kube.resource import SECRETS
+from butler.providers.teams import NAMESPACE_HEADS, WITH_A_TEAM, Teams
 from butler.tenant.clusters import TenantClients
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ COUNT_EVERY = 5.0
 
 def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics, *, namespace: str = "") -> None:
     """Let an operator look after TenantClusters. `namespace` is where IPAM looks; empty: everywhere."""
+    namespaces = operator.cache(NAMESPACE_HEADS, label_selector=WITH_A_TEAM)
     views = Views(
         clusters=operator.cache(CLUSTERS),
         providers=operator.cache(PROVIDERS),
@@ -42,6 +44,7 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
         allocations=operator.cache(ALLOCATIONS, namespace=namespace, transform=without_address_list),
         addons=operator.cache(ADDONS),
         home=settings.home_namespace,
+        teams=Teams(namespaces),
     )
     views.add_indexes()
     kubeconfigs = operator.cache(SECRETS, label_selector=ADMIN_KUBECONFIGS, transform=without_contents)
@@ -82,7 +85,7 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
     )
     teardown = Teardown(client, views, live, side, releases, operator.events, settings, _now)
     whole = TenantClusterController(client, views, building, teardown, operator.events, metrics, settings, _now)
-    controllers.append(whole.controller(kubeconfigs, metrics=operator.metrics))
+    controllers.append(whole.controller(kubeconfigs, namespaces, metrics=operator.metrics))
     operator.add(controllers[0])
     operator.add_service(live.run)
     operator.add_service(lambda: _hang_up_at_the_end(tenants))

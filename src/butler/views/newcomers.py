@@ -19,12 +19,12 @@ from butler.api.providerconfig import (
     ProviderNetwork,
 )
 from butler.api.providers import Provider
-from butler.api.tenantcluster import Networking, TenantCluster, TenantClusterSpec, Workers
+from butler.api.tenantcluster import Networking, TenantCluster, TenantClusterSpec, TenantClusterStatus, Workers
 from butler.controllers.owners import tenant_key
 from butler.controllers.tenantcluster.blocked import Blocked
-from butler.controllers.tenantcluster.provider import resolve
 from butler.ipam.addresses import BadAddress, Family, address_text, parse_network
 from butler.kube.objects import key_of
+from butler.providers.placement import placement
 from butler.views.estate import held_range
 from butler.views.planned import Block, CannotPlan, TenantOutcome
 
@@ -120,9 +120,9 @@ def _cluster(name: str, provider: ProviderConfig, wanted: Tenants) -> TenantClus
             kubernetes_version=_VERSION,
             workers=Workers(replicas=wanted.nodes or 1),
             provider_config_ref=ProviderConfigReference(name=where.name, namespace=where.namespace),
-            team_ref=provider.spec.scope.team_ref,
             networking=Networking(lb_pool_size=wanted.load_balancers),
         ),
+        status=TenantClusterStatus(team=team.name if (team := provider.spec.scope.team_ref) else None),
     )
 
 
@@ -130,9 +130,9 @@ def _existing(stage: Rehearsal, name: str | None) -> ProviderConfig:
     """The provider of that name, or the one of clusters that name none."""
     reference = ProviderConfigReference(name=name) if name is not None else None
     spec = TenantClusterSpec(kubernetes_version=_VERSION, workers=Workers(replicas=1), provider_config_ref=reference)
-    found = resolve(TenantCluster(metadata=ObjectMeta(name=NAMELESS), spec=spec), stage.providers, stage.home)
-    if not isinstance(found, Blocked):
-        return found
+    key = placement(TenantCluster(metadata=ObjectMeta(name=NAMELESS), spec=spec), stage.providers, stage.home)
+    if key is not None and key in stage.providers:
+        return stage.providers[key]
     known = ", ".join(sorted(key.name for key in stage.providers if key.namespace == stage.home))
     if name is not None:
         raise CannotPlan(

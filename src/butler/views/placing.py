@@ -51,8 +51,8 @@ def request_for(
     }
     if cluster is not None:
         labels[Label.TENANT_UID] = cluster.metadata.uid
-        if cluster.spec.team_ref is not None:
-            labels[Label.TEAM] = cluster.spec.team_ref.name
+        if cluster.status.team:
+            labels[Label.TEAM] = cluster.status.team
     return IPAllocation(
         metadata=ObjectMeta(
             name=name,

@@ -58,7 +58,7 @@ def of_a_change(estate: Estate, changed: TenantCluster, now: datetime) -> Previe
 
 
 def _told(stage: Rehearsal, cluster: TenantCluster, outcome: object, had: frozenset[str]) -> Preview:
-    provider = resolve(cluster, stage.providers, stage.home)
+    provider = resolve(cluster, stage.providers, stage.home, cluster.status.team or "")
     blocked = outcome if isinstance(outcome, Blocked) else getattr(outcome, "blocked", None)
     mine = blocks(cluster, stage.allocations_of(key_of(cluster)))
     return Preview(

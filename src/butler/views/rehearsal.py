@@ -38,7 +38,7 @@ from butler.controllers.networkpool.plan import (
 from butler.controllers.owners import recorded_owner, tenant_key
 from butler.controllers.tenantcluster import addresses
 from butler.controllers.tenantcluster.blocked import Blocked
-from butler.controllers.tenantcluster.provider import access, quota, resolve, team_of
+from butler.controllers.tenantcluster.provider import access, quota, resolve
 from butler.ipam.capacity import Capacity
 from butler.kube.objects import is_being_deleted, key_of, with_finalizer
 from butler.kube.resource import Key
@@ -186,7 +186,7 @@ class Rehearsal:
 
     def look_after(self, cluster: TenantCluster) -> Addresses | Blocked:
         """A cluster's controller, as far as addresses go, until it has them or can only wait."""
-        provider = resolve(cluster, self.providers, self.home)
+        provider = resolve(cluster, self.providers, self.home, cluster.status.team or "")
         if isinstance(provider, Blocked):
             return provider
         denied = self._denied(cluster, provider)
@@ -208,20 +208,21 @@ class Rehearsal:
 
     def _denied(self, cluster: TenantCluster, provider: ProviderConfig) -> Blocked | None:
         started = cluster.status.tenant_namespace is not None
-        denied = access(cluster, provider, started=started)
+        team = cluster.status.team or ""
+        denied = access(cluster, provider, team, started=started)
         if denied is not None or provider.spec.limits is None:
             return denied
         observed = cluster.status.observed_state
         workers = observed.workers.desired if observed is not None and observed.workers is not None else 0
-        return quota(cluster, provider, self._of_the_same_team(cluster, provider), workers)
+        return quota(cluster, provider, self._of_the_same_team(cluster, provider), workers, team)
 
     def _of_the_same_team(self, cluster: TenantCluster, provider: ProviderConfig) -> Iterable[TenantCluster]:
         for other in self.clusters.values():
             if (
                 other.metadata.uid != cluster.metadata.uid
-                and team_of(other) == team_of(cluster)
+                and _counts_with(other, cluster)
                 and not is_being_deleted(other)
-                and resolve(other, self.providers, self.home) is provider
+                and resolve(other, self.providers, self.home, other.status.team or "") is provider
             ):
                 yield other
 
@@ -307,6 +308,13 @@ class Rehearsal:
         self._of_tenant[tenant_key(gone)].pop(uid, None)
         self._waiting[gone.spec.pool_ref.name].pop(uid, None)
         self._holdings.changed(Change(key_of(gone), gone, None))
+
+
+def _counts_with(other: TenantCluster, cluster: TenantCluster) -> bool:
+    """Whether limits per team count two clusters together; namespaces without a team are counted by themselves."""
+    if cluster.status.team:
+        return other.status.team == cluster.status.team
+    return not other.status.team and other.metadata.namespace == cluster.metadata.namespace
 
 
 def _with_finalizer(allocation: IPAllocation) -> IPAllocation:

@@ -140,7 +140,7 @@ def tenant(
         workers_ready=status.worker_nodes_ready or 0,
         workers_wanted=spec.workers.replicas,
         provider=provider_name(cluster, provider, home),
-        team=spec.team_ref.name if spec.team_ref else "",
+        team=cluster.status.team or "",
         endpoint=status.control_plane_endpoint or "",
         steps=steps(cluster),
         blocks=None if allocations is None else blocks(cluster, allocations),

@@ -225,7 +225,7 @@ def _shut_out_teams(old: ProviderConfig, new: ProviderConfig, clusters: Iterable
     team = new.spec.scope.team_ref
     if not _narrows(old, new) or team is None:
         return
-    others = [each for each in clusters if each.spec.team_ref != team]
+    others = [each for each in clusters if (each.status.team or "") != team.name]
     if others:
         yield (
             f"spec.scope: {_clusters(others)} will no longer have access, not being of team {team.name}:"

@@ -20,7 +20,7 @@ from butler.api.tenantcluster import TenantCluster
 from butler.controllers.tenantcluster.addons import wanted_addons
 from butler.controllers.tenantcluster.addresses import plan
 from butler.controllers.tenantcluster.credentials import Credentials
-from butler.controllers.tenantcluster.provider import access, quota, resolve
+from butler.controllers.tenantcluster.provider import quota, resolve
 from butler.kube.resource import Key
 
 if TYPE_CHECKING:
@@ -97,17 +97,17 @@ def _growth(cluster: TenantCluster, provider: ProviderConfig) -> object:
 
 
 def _access(cluster: TenantCluster, provider: ProviderConfig) -> object:
-    return access(cluster, provider, started=False)
+    return resolve(cluster, {Key(HOME, "here"): provider}, HOME, "payments")
 
 
 def _quota(cluster: TenantCluster, provider: ProviderConfig) -> object:
     new = msgspec.structs.replace(cluster, status=msgspec.structs.replace(cluster.status, tenant_namespace=None))
-    return quota(new, provider, [_cluster(CLUSTER, "older")], workers_now=0)
+    return quota(new, provider, [_cluster(CLUSTER, "older")], workers_now=0, team="payments")
 
 
 def _where(cluster: TenantCluster, _: ProviderConfig) -> object:
     places = [Key(HOME, "here"), Key(HOME, "there"), Key("team-payments", "here")]
-    return resolve(cluster, {key: _provider(PROVIDER, key.name, key.namespace) for key in places}, HOME)
+    return resolve(cluster, {key: _provider(PROVIDER, key.name, key.namespace) for key in places}, HOME, "payments")
 
 
 def _secret(_: TenantCluster, provider: ProviderConfig) -> object:

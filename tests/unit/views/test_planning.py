@@ -173,7 +173,9 @@ def test_an_edit_onto_another_pools_network_is_refused() -> None:
 
 def test_a_provider_that_is_not_ready_lets_nobody_in() -> None:
     found = plan(A, provider(ref("a", "10.1.0.1"), ready=False), tenants=Tenants(3))
-    assert [each.why for each in found.tenants] == ["ProviderConfig butler-system/lab is not ready"] * 3
+    assert [each.why for each in found.tenants] == [
+        "ProviderConfig butler-system/lab is not ready: its own conditions say why, to those who may read it"
+    ] * 3
 
 
 def test_limits_of_a_team_count_where_the_provider_is_its_own() -> None:

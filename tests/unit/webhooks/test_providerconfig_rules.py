@@ -40,9 +40,9 @@ def cluster(name: str = "web", *, on: str | None = "lab", team: str = "") -> Ten
     spec: dict[str, Any] = {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 1}}
     if on:
         spec["providerConfigRef"] = {"name": on}
-    if team:
-        spec["teamRef"] = {"name": team}
-    return from_json(TenantCluster, {"metadata": {"name": name, "namespace": "t", "uid": name}, "spec": spec})
+    status = {"team": team} if team else {}
+    metadata = {"name": name, "namespace": "t", "uid": name}
+    return from_json(TenantCluster, {"metadata": metadata, "spec": spec, "status": status})
 
 
 AROUND = Surroundings("home", {"rack": RACK, "spare": SPARE})

@@ -173,8 +173,11 @@ class LoadBalancerController:
         cluster = self._views.clusters.get(key)
         if cluster is None or cluster.metadata.uid != self._uids.get(key, cluster.metadata.uid):
             await self._forget(key, self._uids.pop(key, ""))
-        provider = resolve(cluster, self._views.all_providers(), self._views.home) if cluster is not None else None
-        if cluster is None or provider is None or isinstance(provider, Blocked):
+        if cluster is None:
+            return None
+        cluster = self._views.in_its_team(cluster)
+        provider = resolve(cluster, self._views.all_providers(), self._views.home, self._views.team_of(cluster))
+        if isinstance(provider, Blocked):
             return None
         if provider.spec.network.mode is not NetworkMode.IPAM or cluster.metadata.deletion_timestamp is not None:
             await self._forget(key, cluster.metadata.uid)

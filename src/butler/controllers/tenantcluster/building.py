@@ -125,15 +125,17 @@ class Building:
             seen = await self._see(cluster) if started else NOTHING_SEEN
         except NotServed as missing:
             unserved = _no_cluster_api(missing)
-        facts = Facts(seen=seen, present_addons=self._views.addons_of(cluster))
-        provider = resolve(cluster, self._views.all_providers(), self._home)
+        team = self._views.team_of(cluster)
+        facts = Facts(seen=seen, present_addons=self._views.addons_of(cluster), team=team)
+        provider = resolve(cluster, self._views.all_providers(), self._home, team)
         if isinstance(provider, Blocked):
             return Built(cluster, replace(facts, blocked=provider), LATER)
         if cluster.spec.paused:
             return await self._keep_paused(cluster, provider, facts, made=started and unserved is None)
-        denied = self._denied(cluster, provider, seen, started=started)
+        denied = self._denied(cluster, provider, seen, team, started=started)
         if denied is not None:
             return Built(cluster, replace(facts, blocked=denied), LATER)
+        cluster = self._views.in_its_team(cluster)
         plan = self._plan(cluster, provider)
         if plan.create or plan.drop:
             self._turnstile.asked(uid_of(cluster))
@@ -165,14 +167,16 @@ class Building:
         # It is looked after with the addresses that it has, and says what it waits for.
         return replace(built, facts=replace(built.facts, blocked=plan.blocked))
 
-    def _denied(self, cluster: TenantCluster, provider: ProviderConfig, seen: Seen, *, started: bool) -> Blocked | None:
+    def _denied(
+        self, cluster: TenantCluster, provider: ProviderConfig, seen: Seen, team: str, *, started: bool
+    ) -> Blocked | None:
         """Why the cluster may not be here, or not grow."""
-        denied = access(cluster, provider, started=started)
+        denied = access(cluster, provider, team, started=started)
         if denied is None and not started:
             denied = name_clash(cluster, provider, self._views.namesakes(cluster, provider))
         if denied is None and provider.spec.limits is not None:
             others = self._views.of_the_same_team(cluster, provider)
-            denied = quota(cluster, provider, others, seen.workers.desired)
+            denied = quota(cluster, provider, others, seen.workers.desired, team)
         return denied
 
     async def _build(self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions) -> Built:
@@ -261,7 +265,8 @@ class Building:
             on = key_of(provider)
             patch["spec"] = {"providerConfigRef": {"name": on.name, "namespace": on.namespace}}
         key = key_of(cluster)
-        return await self._client.patch(CLUSTERS, key.name, patch, key.namespace, timeout=WRITE_TIMEOUT)
+        written = await self._client.patch(CLUSTERS, key.name, patch, key.namespace, timeout=WRITE_TIMEOUT)
+        return self._views.in_its_team(written)
 
     async def _settle(self, cluster: TenantCluster) -> None:
         """Make the namespace, and having made it ask the server whether the cluster is still wanted.

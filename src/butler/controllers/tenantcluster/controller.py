@@ -24,6 +24,7 @@ from butler.kube.controller import After, Controller
 from butler.kube.errors import NotFound
 from butler.kube.objects import key_of, namespace_of
 from butler.kube.resource import Key
+from butler.providers.teams import team_of_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from butler.kube.events import EventRecorder
     from butler.kube.metrics import Metrics
     from butler.kube.resource import Json
+    from butler.providers.teams import NamespaceHead
 
 WAITING_FOR_NETWORK = "clusters that wait for addresses"
 EVENTS = {
@@ -82,7 +84,14 @@ class TenantClusterController:
         self._telling = Telling(time.monotonic)
         views.clusters.index(WAITING_FOR_NETWORK, lambda each: [True] if _waits_for_network(each) else [])
 
-    def controller(self, kubeconfigs: Cache[Json], *, workers: int = 32, metrics: Metrics | None = None) -> Controller:
+    def controller(
+        self,
+        kubeconfigs: Cache[Json],
+        namespaces: Cache[NamespaceHead],
+        *,
+        workers: int = 32,
+        metrics: Metrics | None = None,
+    ) -> Controller:
         """The queue and the watches that call `reconcile`."""
         controller = Controller("tenantcluster", self.reconcile, workers=workers, metrics=metrics)
         views = self._views
@@ -93,6 +102,7 @@ class TenantClusterController:
         controller.watches(views.allocations, lambda each: [tenant_key(each)], when=_allocation_changed)
         controller.watches(views.addons, _cluster_of_addon)
         controller.watches(kubeconfigs, lambda secret: views.in_namespace(namespace_of(secret)))
+        controller.watches(namespaces, lambda found: views.declared_in(found.metadata.name), when=_other_team)
         return controller
 
     def _placed_on(self, provider: ProviderConfig) -> Iterable[Key]:
@@ -192,6 +202,11 @@ def _wish_changed(old: TenantCluster | None, new: TenantCluster | None) -> bool:
         or before.annotations != after.annotations
         or before.finalizers != after.finalizers
     )
+
+
+def _other_team(old: NamespaceHead | None, new: NamespaceHead | None) -> bool:
+    before, after = (team_of_labels(each.metadata.labels) if each is not None else "" for each in (old, new))
+    return before != after
 
 
 def _provider_changed(old: ProviderConfig | None, new: ProviderConfig | None) -> bool:

@@ -11,50 +11,58 @@ from typing import TYPE_CHECKING
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType, TenantClusterReason
 from butler.api.meta import ConditionStatus
-from butler.api.providerconfig import ProviderConfig, ScopeType
 from butler.api.providers import CLOUDS, Provider
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.kube.objects import key_of
-from butler.providers.placement import named_provider, placement
+from butler.providers.placement import admits, may_be_named, named_provider, not_usable, placement, wrong_team
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from butler.api.providerconfig import ProviderLimits
+    from butler.api.providerconfig import ProviderConfig, ProviderLimits
     from butler.api.tenantcluster import TenantCluster
     from butler.kube.resource import Key
 
 provider_key = named_provider
 
 
-def resolve(cluster: TenantCluster, providers: Mapping[Key, ProviderConfig], home: str) -> ProviderConfig | Blocked:
-    """The ProviderConfig of a cluster: the one it names, else `default`, else the only one there is."""
-    key = placement(cluster, providers, home)
+def resolve(
+    cluster: TenantCluster, providers: Mapping[Key, ProviderConfig], home: str, team: str
+) -> ProviderConfig | Blocked:
+    """The ProviderConfig of a cluster: the one it names, else `default`, else the only one there is.
+
+    `team` is that of the cluster's namespace. Only what may be used by it is looked at, also for a cluster that is
+    there already: a cluster that named no provider may name one later, and that must be no way around the check.
+    """
+    namespace = cluster.metadata.namespace
+    named = named_provider(cluster, home)
+    if named is not None:
+        found = providers.get(named) if may_be_named(named, namespace, home) else None
+        if found is not None and admits(found, team):
+            return found
+        return _no_access(TenantClusterReason.PROVIDER_ACCESS_DENIED, not_usable(named, namespace, team, home))
+    usable = {key: found for key, found in providers.items() if key.namespace == home and admits(found, team)}
+    key = placement(cluster, usable, home)
     if key is not None:
-        found = providers.get(key)
-        return found or _no_access(
-            TenantClusterReason.PROVIDER_NOT_FOUND, f"ProviderConfig {key} does not exist: create it"
-        )
-    at_home = [key.name for key in providers if key.namespace == home]
-    choice = f"one of {', '.join(sorted(at_home))}" if at_home else f"create one in namespace {home}"
+        return usable[key]
+    choice = f"one of {', '.join(sorted(key.name for key in usable))}" if usable else f"create one in namespace {home}"
     return _no_access(
         TenantClusterReason.PROVIDER_NOT_FOUND,
         f"the cluster names no ProviderConfig and there is no default one: set spec.providerConfigRef ({choice})",
     )
 
 
-def access(cluster: TenantCluster, provider: ProviderConfig, *, started: bool) -> Blocked | None:
-    """Why the cluster may not be put on this provider; None when it may."""
-    scope, team = provider.spec.scope, cluster.spec.team_ref
-    name = key_of(provider)
-    if scope.type is ScopeType.TEAM and scope.team_ref is not None and (team is None or team != scope.team_ref):
-        who = f"team {team.name}" if team else "a cluster without a team"
-        return _no_access(
-            TenantClusterReason.PROVIDER_ACCESS_DENIED,
-            f"ProviderConfig {name} is for team {scope.team_ref.name} only, not for {who}",
-        )
+def access(cluster: TenantCluster, provider: ProviderConfig, team: str, *, started: bool) -> Blocked | None:
+    """Why the cluster may not be put on the provider that it resolves to; None when it may.
+
+    That a provider is not ready is said without its reasons: they name Secrets and servers, and the reader of a
+    cluster need not be allowed to read its ProviderConfig.
+    """
     if started:
         return None
+    if wrong := wrong_team(cluster, cluster.metadata.namespace, team):
+        return _no_access(TenantClusterReason.PROVIDER_ACCESS_DENIED, wrong)
+    name = key_of(provider)
     if provider.spec.provider is Provider.LOCAL:
         return _no_access(
             TenantClusterReason.PROVIDER_UNSUPPORTED,
@@ -65,9 +73,10 @@ def access(cluster: TenantCluster, provider: ProviderConfig, *, started: bool) -
     if provider.status.ready is None:
         return _no_access(TenantClusterReason.PROVIDER_NOT_READY, f"ProviderConfig {name} is being checked", waits=True)
     if not provider.status.ready:
-        ready = find_condition(provider.status.conditions, ConditionType.READY)
-        why = f": {ready.message}" if ready else ""
-        return _no_access(TenantClusterReason.PROVIDER_NOT_READY, f"ProviderConfig {name} is not ready{why}")
+        return _no_access(
+            TenantClusterReason.PROVIDER_NOT_READY,
+            f"ProviderConfig {name} is not ready: its own conditions say why, to those who may read it",
+        )
     return None
 
 
@@ -84,8 +93,8 @@ def name_clash(cluster: TenantCluster, provider: ProviderConfig, namesakes: Iter
         return None
     return _no_access(
         TenantClusterReason.NAME_TAKEN,
-        f"TenantCluster {key_of(older[0])} has the same name, and {provider.spec.provider.value} knows clusters by"
-        " their name alone: choose another name",
+        f"another TenantCluster of this platform has the same name, and {provider.spec.provider.value} knows clusters"
+        " by their name alone: choose another name",
     )
 
 
@@ -96,35 +105,30 @@ def _no_access(reason: str, message: str, *, waits: bool = False) -> Blocked:
 # Limits.
 
 
-def team_of(cluster: TenantCluster) -> tuple[str, str]:
-    """Whom a limit per team counts a cluster for: its team, or its namespace where it has none."""
-    team = cluster.spec.team_ref
-    return ("team", team.name) if team else ("namespace", cluster.metadata.namespace)
-
-
 def quota(
-    cluster: TenantCluster, provider: ProviderConfig, others: Iterable[TenantCluster], workers_now: int
+    cluster: TenantCluster, provider: ProviderConfig, others: Iterable[TenantCluster], workers_now: int, team: str
 ) -> Blocked | None:
     """Why the limits of the provider leave no room; None when they do.
 
-    `others` are the team's other clusters on the same provider, `workers_now` the machines that this one was given
-    already. Whoever came first is counted first, so a cluster never loses its place to a younger one; what was itself
-    refused takes no room, so that one wish which cannot be met does not hold up the rest.
+    `team` is that of the cluster's namespace; a namespace without one is counted by itself. `others` are the team's
+    other clusters on the same provider, `workers_now` the machines that this one was given already. Whoever came first
+    is counted first, so a cluster never loses its place to a younger one; what was itself refused takes no room, so
+    that one wish which cannot be met does not hold up the rest.
     """
     limits, wanted = provider.spec.limits, cluster.spec.workers.replicas
     if limits is None or (workers_now and wanted <= workers_now):
         return None
     clusters, used = _taken(cluster, others, limits)
-    kind, name = team_of(cluster)
+    whose = f"team {team}" if team else f"namespace {cluster.metadata.namespace}"
     is_new = not workers_now and not _started(cluster)
     if is_new and limits.max_clusters_per_team is not None and clusters >= limits.max_clusters_per_team:
         return _over_quota(
-            f"{kind} {name} has {clusters} clusters on ProviderConfig {key_of(provider)},"
+            f"{whose} has {clusters} clusters on ProviderConfig {key_of(provider)},"
             f" and may have {limits.max_clusters_per_team} (limits.maxClustersPerTeam)"
         )
     if limits.max_nodes_per_team is not None and used + wanted > limits.max_nodes_per_team:
         return _over_quota(
-            f"{kind} {name} has {used} other workers on ProviderConfig {key_of(provider)}; {wanted} more would exceed"
+            f"{whose} has {used} other workers on ProviderConfig {key_of(provider)}; {wanted} more would exceed"
             f" {limits.max_nodes_per_team} (limits.maxNodesPerTeam)"
         )
     return None

@@ -71,6 +71,8 @@ class Facts:
     """Why the tenant's MetalLB does not know its addresses yet; empty when it does, or needs none."""
     kubeconfig_secret: str | None = None
     namespace: str | None = None
+    team: str = ""
+    """That of the cluster's namespace."""
     blocked: Blocked | None = None
 
 
@@ -116,6 +118,7 @@ def new_status(cluster: TenantCluster, facts: Facts, now: datetime) -> TenantClu
         tenant_namespace=facts.namespace or old.tenant_namespace,
         ip_allocation_ref=_reference(facts.addresses.node_allocation) or old.ip_allocation_ref,
         lb_allocation_ref=_reference(facts.addresses.load_balancer_allocation) or old.lb_allocation_ref,
+        team=facts.team or None,
         worker_nodes_desired=cluster.spec.workers.replicas,
         worker_nodes_ready=workers.ready if facts.seen.exists else old.worker_nodes_ready or 0,
         observed_state=seen_state if facts.seen.exists else old.observed_state,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
+from butler.api.meta import TeamReference
 from butler.capi.naming import tenant_namespace
 from butler.controllers.owners import recorded_owner, tenant_key
 from butler.controllers.tenantcluster.addons import belongs_to
 from butler.controllers.tenantcluster.blocked import Blocked
-from butler.controllers.tenantcluster.provider import provider_key, resolve, team_of
+from butler.controllers.tenantcluster.provider import provider_key, resolve
 from butler.kube.objects import is_being_deleted, key_of
 from butler.kube.resource import Key
 
@@ -22,10 +25,11 @@ if TYPE_CHECKING:
     from butler.api.tenantaddon import TenantAddon
     from butler.api.tenantcluster import TenantCluster
     from butler.kube.cache import Cache
+    from butler.providers.teams import Teams
 
 BY_NAMESPACE: Final = "clusters by tenant namespace"
 BY_PROVIDER: Final = "clusters by named provider"
-BY_TEAM: Final = "clusters by team"
+BY_HOME: Final = "clusters by the namespace they are declared in"
 BY_NAME: Final = "clusters by name"
 BY_CLUSTER: Final = "allocations and addons by cluster"
 
@@ -40,12 +44,13 @@ class Views:
     allocations: Cache[IPAllocation]
     addons: Cache[TenantAddon]
     home: str
+    teams: Teams
 
     def add_indexes(self) -> None:
         """Make the questions below cheap."""
         self.clusters.index(BY_NAMESPACE, lambda each: [tenant_namespace(each)])
         self.clusters.index(BY_PROVIDER, lambda each: [provider_key(each, self.home)])
-        self.clusters.index(BY_TEAM, lambda each: [team_of(each)])
+        self.clusters.index(BY_HOME, lambda cluster: [cluster.metadata.namespace])
         self.clusters.index(BY_NAME, lambda each: [each.metadata.name])
         self.allocations.index(BY_CLUSTER, lambda each: [tenant_key(each)])
         self.addons.index(BY_CLUSTER, lambda each: [Key(each.metadata.namespace, each.spec.cluster_ref.name)])
@@ -69,14 +74,28 @@ class Views:
     def is_allocation(self, name: str) -> bool:
         return Key(self.home, name) in self.allocations
 
+    def team_of(self, cluster: TenantCluster) -> str:
+        """The team of a cluster, which is that of its namespace; empty when it has none."""
+        return self.teams.of(cluster.metadata.namespace)
+
+    def in_its_team(self, cluster: TenantCluster) -> TenantCluster:
+        """The cluster with the team that it really has in place of the one that its author wrote."""
+        team = self.team_of(cluster)
+        reference = TeamReference(name=team) if team else None
+        if cluster.spec.team_ref == reference:
+            return cluster
+        return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, team_ref=reference))
+
     def addons_of(self, cluster: TenantCluster) -> list[TenantAddon]:
         return [each for each in self.addons.by(BY_CLUSTER, key_of(cluster)) if belongs_to(each, cluster)]
 
     def of_the_same_team(self, cluster: TenantCluster, provider: ProviderConfig) -> list[TenantCluster]:
         """The team's other clusters on the same provider, as far as they stay."""
         wanted = key_of(provider)
-        team = [each for each in self._others(BY_TEAM, team_of(cluster), cluster) if not is_being_deleted(each)]
-        return [each for each, placed in self._placed(team) if key_of(placed) == wanted]
+        namespaces = self.teams.namespaces(self.team_of(cluster)) or [cluster.metadata.namespace]
+        found = (other for namespace in namespaces for other in self._others(BY_HOME, namespace, cluster))
+        staying = [other for other in found if not is_being_deleted(other)]
+        return [other for other, placed in self._placed(staying) if key_of(placed) == wanted]
 
     def namesakes(self, cluster: TenantCluster, provider: ProviderConfig) -> list[TenantCluster]:
         """Other clusters of the same name on the same platform, those that are going included."""
@@ -89,8 +108,12 @@ class Views:
 
     def _placed(self, clusters: Iterable[TenantCluster]) -> list[tuple[TenantCluster, ProviderConfig]]:
         everything = self.all_providers()
-        found = ((each, resolve(each, everything, self.home)) for each in clusters)
+        found = ((each, resolve(each, everything, self.home, self.team_of(each))) for each in clusters)
         return [(each, placed) for each, placed in found if not isinstance(placed, Blocked)]
+
+    def declared_in(self, namespace: str) -> list[Key]:
+        """The clusters that people declared in a namespace."""
+        return [key_of(cluster) for cluster in self.clusters.by(BY_HOME, namespace)]
 
     def in_namespace(self, namespace: str) -> list[Key]:
         """The cluster whose tenant namespace this is."""

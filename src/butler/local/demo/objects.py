@@ -21,6 +21,7 @@ PROVIDER: Final = "harvester-production"
 CURSOR: Final = "butler-demo"
 """The ConfigMap that keeps where the story stands."""
 SERVICE_NAMESPACE: Final = "default"
+TEAM_PREFIX: Final = "team-"
 
 SMALL: Final[Json] = {
     "cidr": "10.92.90.0/23",
@@ -99,7 +100,10 @@ def provider(home: str) -> Json:
 
 
 def namespace(name: str) -> Json:
-    return _object("Namespace", name)
+    made = _object("Namespace", name)
+    if name.startswith(TEAM_PREFIX):
+        made["metadata"]["labels"] = {Label.TEAM.value: name.removeprefix(TEAM_PREFIX)}
+    return made
 
 
 def cluster(team: str, name: str) -> Json:
@@ -108,9 +112,7 @@ def cluster(team: str, name: str) -> Json:
         "providerConfigRef": {"name": PROVIDER},
         "workers": {"replicas": 2},
     }
-    made = _ours("TenantCluster", name, team, spec)
-    made["metadata"]["labels"][Label.TEAM.value] = team.removeprefix("team-")
-    return made
+    return _ours("TenantCluster", name, team, spec)
 
 
 def service(name: str) -> Json:

@@ -17,6 +17,7 @@ from butler.controllers.tenantcluster.versions import next_versions
 from butler.kube.client import Client
 from butler.kube.errors import ConfigError
 from butler.kube.resource import SECRETS, Json, Key, untyped
+from butler.providers.teams import as_placed
 from butler.server.access.person import Person
 from butler.server.keeping import working
 from butler.server.models.common import FieldError, Written
@@ -73,8 +74,9 @@ async def preview_tenant(parts: TheParts, person: ThePerson, data: JSONBody[Tena
     if judged is None or hidden:
         warnings = [f"which addresses it would get cannot be told: you may not read {hidden}"] if hidden else []
         return tenant_preview(None, errors, warnings)
+    placed = await as_placed(parts.acting.client(person), judged)
     now, exists = parts.clock(), old is not None
-    found = await working.previewed(parts.feed, lambda estate: of_a_tenant(estate, judged, now, exists=exists))
+    found = await working.previewed(parts.feed, lambda estate: of_a_tenant(estate, placed, now, exists=exists))
     return tenant_preview(found, errors, ())
 
 

@@ -67,7 +67,7 @@ def tenants_to_ask(estate: Estate) -> Asked:
     providers = {key_of(each): each for each in estate.providers}
     ask, passing, clouds = [], 0, 0
     for cluster in estate.clusters:
-        provider = resolve(cluster, providers, estate.home)
+        provider = resolve(cluster, providers, estate.home, cluster.status.team or "")
         if not isinstance(provider, Blocked) and provider.spec.network.mode is NetworkMode.CLOUD:
             clouds += 1
         elif cluster.metadata.deletion_timestamp is not None or not is_established(cluster):

@@ -34,6 +34,7 @@ from butler.ipam.addresses import Family, Range, address_text, parse_address
 from butler.ipam.free_space import FreeSpace
 from butler.kube.errors import KubeError
 from butler.kube.resource import SECRETS, Key
+from butler.providers.teams import NAMESPACE_HEADS, Teams
 from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.following import Feeds
 from unit.controllers.loadbalancers.tenant import Tenant
@@ -102,7 +103,8 @@ class Household:
         clusters, providers, pools, allocations, addons = (
             cast("Any", View(self.management, kind)) for kind in (CLUSTERS, PROVIDERS, POOLS, ALLOCATIONS, ADDONS)
         )
-        self.views = Views(clusters, providers, pools, allocations, addons, HOME)
+        self.teams = Teams(cast("Any", View(self.management, NAMESPACE_HEADS)))
+        self.views = Views(clusters, providers, pools, allocations, addons, HOME, self.teams)
         self.views.add_indexes()
         client, events, clock = cast("Any", self.management), cast("Any", self.events), self._clock
         metrics = LoadBalancerMetrics(self.registry)

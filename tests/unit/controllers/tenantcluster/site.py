@@ -21,6 +21,7 @@ from butler.controllers.tenantcluster.views import Views
 from butler.kube.metrics import Metrics
 from butler.kube.objects import namespace_of
 from butler.kube.resource import Key
+from butler.providers.teams import NAMESPACE_HEADS, Teams
 from unit.controllers.tenantcluster.management import Management, View
 from unit.controllers.tenantcluster.values import HOME, NOW, UID, allocation, cluster, pool, provider
 
@@ -131,7 +132,8 @@ class Site:
         clusters, providers, pools, allocations, addons = (
             cast("Any", View(self.management, kind)) for kind in (CLUSTERS, PROVIDERS, POOLS, ALLOCATIONS, ADDONS)
         )
-        self.views = Views(clusters, providers, pools, allocations, addons, HOME)
+        self.teams = Teams(cast("Any", View(self.management, NAMESPACE_HEADS)))
+        self.views = Views(clusters, providers, pools, allocations, addons, HOME, self.teams)
         self.views.add_indexes()
         self.turnstile = Turnstile(lambda: self.monotonic)
         client = cast("Any", self.management)
