@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run console test test-console test-crash test-faults test-tenants test-model test-conformance test-metallb test-elastic test-server test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test lint types format generate lock clean
+.PHONY: help run console test test-console test-crash test-faults test-chaos test-tenants test-model test-conformance test-metallb test-elastic test-server test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test-alerts: ## Check the shipped alert rules, and that each fires when it shoul
 
 test-faults: setup-test ## Play every fault of address management at length on both control planes (BUTLER_SEED=7 replays one)
 	$(BIN)/pytest -q -m slow --timeout 1800 tests/ipam
+
+test-chaos: setup-test ## An hour of seeded chaos on a real Kubernetes: kills, restores of etcd, edits by hand (CHAOS_MINUTES=20 a seed; BUTLER_SEED=7 plays one)
+	$(BIN)/pytest -q -s -m slow tests/chaos
 
 test-tenants: setup-test ## Bring whole tenant clusters up, change them and take them down, on both control planes
 	$(BIN)/pytest -q -m 'slow or not slow' --timeout 600 tests/tenants/flows tests/tenants/test_without_cluster_api.py tests/local/world

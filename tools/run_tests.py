@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 HERE = Path(__file__).parent
-STORIES = ("tests/tenants", "tests/elastic", "tests/ipam")
+STORIES = ("tests/tenants", "tests/elastic", "tests/ipam", "tests/chaos")
 """Whole lives of clusters, and faults: tests that mostly wait."""
 FACTS = ("tests/unit", "tests/model", "tests/conformance", "tests/kube", "tests/capi")
 MACHINE = ("tests/local",)

@@ -103,9 +103,14 @@ class ButlerProcess:
         self.lives = 0
         self.pid = 0
         self._nursery = nursery
-        self._arguments = ["controller", "run", "--kubeconfig", str(kubeconfig), *options]
+        self._kubeconfig = kubeconfig
+        self.set_options(options)
         self._exec = exec_
         self._child: subprocess.Popen[bytes] | None = None
+
+    def set_options(self, options: Sequence[str]) -> None:
+        """What its next life is started with."""
+        self._arguments = ["controller", "run", "--kubeconfig", str(self._kubeconfig), *options]
 
     def start(self) -> None:
         assert not self.pid, f"{self.name} is running"

@@ -43,7 +43,7 @@ def held_by(allocation: Json) -> tuple[str, str, Span] | None:
     if status.get("phase") != "Allocated":
         return None
     meta = allocation["metadata"]
-    home = home_of(allocation["spec"]["tenantClusterRef"]["name"], meta["labels"][TENANT_UID])
+    home = home_of(allocation["spec"]["tenantClusterRef"]["name"], (meta.get("labels") or {}).get(TENANT_UID, ""))
     return home, allocation["spec"]["type"], (number(status["startAddress"]), number(status["endAddress"]))
 
 

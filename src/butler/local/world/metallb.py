@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 ADDON: Final = "metallb"
+SERVED_BY: Final = "local.butlerlabs.dev/served-by"
+"""Annotation of a TenantAddon: another MetalLB than this stand-in serves the cluster, as in tests with the real one."""
 BY_TENANT: Final = "clusters by tenant"
 BY_CLUSTER: Final = "metallb addons by cluster"
 
@@ -120,6 +122,8 @@ def _tenant(cluster: TenantCluster) -> Iterable[Key]:
 
 def _cluster_with_metallb(addon: TenantAddon) -> Iterable[Key]:
     """The cluster on which this addon has MetalLB running: from its first installation to its removal."""
+    if SERVED_BY in addon.metadata.annotations:
+        return ()
     running = addon.status.installed_version is not None and addon.metadata.deletion_timestamp is None
     if addon.spec.addon != ADDON or not running:
         return ()
