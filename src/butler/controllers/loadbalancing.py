@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from butler.controllers.loadbalancers.controller import LoadBalancerController
+from butler.controllers.loadbalancers.deletions import Deletions
 from butler.controllers.loadbalancers.draining import Draining
 from butler.controllers.loadbalancers.ledger import Ledger
 from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
@@ -63,6 +64,7 @@ def add_load_balancers(
         _now,
         time.monotonic,
     )
+    deletions = Deletions(ledger, events, _now, time.monotonic)
     telling = Telling(client, views.clusters, events, _now, time.monotonic)
     whole = LoadBalancerController(
         client,
@@ -72,6 +74,7 @@ def add_load_balancers(
         ledger,
         publishing,
         draining,
+        deletions,
         telling,
         record,
         metrics,

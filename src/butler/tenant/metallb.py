@@ -79,6 +79,12 @@ class Standing:
         """The entries of the pool."""
         return _addresses_in(self.pool) or ()
 
+    @property
+    def is_in_drain(self) -> bool:
+        """Whether the pool carries the mark of a drain, which nobody may have gone on with."""
+        notes = _part(_part(self.pool, "metadata"), "annotations") if self.pool is not None else {}
+        return Annotation.DRAINED_BY.value in notes
+
 
 @dataclass(frozen=True, slots=True)
 class Published:
@@ -131,14 +137,20 @@ def ipv4_range(text: str) -> Range | None:
 
 
 def address_pool(
-    ranges: Sequence[Range], *, family: Family = Family.V4, auto_assign: bool = True, drained_by: str = ""
+    ranges: Sequence[Range],
+    *,
+    last: Sequence[Range] = (),
+    family: Family = Family.V4,
+    auto_assign: bool = True,
+    drained_by: str = "",
 ) -> Json:
     """The IPAddressPool. All of its addresses can be used: whoever may not have one is not given it in the first place.
 
+    MetalLB hands out the first free address in the order of the entries: those of `last` when no other is left.
     `drained_by` tells one drain from the next, so that the pool's version changes with every one that begins.
     """
     spec: Json = {
-        "addresses": addresses(ranges, family=family),
+        "addresses": addresses(ranges, family=family) + addresses(last, family=family),
         "autoAssign": auto_assign,
         "avoidBuggyIPs": False,
     }
@@ -250,22 +262,24 @@ async def publish(
     standing: Standing,
     ranges: Sequence[Range],
     *,
+    last: Sequence[Range] = (),
     family: Family = Family.V4,
     auto_assign: bool = True,
     drained_by: str = "",
 ) -> Published:
-    """Make the tenant's MetalLB announce exactly these ranges, if the pool is still as it was read.
+    """Make the tenant's MetalLB announce exactly these ranges and those of `last`, if the pool is as it was read.
 
     What MetalLB itself says against it is an outcome. Raises KubeError where the tenant's API server cannot be asked
     or fails.
     """
-    pool = address_pool(ranges, family=family, auto_assign=auto_assign, drained_by=drained_by)
+    pool = address_pool(ranges, last=last, family=family, auto_assign=auto_assign, drained_by=drained_by)
+    some = bool(ranges or last)
     announced = advertisement()
     before = _addresses_in(standing.pool)
     drift = (*drift_of(pool, standing.pool), *drift_of(announced, standing.advertisement))
     try:
         wrote = [
-            await _put(client, pool, standing.pool) if ranges else await _withdraw(client, standing.pool),
+            await _put(client, pool, standing.pool) if some else await _withdraw(client, standing.pool),
             await _advertise(client, announced, standing.advertisement),
         ]
     except NotFound as error:
@@ -281,7 +295,7 @@ async def publish(
         raise
     if not any(wrote):
         return Published(Outcome.CURRENT, before, pool=standing.pool)
-    return await _confirm(client, pool if ranges else None, Published(Outcome.WRITTEN, before, drift))
+    return await _confirm(client, pool if some else None, Published(Outcome.WRITTEN, before, drift))
 
 
 async def _confirm(client: Client, wanted: Json | None, published: Published) -> Published:

@@ -10,35 +10,33 @@ said about a tenant that does not answer is said to stay so: it alone stalls, an
 from __future__ import annotations
 
 import asyncio
-import math
-import zlib
 from typing import TYPE_CHECKING, Final
 
-from butler.api.ipallocation import IPAllocationType
-from butler.api.labels import Annotation, LoadBalancerReason
+from butler.api.conditions import condition_holds
+from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
+from butler.api.labels import ConditionType
 from butler.api.providerconfig import NetworkMode
 from butler.capi.naming import tenant_namespace
-from butler.controllers.loadbalancers.growth import grow, longest_run
-from butler.controllers.loadbalancers.idleness import due, idle_marks, seconds_to_next
-from butler.controllers.loadbalancers.ledger import LedgerTrouble
+from butler.controllers.absence import read
+from butler.controllers.loadbalancers.deletions import unknown, waits_for
+from butler.controllers.loadbalancers.growth import ENOUGH, grow, longest_run
+from butler.controllers.loadbalancers.idleness import idle_marks, seconds_to_next
 from butler.controllers.loadbalancers.memory import Memory
-from butler.controllers.loadbalancers.platform import label, unlabelled
-from butler.controllers.loadbalancers.publishing import entry
 from butler.controllers.loadbalancers.status import unreachable, use, verdict
-from butler.controllers.loadbalancers.survey import survey
+from butler.controllers.loadbalancers.steps import Steps, trouble_of
+from butler.controllers.loadbalancers.survey import granted_range, survey
 from butler.controllers.loadbalancers.terms import terms_of
+from butler.controllers.loadbalancers.upkeep import SELDOM, SOON, Upkeep, asked_to_look, pause
 from butler.controllers.owners import tenant_key
+from butler.controllers.release import DELETED_BY_REQUEST
 from butler.controllers.tenantcluster.addresses import further_names, new_request
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.provider import resolve
 from butler.controllers.tenantcluster.status import is_established
 from butler.kube.controller import After, Controller
-from butler.kube.errors import KubeError
-from butler.kube.objects import key_of, namespace_of
+from butler.kube.objects import is_being_deleted, key_of, namespace_of
 from butler.kube.resource import SECRETS, Key
 from butler.tenant.clusters import kubeconfig_secret
-from butler.tenant.metallb import Outcome, read
-from butler.tenant.metallb_signs import can_hand_out, read_sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,6 +47,7 @@ if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantaddon import TenantAddon
     from butler.api.tenantcluster import TenantCluster
+    from butler.controllers.loadbalancers.deletions import Deletions
     from butler.controllers.loadbalancers.draining import Draining
     from butler.controllers.loadbalancers.growth import Growth
     from butler.controllers.loadbalancers.ledger import Ledger
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from butler.controllers.loadbalancers.publishing import Publishing
     from butler.controllers.loadbalancers.service_record import ServiceRecord
     from butler.controllers.loadbalancers.settings import LoadBalancerSettings
-    from butler.controllers.loadbalancers.survey import Survey
+    from butler.controllers.loadbalancers.survey import Block, Survey
     from butler.controllers.loadbalancers.telling import Telling
     from butler.controllers.loadbalancers.terms import Terms
     from butler.controllers.tenantcluster.views import Views
@@ -66,16 +65,6 @@ if TYPE_CHECKING:
     from butler.kube.resource import Json
     from butler.tenant.feed import Feed, TenantFeeds
 
-PATIENCE: Final = 20.0
-"""Seconds for all that there is to say to one tenant in one go."""
-TRIES: Final = 5
-"""How often in a row a pool is written that somebody else writes too: MetalLB itself does, with every Service."""
-CHANCE: Final = 2.9
-"""Seconds that MetalLB gets to hand out a free address, before it is asked whether it will. A little less than what
-Services that wait get before the status tells of them: then there is a look in any case."""
-SOON: Final = 1.0
-SELDOM: Final = 30.0
-LONGEST_PROBLEM: Final = 500
 NOT_TOLD: Final = "the tenant's MetalLB has not been told its addresses yet"
 
 
@@ -95,6 +84,7 @@ class LoadBalancerController:
         ledger: Ledger,
         publishing: Publishing,
         draining: Draining,
+        deletions: Deletions,
         telling: Telling,
         record: ServiceRecord,
         metrics: LoadBalancerMetrics,
@@ -108,15 +98,14 @@ class LoadBalancerController:
         self._feeds = feeds
         self._kubeconfigs = kubeconfigs
         self._ledger = ledger
-        self._publishing = publishing
-        self._draining = draining
+        self._upkeep = Upkeep(publishing, draining, settings, self._survey, clock, monotonic)
+        self._deletions = deletions
         self._telling = telling
         self._record = record
         self._metrics = metrics
         self._settings = settings
         self._told = told
         self._clock = clock
-        self._monotonic = monotonic
         self._memories: dict[str, Memory] = {}
         self._uids: dict[Key, str] = {}
         """Which cluster has a name at present, for when it is gone."""
@@ -177,25 +166,34 @@ class LoadBalancerController:
             return None
         cluster = self._views.in_its_team(cluster)
         provider = resolve(cluster, self._views.all_providers(), self._views.home, self._views.team_of(cluster))
-        if isinstance(provider, Blocked):
-            return None
-        if provider.spec.network.mode is not NetworkMode.IPAM or cluster.metadata.deletion_timestamp is not None:
+        terms, secret = terms_of(cluster, provider), self._kubeconfigs.get(_kubeconfig_of(cluster))
+        if cluster.metadata.deletion_timestamp is not None:
+            return await self._let_go(cluster, terms, secret)
+        if not self._concerns_us(cluster, provider):
             await self._forget(key, cluster.metadata.uid)
+            await self._telling.retract(cluster)
             return None
-        secret = self._kubeconfigs.get(_kubeconfig_of(cluster))
-        if secret is None:
-            return None
-        self._uids[key] = cluster.metadata.uid
         memory = self._memories.setdefault(cluster.metadata.uid, Memory())
+        if secret is None:
+            return await self._without_kubeconfig(cluster, memory)
         feed = await self._follow(cluster, secret)
         if feed.trouble or not feed.is_synced:
-            return await self._wait_for(cluster, feed, memory)
-        try:
-            if cluster.spec.paused:
-                return await self._leave_alone(cluster, terms_of(cluster, provider), feed, memory)
-            return await self._look_after(cluster, terms_of(cluster, provider), feed, memory)
-        except LedgerTrouble as trouble:
-            raise trouble.error from None
+            return await self._wait_for(cluster, feed.trouble or "its Services have not been listed yet", memory)
+        return await self._look_after(cluster, terms, feed, memory)
+
+    def _concerns_us(self, cluster: TenantCluster, provider: ProviderConfig | Blocked) -> bool:
+        """Whether the tenant may get addresses, or has some: it keeps them whatever becomes of its provider."""
+        if not isinstance(provider, Blocked) and provider.spec.network.mode is NetworkMode.IPAM:
+            return True
+        return any(each.status.phase is not IPAllocationPhase.RELEASED for each in self._allocations(cluster))
+
+    def _allocations(self, cluster: TenantCluster) -> list[IPAllocation]:
+        own = self._views.allocations_for(cluster)
+        return [each for each in own if each.spec.type is IPAllocationType.LOAD_BALANCER]
+
+    def _deleted(self, cluster: TenantCluster) -> list[IPAllocation]:
+        """Those that were deleted and still hold addresses."""
+        return [each for each in self._allocations(cluster) if is_being_deleted(each) and granted_range(each)]
 
     async def _forget(self, key: Key, uid: str) -> None:
         self._record.forget(key)
@@ -209,47 +207,90 @@ class LoadBalancerController:
         async def fetch() -> Json:
             return await self._client.get(SECRETS, where.name, where.namespace)
 
+        self._uids[key_of(cluster)] = cluster.metadata.uid
         version = secret["metadata"]["resourceVersion"]
         return await self._feeds.follow(key_of(cluster), cluster.metadata.uid, version, fetch)
 
-    async def _wait_for(self, cluster: TenantCluster, feed: Feed, memory: Memory) -> After:
-        if not is_established(cluster):
-            return After(SELDOM)  # it comes up yet, and says so elsewhere
-        said = unreachable(feed.trouble or "its Services have not been listed yet")
-        left = await self._telling.say(cluster, said, None, memory)
-        return After(left or SELDOM)
+    # Tenants that are not looked after.
 
-    async def _leave_alone(self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory) -> After | None:
-        """A cluster that is paused stays as it is, but not in the middle of a drain: MetalLB would hand out nothing."""
-        found = self._survey(cluster, terms, feed, memory)
-        if not found.draining:
-            return None
-        await self._draining.break_off(found.draining, memory)
-        found = self._survey(cluster, terms, feed, memory)
-        await self._publish(cluster, feed, found, memory)
-        return None if memory.problem == "" else After(_pause(memory))
+    async def _let_go(self, cluster: TenantCluster, terms: Terms, secret: Json | None) -> After | None:
+        """A cluster that is being deleted is not followed any more, once a drain in it has ended."""
+        uid = cluster.metadata.uid
+        memory = self._memories.setdefault(uid, Memory(in_drain=False))
+        marked = any(each.status.draining_since for each in self._allocations(cluster) if granted_range(each))
+        if secret is not None and (marked or memory.in_drain):
+            feed, steps = await self._follow(cluster, secret), Steps(SELDOM)
+            if not feed.trouble and feed.is_synced:
+                await steps.do(self._upkeep.leave_alone(cluster, terms, feed, memory))
+            if feed.trouble or not feed.is_synced or steps.errors or memory.problem:
+                return After(min(steps.waits))
+        await self._forget(key_of(cluster), uid)
+        return None
+
+    async def _without_kubeconfig(self, cluster: TenantCluster, memory: Memory) -> After | None:
+        """Before a tenant has an API server, nothing can use its addresses; one that had one cannot be reached now."""
+        key = _kubeconfig_of(cluster)
+        if is_established(cluster):
+            return await self._wait_for(cluster, f"its kubeconfig, Secret {key}, does not exist", memory)
+        steps = Steps(SELDOM)
+        for allocation in self._deleted(cluster):
+            if await read(self._client, SECRETS, key) is not None:
+                return After(SOON)  # the view does not show it yet
+            await steps.do(self._ledger.release(allocation, DELETED_BY_REQUEST))
+        return After(min(steps.waits)) if steps.errors else None
+
+    async def _wait_for(self, cluster: TenantCluster, why: str, memory: Memory) -> After:
+        """A tenant that does not answer keeps all that it has, and says so."""
+        steps = Steps(SELDOM)
+        for allocation in self._deleted(cluster):
+            await steps.do(self._deletions.tell(allocation, unknown(f"the tenant cannot be reached: {why}"), memory))
+        # One that comes up yet says so elsewhere.
+        if is_established(cluster) or _says_all_is_well(cluster):
+            await steps.do(self._telling.say(cluster, unreachable(why), None, memory))
+        return After(min(steps.waits))
+
+    # Those that are.
 
     async def _look_after(self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory) -> After:
-        found = self._survey(cluster, terms, feed, memory)
-        if found.draining and (found.demand or any(block.claimed for block in found.draining)):
-            await self._draining.break_off(found.draining, memory)
+        """Try every step, whatever comes of the others; and whatever comes of all, say how things stand."""
+        steps, growth, before = Steps(self._settings.look_again), ENOUGH, memory.problem
+        if cluster.spec.paused:
+            await steps.do(self._upkeep.leave_alone(cluster, terms, feed, memory))
+        else:
+            await steps.do(self._upkeep.tend(cluster, terms, feed, memory))
             found = self._survey(cluster, terms, feed, memory)
-        waits = [self._settings.look_again, await self._tend(cluster, terms, feed, found, memory)]
+            growth = grow(found, terms, self._views.pools_by_name(), memory.lost)
+            # Addresses that cannot be published would help nobody; and a Service that came while some are being taken
+            # back ends that first, with the next look, which is due: what comes back may be all that it needs.
+            if memory.problem == "" and not (found.draining and found.is_held_up):
+                await steps.do(self._act(cluster, growth))
+            await steps.do(self._store_idleness(found, memory))
+        if memory.problem != before:
+            self._told(key_of(cluster))
+        for block in self._survey(cluster, terms, feed, memory).going:
+            await steps.do(self._tell_deletion(cluster, block, feed, memory))
+        memory.trouble = trouble_of(steps.errors, memory.trouble)
+        if memory.trouble is not None:
+            steps.waits.append(pause(memory.trouble.tries))
+        await steps.do(self._say(cluster, terms, feed, memory, growth))
+        return After(max(0.0, min(steps.waits)))
+
+    async def _tell_deletion(self, cluster: TenantCluster, block: Block, feed: Feed, memory: Memory) -> float | None:
+        if block.is_draining:
+            return None  # that is said with the mark; and a write now would begin the drain anew
+        said = unknown("the cluster is paused") if cluster.spec.paused else waits_for(block, feed.services())
+        return await self._deletions.tell(block.allocation, said, memory)
+
+    async def _say(
+        self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory, growth: Growth
+    ) -> float | None:
         found = self._survey(cluster, terms, feed, memory)
-        growth = grow(found, terms, self._views.pools_by_name(), memory.lost)
-        # Addresses that cannot be published would help nobody; and a Service that came while some are being taken back
-        # ends that first, with the next look, which is due: what comes back may be all that it needs.
-        if memory.problem == "" and not found.draining:
-            await self._act(cluster, growth)
-        waits.append(await self._store_idleness(found, memory))
-        said = verdict(found, memory, growth.short)
-        if not said.holds and not is_established(cluster):
-            return After(max(0.0, min(waits)))  # it comes up yet, and says so elsewhere
+        said = verdict(found, memory, growth.short, feed.services(), paused=cluster.spec.paused)
+        if not (said.holds or is_established(cluster) or _says_all_is_well(cluster)):
+            return None  # it comes up yet, and says so elsewhere
         figures = use(found, cluster.status.load_balancers, memory.last_growth, memory.last_shrink)
-        waits.append(await self._telling.say(cluster, said, figures, memory) or self._settings.look_again)
-        if found.about_to_share:
-            waits.append(SOON)
-        return After(max(0.0, min(waits)))
+        left = await self._telling.say(cluster, said, figures, memory)
+        return SOON if found.about_to_share else left
 
     def _survey(self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory) -> Survey:
         now = self._clock()
@@ -257,8 +298,6 @@ class LoadBalancerController:
         memory.look(found, feed.services(), now)
         self._surveys[cluster.metadata.uid] = found
         return found
-
-    # Growing.
 
     async def _act(self, cluster: TenantCluster, growth: Growth) -> None:
         await asyncio.gather(*map(self._ledger.give_up, growth.drop))
@@ -278,101 +317,14 @@ class LoadBalancerController:
         ]
         await asyncio.gather(*map(self._ledger.ask, requests))
 
-    # On the tenant.
-
-    async def _tend(self, cluster: TenantCluster, terms: Terms, feed: Feed, found: Survey, memory: Memory) -> float:
-        """Do what there is to do on the tenant; in how many seconds there is more."""
-        before = memory.problem
-        try:
-            async with asyncio.timeout(PATIENCE):
-                return await self._talk(cluster, terms, feed, found, memory)
-        except (KubeError, TimeoutError) as error:
-            memory.problem = str(error)[:LONGEST_PROBLEM] or f"it was not done within {PATIENCE:.0f} s"
-            memory.problem_reason = LoadBalancerReason.TENANT_UNREACHABLE
-            memory.published_at = None  # only the next look, by asking, can tell that all is well
-            memory.tries += 1
-            return _pause(memory)
-        finally:
-            if memory.problem != before:
-                self._told(key_of(cluster))
-
-    async def _talk(self, cluster: TenantCluster, terms: Terms, feed: Feed, found: Survey, memory: Memory) -> float:
-        now = self._clock()
-        await label(feed.client, unlabelled(cluster, feed.services()))
-        waits_in_vain = memory.unsettled is not None and memory.unsettled[0] == LoadBalancerReason.SERVICES_WAITING
-        if memory.refusal or waits_in_vain or self._monotonic() >= memory.sign_due:
-            memory.refusal = (await read_sign(feed.client)).refused
-            memory.sign_due = math.inf
-        await self._look_for_lost(feed.client, found, memory)
-        going = due(found, terms, now, self._settings.grace)
-        rest = memory.no_drain_before - self._monotonic()
-        # Not while MetalLB refuses: it would end where it began, again and again.
-        if going and rest <= 0 and memory.problem == "" and not memory.refusal:
-            await self._draining.begin(going)
-            found = self._survey(cluster, terms, feed, memory)
-        if found.draining:
-            return await self._draining.go_on(cluster, feed.client, found, memory, terms.served_class)
-        again = await self._publish(cluster, feed, found, memory)
-        if going and memory.problem == "" and not memory.refusal:
-            again = min(again, max(0.0, rest))  # no clock and no change would wake us for these
-        return min(again, SELDOM) if memory.refusal or memory.in_vain is not None else again
-
-    async def _look_for_lost(self, tenant: Client, found: Survey, memory: Memory) -> None:
-        """Where Services wait in vain: ask how many of the free addresses MetalLB itself takes for free."""
-        if not 0 < found.demand <= found.free:
-            memory.in_vain, memory.lost = None, 0
-            return
-        now = self._monotonic()
-        memory.in_vain = now if memory.in_vain is None else memory.in_vain
-        if now - memory.in_vain < CHANCE:
-            return
-        memory.doubt = True
-        standing = await read(tenant)
-        there = [block for block in found.blocks if entry(block) in standing.addresses]
-        left = can_hand_out(standing.pool, sum(block.range.size for block in there))
-        if left is not None:
-            memory.lost = max(0, sum(block.free for block in there) - left)
-
-    async def _publish(self, cluster: TenantCluster, feed: Feed, found: Survey, memory: Memory) -> float:
-        """See to it that MetalLB has what it should have; without a request where nothing speaks against it."""
-        left, asked = self._seconds_to_check(cluster, memory), _asked_to_look(cluster)
-        memory.doubt = memory.doubt or asked != memory.asked
-        memory.asked = asked
-        if memory.entries == frozenset(map(entry, found.blocks)) and not memory.doubt and left > 0:
-            return left
-        tenant = feed.client
-        for _ in range(TRIES):
-            published = await self._publishing.put(cluster, tenant, await read(tenant), found.blocks, memory)
-            if published.outcome is not Outcome.CONTESTED:
-                break
-        if memory.problem:
-            return _pause(memory)
-        if published.outcome is Outcome.WRITTEN:
-            memory.sign_due = self._monotonic() + self._settings.settle
-            return self._settings.settle
-        memory.refusal = (await read_sign(tenant)).refused
-        return self._seconds_to_check(cluster, memory)
-
-    def _seconds_to_check(self, cluster: TenantCluster, memory: Memory) -> float:
-        """How long what was published can be taken to be so; each tenant a little longer or shorter than the next."""
-        if memory.published_at is None:
-            return 0.0
-        spread = 0.75 + zlib.crc32(cluster.metadata.uid.encode()) % 512 / 1024
-        return memory.published_at + self._settings.check_every * spread - self._monotonic()
-
-    async def _store_idleness(self, found: Survey, memory: Memory) -> float:
+    async def _store_idleness(self, found: Survey, memory: Memory) -> float | None:
         """Write down what fell idle, or is used again; in how many seconds the clock has more to say."""
         now, grace = self._clock(), self._settings.grace
         for mark in idle_marks(found, memory.idle_since, now, grace):
             await self._ledger.mark(mark.block.allocation, idle_since=mark.since)
         left = seconds_to_next(found, memory.idle_since, now, grace)
         # A little more, since it is the clock that has to have passed it.
-        return self._settings.look_again if left is None else left + 0.05
-
-
-def _pause(memory: Memory) -> float:
-    """Seconds before a tenant that could not be told is told again; it may be without MetalLB for weeks."""
-    return min(SELDOM, SOON * 2.0 ** min(memory.tries - 1, 10))
+        return None if left is None else left + 0.05
 
 
 def _kubeconfig_of(cluster: TenantCluster) -> Key:
@@ -396,12 +348,8 @@ def _wish_changed(old: TenantCluster | None, new: TenantCluster | None) -> bool:
         before.uid != after.uid
         or before.generation != after.generation
         or before.deletion_timestamp != after.deletion_timestamp
-        or _asked_to_look(old) != _asked_to_look(new)
+        or asked_to_look(old) != asked_to_look(new)
     )
-
-
-def _asked_to_look(cluster: TenantCluster) -> str:
-    return cluster.metadata.annotations.get(Annotation.LOOK_AGAIN, "")
 
 
 def _provider_changed(old: ProviderConfig | None, new: ProviderConfig | None) -> bool:
@@ -410,3 +358,7 @@ def _provider_changed(old: ProviderConfig | None, new: ProviderConfig | None) ->
 
 def _has_more_room(old: NetworkPool | None, new: NetworkPool | None) -> bool:
     return longest_run(new) > longest_run(old)
+
+
+def _says_all_is_well(cluster: TenantCluster) -> bool:
+    return condition_holds(cluster.status.conditions, ConditionType.LOAD_BALANCERS_READY)

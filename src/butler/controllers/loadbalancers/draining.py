@@ -6,8 +6,8 @@ broken off, repeated, or finished by another process:
 1. its allocation is marked: from now on nobody adds it to a pool;
 2. MetalLB's pool hands out no address for a moment (`autoAssign: false`); Services that have one keep it;
 3. when MetalLB has had time to take that in, the pool is read and then all Services are listed afresh. If one has or
-   asks for an address of the block, or any Service waits, the drain is broken off: the mark goes, and then all is
-   published as before;
+   asks for an address of the block, or any Service waits that could have one, the drain is broken off: the mark goes,
+   and then all is published as before;
 4. else the pool is written without the block, handing out addresses again, valid only for the pool as it was read;
 5. when that is confirmed and has had time to settle, Services are listed once more, for one that asked for an address
    of the block by name in between: then it gets the block back;
@@ -17,6 +17,9 @@ Every drain writes the pool after the mark, if only a token that is new each tim
 ends, should the block be out of the pool by somebody else's hand. So whoever read the pool before, and was paused
 since, finds its write refused; and whoever reads it later sees the mark.
 
+Two kinds of blocks go this way: what was added for demand and was idle for long, and what a person deleted. The
+second ones are never handed out to Services that wait: they are no reason to break off.
+
 Where MetalLB shows whether it has taken in a change (`butler.tenant.metallb_signs`), steps 3 and 5 wait for that, not
 only for time to pass; and where it says that it refuses its configuration, nothing is taken back. A MetalLB that hangs
 would otherwise still hand out addresses from memory that are another tenant's by then.
@@ -25,20 +28,21 @@ would otherwise still hand out addresses from memory that are another tenant's b
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from butler.api.tenantcluster import PoolChange
 from butler.controllers.kinds import CLUSTERS
-from butler.controllers.loadbalancers.publishing import entry
-from butler.controllers.loadbalancers.survey import survey
-from butler.controllers.release import Grounds
+from butler.controllers.loadbalancers.deletions import DRAINING, deleting
+from butler.controllers.loadbalancers.publishing import entry, publishable, split
+from butler.controllers.loadbalancers.survey import hands_out, survey
+from butler.controllers.release import DELETED_BY_REQUEST, Grounds
 from butler.ipam.addresses import Family, range_text
 from butler.tenant.metallb import Outcome, address_pool, differs, read
 from butler.tenant.metallb_signs import read_sign, size_seen
 from butler.tenant.services import load_balancers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from butler.api.tenantcluster import TenantCluster
@@ -60,6 +64,12 @@ AT_ONCE: Final = 0.05
 A_SECOND: Final = 1.1
 LONGEST_SETTLING: Final = 15.0
 """Seconds after which MetalLB is taken to be stuck: the drain is broken off, and Services can have addresses again."""
+
+
+def _mark(block: Block, now: datetime) -> Mapping[str, Any]:
+    """What is written when the drain of a block begins; all at once, because a later write would begin it anew."""
+    said = {"conditions": deleting(block.allocation, DRAINING, now)} if block.is_going else {}
+    return {"draining_since": now, **said}
 
 
 class Draining:
@@ -88,7 +98,7 @@ class Draining:
     async def begin(self, blocks: Iterable[Block]) -> None:
         """Step 1."""
         now = self._clock()
-        await asyncio.gather(*(self._ledger.mark(block.allocation, draining_since=now) for block in blocks))
+        await asyncio.gather(*(self._ledger.mark(block.allocation, **_mark(block, now)) for block in blocks))
 
     async def break_off(self, blocks: Iterable[Block], memory: Memory) -> None:
         """The marks go, and with the next publishing all is as before."""
@@ -104,7 +114,7 @@ class Draining:
         standing = await read(tenant)
         there = set(standing.addresses)
         inside = [block for block in found.draining if entry(block) in there]
-        staying = [block for block in found.blocks if not block.is_draining]
+        staying = publishable((block for block in found.blocks if not block.is_draining), there)
         if inside:
             return await self._take_out(cluster, tenant, standing, staying, inside, memory, served_class)
         if any(block.version not in memory.withdrawn for block in found.draining):
@@ -123,7 +133,8 @@ class Draining:
     ) -> float:
         """Steps 2 to 4."""
         blocks = [*staying, *inside]
-        wanted = address_pool([block.range for block in blocks], auto_assign=False, drained_by=memory.token)
+        first, last = split(blocks)
+        wanted = address_pool(first, last=last, auto_assign=False, drained_by=memory.token)
         if memory.held_back is None or differs(wanted, standing.pool):
             return await self._hold_back(cluster, tenant, standing, blocks, memory)
         held_for = self._monotonic() - memory.held_back
@@ -137,7 +148,9 @@ class Draining:
         if unseen or sign.refused or await self._is_needed(tenant, blocks, inside, served_class):
             await self.break_off(inside, memory)
             return 0.0
-        published = await self._publishing.put(cluster, tenant, standing, staying, memory, leaving=inside)
+        published = await self._publishing.put(
+            cluster, tenant, standing, staying, memory, leaving=inside, auto_assign=hands_out(staying)
+        )
         if not published.is_current:
             return AT_ONCE if published.outcome is Outcome.CONTESTED else SOON
         memory.held_back = None
@@ -182,7 +195,15 @@ class Draining:
     ) -> float:
         """Write the pool, which lacks these blocks already: nobody who read it earlier can write it any more then."""
         memory.token = self._new_token()
-        published = await self._publishing.put(cluster, tenant, standing, staying, memory, drained_by=memory.token)
+        published = await self._publishing.put(
+            cluster,
+            tenant,
+            standing,
+            staying,
+            memory,
+            auto_assign=hands_out(staying),
+            drained_by=memory.token,
+        )
         if not published.is_current:
             return AT_ONCE if published.outcome is Outcome.CONTESTED else SOON
         now = self._monotonic()
@@ -204,8 +225,9 @@ class Draining:
         if out_for < self._settings.settle:
             return self._settings.settle - out_for
         sign, seen = await read_sign(tenant), size_seen(standing.pool)
-        staying = sum(block.range.size for block in found.blocks if not block.is_draining)
-        unseen = seen is not None and seen != staying
+        there = standing.addresses
+        staying = publishable((block for block in found.blocks if not block.is_draining), there)
+        unseen = seen is not None and seen != sum(block.range.size for block in staying)
         if unseen and not sign.refused and out_for < LONGEST_SETTLING:
             return SOON
         if unseen or sign.refused or await self._is_needed(tenant, outside, outside, served_class):
@@ -218,11 +240,11 @@ class Draining:
     async def _is_needed(
         self, tenant: Client, blocks: Sequence[Block], going: Sequence[Block], served_class: str
     ) -> bool:
-        """Whether a Service has or asks for one of the addresses that go, or waits for any; asked afresh."""
+        """Whether a Service has or asks for one of the addresses that go, or waits in vain for any; asked afresh."""
         services = await load_balancers(tenant)
         fresh = survey([block.allocation for block in blocks], services, self._clock(), served_class)
         uids = {block.uid for block in going}
-        return bool(fresh.demand) or any(block.claimed for block in fresh.blocks if block.uid in uids)
+        return fresh.is_held_up or any(block.claimed for block in fresh.blocks if block.uid in uids)
 
     async def _release(self, cluster: TenantCluster, block: Block, memory: Memory) -> None:
         idle, count = block.allocation.status.idle_since, block.range.size
@@ -230,7 +252,11 @@ class Draining:
         unused = (
             f"no Service has used {which} since {idle:%Y-%m-%d %H:%M:%S} UTC" if idle else f"no Service uses {which}"
         )
-        await self._ledger.release(block.allocation, Grounds(unused, "released"))
+        if block.is_going:
+            unused = f"its IPAllocation was deleted, and {unused}"
+        await self._ledger.release(
+            block.allocation, DELETED_BY_REQUEST if block.is_going else Grounds(unused, "released")
+        )
         memory.last_shrink = PoolChange(
             time=self._clock(),
             addresses=count + (memory.last_shrink.addresses if memory.last_shrink else 0),

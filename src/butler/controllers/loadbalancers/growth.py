@@ -174,11 +174,10 @@ def _over_quota(found: Survey, terms: Terms) -> Short:
 
 
 def _fixed(found: Survey, terms: Terms) -> Short:
-    why = "no pool of the provider is for load balancers" if terms.elastic else "the provider gives no more by itself"
+    why = "no pool of the provider is for load balancers" if terms.elastic else terms.fixed
     return Short(
         LoadBalancerReason.SERVICES_WAITING,
-        f"{waiting_in_words(found.waiting)}, {found.free} of {found.held} addresses are free, and {why}"
-        f"{'' if terms.elastic else ' (loadBalancer.allocationMode is not elastic)'}",
+        f"{waiting_in_words(found.waiting)}, {found.free} of {found.held} addresses are free, and {why}",
     )
 
 

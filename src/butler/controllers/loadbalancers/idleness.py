@@ -48,10 +48,17 @@ def idle_marks(
 
 
 def due(found: Survey, terms: Terms, now: datetime, grace: timedelta) -> tuple[Block, ...]:
-    """The blocks that can go now: idle for long enough, not needed to serve anybody, nor to hold what was asked for."""
-    if found.demand or found.requests or found.draining:
+    """The blocks that can go now: those that were deleted and that no Service uses, else those idle for long enough."""
+    if found.draining or found.is_held_up:
         return ()
-    going, left = [], found.held
+    return tuple(block for block in found.going if not block.claimed) or _idle(found, terms, now, grace)
+
+
+def _idle(found: Survey, terms: Terms, now: datetime, grace: timedelta) -> tuple[Block, ...]:
+    """Those that were idle for long enough, and are not needed to serve a Service, nor to hold what was asked for."""
+    if not terms.shrinks or found.demand or found.requests:
+        return ()
+    going, left = [], sum(block.range.size for block in found.blocks if not block.is_going)
     for block in found.blocks:
         since = block.allocation.status.idle_since
         if not block.may_go or block.claimed or since is None or now - since < grace:

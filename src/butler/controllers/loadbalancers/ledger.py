@@ -18,6 +18,7 @@ from butler.api.labels import Label
 from butler.controllers.absence import read
 from butler.controllers.kinds import ALLOCATIONS, WRITE_TIMEOUT
 from butler.controllers.loadbalancers.survey import granted_range
+from butler.controllers.owners import owner_lives, tenant_key
 from butler.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from butler.kube.objects import key_of
 
@@ -101,14 +102,21 @@ class Ledger:
             return await read(self._client, ALLOCATIONS, key_of(allocation))
 
     async def held_by(self, cluster: TenantCluster) -> list[Range]:
-        """The load-balancer addresses that the server, asked now, says this very cluster has."""
-        mine = f"{Label.TENANT_UID}={cluster.metadata.uid}"
+        """The load-balancer addresses that the server, asked now, says this very cluster has.
+
+        Those made by hand carry no label that names their owner: it stands in the status, or nowhere yet.
+        """
+        selectors = (f"{Label.TENANT_UID}={cluster.metadata.uid}", f"!{Label.TENANT_UID}")
         with _not_the_tenants_fault():
-            listed = await self._client.list(ALLOCATIONS, self._home, label_selector=mine)
+            lists = [await self._client.list(ALLOCATIONS, self._home, label_selector=each) for each in selectors]
         return [
             held
-            for each in listed.items
-            if each.spec.type is IPAllocationType.LOAD_BALANCER and (held := granted_range(each)) is not None
+            for listed in lists
+            for allocation in listed.items
+            if allocation.spec.type is IPAllocationType.LOAD_BALANCER
+            and tenant_key(allocation) == key_of(cluster)
+            and owner_lives(allocation, cluster)
+            and (held := granted_range(allocation)) is not None
         ]
 
     async def release(self, allocation: IPAllocation, grounds: Grounds) -> None:

@@ -20,6 +20,17 @@ if TYPE_CHECKING:
     from butler.tenant.services import Balancer
 
 
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why allocations could not be written, or read."""
+
+    message: str
+    passes: bool
+    """Whether it mostly passes by itself: a server that does not answer, not one that refuses."""
+    tries: int = 1
+    """How often in a row."""
+
+
 @dataclass(slots=True)
 class Memory:
     """One tenant. Moments without a date are of the monotonic clock."""
@@ -28,6 +39,8 @@ class Memory:
     """Since when each block has been seen to be idle, by the UID of its allocation."""
     held_back: float | None = None
     """When this process made MetalLB hand out no more addresses."""
+    in_drain: bool | None = None
+    """Whether MetalLB's pool carries the mark of a drain; None before it was asked."""
     token: str = ""
     """What was last written to the pool for no other reason than to change it."""
     read_at: str | None = None
@@ -47,8 +60,10 @@ class Memory:
     no_drain_before: float = 0.0
     published_at: float | None = None
     """When MetalLB was last seen to have what it should have, its advertisement included."""
-    entries: frozenset[str] | None = None
-    """What MetalLB's pool held when it was last told; None before that."""
+    entries: tuple[str, ...] | None = None
+    """What MetalLB's pool held when it was last told, in order; None before that."""
+    hands_out: bool = True
+    """Whether it was told to give addresses to Services that come."""
     announced: set[str] = field(default_factory=set)
     """The allocations that were published, by UID; one that comes back after a drain was broken off is no growth."""
     shown: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -69,6 +84,10 @@ class Memory:
     """When the status was last written."""
     unsaid: float | None = None
     """Since when there is something to say that it does not say yet."""
+    trouble: Trouble | None = None
+    """What the management cluster did not do; None when the last look went well."""
+    deletions_told: dict[str, float] = field(default_factory=dict)
+    """When each allocation that was deleted last said what it waits for, by its UID."""
     last_growth: PoolChange | None = None
     last_shrink: PoolChange | None = None
     """Changes that the status does not tell of yet."""
@@ -82,7 +101,9 @@ class Memory:
         self.shown = shown
         idle = {block.uid for block in found.blocks if not block.claimed}
         self.idle_since = {uid: self.idle_since.get(uid, now) for uid in idle}
-        self.announced &= {block.uid for block in found.blocks}
+        there = {block.uid for block in found.blocks}
+        self.announced &= there
+        self.deletions_told = {uid: at for uid, at in self.deletions_told.items() if uid in there}
         draining = {block.version for block in found.draining}
         self.withdrawn = {version: since for version, since in self.withdrawn.items() if version in draining}
         if not draining:

@@ -25,7 +25,7 @@ from butler.ipam.addresses import Family, range_text
 from butler.tenant.metallb import Outcome, Published, addresses, publish
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
     from datetime import datetime
 
     from butler.api.tenantcluster import TenantCluster
@@ -60,6 +60,21 @@ def entry(block: Block) -> str:
 
 def _text(held: Range) -> str:
     return addresses([held])[0]
+
+
+def publishable(blocks: Iterable[Block], there: Container[str]) -> list[Block]:
+    """What MetalLB's pool should hold, in the order in which it hands out, given the entries that it holds.
+
+    A block whose allocation was deleted comes last, and is not added any more once no Service uses it.
+    """
+    stay = [block for block in blocks if not block.is_going or block.claimed or entry(block) in there]
+    return sorted(stay, key=lambda block: (block.is_going, block.range))
+
+
+def split(blocks: Iterable[Block]) -> tuple[list[Range], list[Range]]:
+    """Those that are handed out first, and last."""
+    known = list(blocks)
+    return [block.range for block in known if not block.is_going], [block.range for block in known if block.is_going]
 
 
 class Publishing:
@@ -103,27 +118,31 @@ class Publishing:
         new = [block for block in blocks if entry(block) not in there]
         added = await self._still_held(new)
         kept = [block for block in blocks if entry(block) in there]
+        first, last = split((*kept, *added))
         published = await publish(
             tenant,
             standing,
-            [block.range for block in (*kept, *added)],
+            first,
+            last=last,
             auto_assign=auto_assign and (standing.pool is not None or not added),
             drained_by=drained_by,
         )
         if auto_assign and standing.pool is None and published.pool is not None and published.is_current:
             added = await self._still_held(added)
             made = replace(standing, pool=published.pool)
-            published = await publish(tenant, made, [block.range for block in added], drained_by=drained_by)
+            first, last = split(added)
+            published = await publish(tenant, made, first, last=last, drained_by=drained_by)
         self._tell(cluster, standing, published, added, memory)
         complete = published.is_current and len(added) == len(new)
         memory.problem = "" if complete else published.message or f"{published.outcome}"
         memory.problem_reason = None if complete else _REASONS.get(published.outcome, LoadBalancerReason.CONTESTED)
         memory.tries = 0 if complete else memory.tries + 1
-        # A pool that is held back is not as it should be in the end.
-        memory.published_at = self._monotonic() if complete and auto_assign and not drained_by else None
+        # A pool that is held back for a drain is not as it should be in the end.
+        memory.published_at = self._monotonic() if complete and not drained_by else None
         memory.doubt = memory.doubt and not complete
         if published.is_current:
-            memory.entries = frozenset(entry(block) for block in (*kept, *added))
+            memory.entries = tuple(map(entry, publishable((*kept, *added), there)))
+            memory.hands_out, memory.in_drain = auto_assign, bool(drained_by)
         return published
 
     async def _still_held(self, blocks: Sequence[Block]) -> list[Block]:
@@ -168,7 +187,7 @@ class Publishing:
             self._events.record(cluster, CLUSTERS, GREW, message)
 
 
-def _vanished(standing: Standing, entries: frozenset[str] | None) -> list[str]:
+def _vanished(standing: Standing, entries: tuple[str, ...] | None) -> list[str]:
     """What is not there though it was published: somebody deleted it."""
     pool = ["IPAddressPool default-pool was deleted"] if entries and standing.pool is None else []
     announced = entries is None or standing.advertisement is not None

@@ -14,15 +14,19 @@ import msgspec
 from butler.api.conditions import find_condition, with_condition
 from butler.api.labels import ConditionType, LoadBalancerReason
 from butler.api.tenantcluster import LoadBalancerUse
+from butler.controllers.loadbalancers.deletions import in_words, named
 from butler.controllers.loadbalancers.growth import waiting_in_words
+from butler.controllers.loadbalancers.survey import users_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from butler.api.tenantcluster import PoolChange, TenantCluster, TenantClusterStatus
     from butler.controllers.loadbalancers.growth import Short
     from butler.controllers.loadbalancers.memory import Memory
-    from butler.controllers.loadbalancers.survey import Survey
+    from butler.controllers.loadbalancers.survey import Block, Survey
+    from butler.tenant.services import Balancer
 
 LONGEST_MESSAGE = 1024
 
@@ -43,8 +47,21 @@ def unreachable(why: str) -> Verdict:
     return Verdict(False, LoadBalancerReason.TENANT_UNREACHABLE, message, passes=True)
 
 
-def verdict(found: Survey, memory: Memory, short: Short | None) -> Verdict:
+def verdict(
+    found: Survey, memory: Memory, short: Short | None, services: Sequence[Balancer] = (), *, paused: bool = False
+) -> Verdict:
     """How things stand, the worst first."""
+    said = _problem(memory) or _trouble(found, memory) or _waiting(found, short, paused=paused)
+    deleted = deleted_in_words(found, services)
+    if said is None and not found.going:
+        message = "MetalLB has exactly the tenant's addresses, and no Service waits"
+        return Verdict(True, LoadBalancerReason.IN_STEP, message)
+    if said is None:
+        return Verdict(False, LoadBalancerReason.DELETION_WAITS, deleted, passes=not _used(found.going))
+    return said._replace(message=f"{said.message}; {deleted}") if deleted else said
+
+
+def _problem(memory: Memory) -> Verdict | None:
     if memory.problem:
         worst = memory.problem_reason or LoadBalancerReason.NOT_READY
         message = f"the tenant's MetalLB does not have its addresses: {memory.problem}"
@@ -52,6 +69,23 @@ def verdict(found: Survey, memory: Memory, short: Short | None) -> Verdict:
     if memory.refusal:
         message = f"MetalLB does not accept its configuration and goes on with an older one: {memory.refusal}"
         return Verdict(False, LoadBalancerReason.REFUSED, message)
+    return None
+
+
+def _trouble(found: Survey, memory: Memory) -> Verdict | None:
+    """What the management cluster did not do."""
+    if memory.trouble is None:
+        return None
+    waiting = f"{waiting_in_words(found.waiting)}: " if found.waiting else ""
+    message = f"{waiting}IPAllocations cannot be read or written: {memory.trouble.message}"
+    return Verdict(False, LoadBalancerReason.ALLOCATIONS_NOT_WRITTEN, message, passes=memory.trouble.passes)
+
+
+def _waiting(found: Survey, short: Short | None, *, paused: bool) -> Verdict | None:
+    """Why Services wait."""
+    if paused and found.demand:
+        message = f"{waiting_in_words(found.waiting)}, and the cluster is left as it is, by spec.paused"
+        return Verdict(False, LoadBalancerReason.PAUSED, message, passes=True)
     if short is not None:
         return Verdict(False, short.reason, short.message)
     if found.demand > found.free:
@@ -63,7 +97,21 @@ def verdict(found: Survey, memory: Memory, short: Short | None) -> Verdict:
             " not hand them out"
         )
         return Verdict(False, LoadBalancerReason.SERVICES_WAITING, message, passes=True)
-    return Verdict(True, LoadBalancerReason.IN_STEP, "MetalLB has exactly the tenant's addresses, and no Service waits")
+    return None
+
+
+def deleted_in_words(found: Survey, services: Sequence[Balancer]) -> str:
+    """What becomes of blocks whose allocations were deleted; those in use first."""
+    said = []
+    for block in sorted(found.going, key=lambda block: not block.claimed):
+        users = users_of(block, services)
+        stays = f"is used by {in_words(users)}" if users else "is being taken back"
+        said.append(f"{named(block)} was deleted and {stays}")
+    return "; ".join(said)
+
+
+def _used(blocks: Iterable[Block]) -> bool:
+    return any(block.claimed for block in blocks)
 
 
 def use(
@@ -101,6 +149,14 @@ def new_status(
         observed_generation=cluster.metadata.generation,
     )
     return msgspec.structs.replace(status, conditions=conditions)
+
+
+def without_load_balancers(status: TenantClusterStatus) -> TenantClusterStatus:
+    """The status of a cluster that has no load-balancer addresses of ours."""
+    others = tuple(each for each in status.conditions if each.type != ConditionType.LOAD_BALANCERS_READY)
+    if len(others) == len(status.conditions) and status.load_balancers is None:
+        return status
+    return msgspec.structs.replace(status, conditions=others, load_balancers=None)
 
 
 def says_otherwise(old: TenantClusterStatus, new: TenantClusterStatus) -> bool:

@@ -45,6 +45,11 @@ class Block:
         return self.allocation.status.draining_since is not None
 
     @property
+    def is_going(self) -> bool:
+        """Whether its allocation was deleted: it goes when no Service uses it, and the next Service gets another."""
+        return self.allocation.metadata.deletion_timestamp is not None
+
+    @property
     def may_go(self) -> bool:
         """Whether it was added for demand; what a cluster began with, or picked by hand, stays."""
         return is_growth(self.allocation)
@@ -83,7 +88,22 @@ class Survey:
     @property
     def free(self) -> int:
         """Addresses that the next Service can have: those in blocks that are not being taken back."""
-        return sum(block.free for block in self.blocks if not block.is_draining)
+        return sum(block.free for block in self.blocks if not (block.is_draining or block.is_going))
+
+    @property
+    def going(self) -> tuple[Block, ...]:
+        """Blocks whose allocations were deleted."""
+        return tuple(block for block in self.blocks if block.is_going)
+
+    @property
+    def hands_out(self) -> bool:
+        """Whether MetalLB may give addresses to Services that come; not where only those that go are left."""
+        return hands_out(self.blocks)
+
+    @property
+    def is_held_up(self) -> bool:
+        """Whether a Service waits that could have an address if nothing were being taken back."""
+        return self.demand > 0 and any(block.free for block in self.blocks if not block.is_going)
 
     @property
     def under_way(self) -> int:
@@ -100,7 +120,7 @@ class Survey:
 
 def survey(own: Iterable[IPAllocation], services: Sequence[Balancer], now: datetime, served_class: str = "") -> Survey:
     """Put both sides together. `own` are the allocations that belong to this very cluster."""
-    mine = [each for each in own if each.spec.type is IPAllocationType.LOAD_BALANCER and _stays(each)]
+    mine = [each for each in own if each.spec.type is IPAllocationType.LOAD_BALANCER]
     used, claimed = in_use(services), spoken_for(services)
     granted = [(each, addresses) for each in mine if (addresses := granted_range(each)) is not None]
     blocks = tuple(
@@ -121,10 +141,22 @@ def survey(own: Iterable[IPAllocation], services: Sequence[Balancer], now: datet
     )
 
 
+def hands_out(blocks: Iterable[Block]) -> bool:
+    """Whether MetalLB may give addresses of these blocks to Services that come: not if only those that go are free."""
+    known = tuple(blocks)
+    left = any(block.free for block in known if not (block.is_going or block.is_draining))
+    return left or not any(block.is_going for block in known)
+
+
+def users_of(block: Block, services: Iterable[Balancer]) -> list[Balancer]:
+    """The Services that have, or ask for, an address of a block."""
+    return [service for service in services if _within(spoken_for([service]), block.range)]
+
+
 def granted_range(allocation: IPAllocation) -> Range | None:
-    """The addresses of an allocation that was granted and stays; None for any other."""
+    """The addresses of an allocation that was granted, also while it is being deleted; None for any other."""
     status = allocation.status
-    if status.phase is not IPAllocationPhase.ALLOCATED or not _stays(allocation):
+    if status.phase is not IPAllocationPhase.ALLOCATED:
         return None
     try:
         family, found = parse_range(status.start_address or "", status.end_address or "")
@@ -150,12 +182,9 @@ def is_growth(allocation: IPAllocation) -> bool:
     return role == AllocationRole.GROWTH and allocation.spec.pinned_range is None
 
 
-def _stays(allocation: IPAllocation) -> bool:
-    return allocation.metadata.deletion_timestamp is None
-
-
 def _is_asked(allocation: IPAllocation) -> bool:
-    return allocation.status.phase in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED)
+    stays = allocation.metadata.deletion_timestamp is None
+    return stays and allocation.status.phase in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED)
 
 
 def _age(allocation: IPAllocation) -> tuple[str, str]:

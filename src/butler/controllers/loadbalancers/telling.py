@@ -6,13 +6,14 @@ what mostly passes by itself is not spoken of before it has lasted a moment.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Final
 
 from butler.api.codec import status_patch
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType, LoadBalancerReason
 from butler.controllers.kinds import CLUSTERS, WRITE_TIMEOUT
-from butler.controllers.loadbalancers.status import is_news, new_status, says_otherwise
+from butler.controllers.loadbalancers.status import is_news, new_status, says_otherwise, without_load_balancers
 from butler.kube.errors import Conflict, NotFound
 from butler.kube.objects import key_of
 
@@ -35,6 +36,7 @@ AFTER_A_CONFLICT: Final = 0.2
 EVENTS: Final = {
     LoadBalancerReason.QUOTA_REACHED: "LoadBalancerQuotaReached",
     LoadBalancerReason.POOL_EXHAUSTED: "LoadBalancerPoolExhausted",
+    LoadBalancerReason.ALLOCATIONS_NOT_WRITTEN: "LoadBalancerAllocationsNotWritten",
 }
 
 
@@ -57,9 +59,9 @@ class Telling:
 
     async def say(
         self, cluster: TenantCluster, said: Verdict, figures: LoadBalancerUse | None, memory: Memory
-    ) -> float:
-        """Write what there is to say; in how many seconds there may be more, 0 when that is all."""
-        left = self._seconds_to_pass(said, memory)
+    ) -> float | None:
+        """Write what there is to say; in how many seconds there may be more, None when that is all."""
+        left = self._seconds_to_pass(said, memory) or None
         key = key_of(cluster)
         cluster = self._clusters.get(key) or cluster
         status = new_status(cluster, said if not left else None, figures, self._clock())
@@ -77,15 +79,29 @@ class Telling:
                 CLUSTERS, key.name, patch, key.namespace, subresource="status", timeout=WRITE_TIMEOUT
             )
         except NotFound:
-            return 0.0
+            return None
         except Conflict:
             return AFTER_A_CONFLICT  # the cluster's other controller was quicker
         self._clusters.wrote(written)
-        self._tell_if_short(cluster, said)
+        if not left:
+            self._tell_if_short(cluster, said)
         memory.told, memory.unsaid = now, None
         if figures is not None:
             memory.last_growth = memory.last_shrink = None
         return left
+
+    async def retract(self, cluster: TenantCluster) -> None:
+        """The cluster has no load-balancer addresses of ours, and never will: nothing is said about them any more."""
+        status = without_load_balancers(cluster.status)
+        patch = status_patch(cluster.metadata, cluster.status, status)
+        if patch is None:
+            return
+        key = key_of(cluster)
+        with contextlib.suppress(NotFound):
+            written = await self._client.patch(
+                CLUSTERS, key.name, patch, key.namespace, subresource="status", timeout=WRITE_TIMEOUT
+            )
+            self._clusters.wrote(written)
 
     def _seconds_to_pass(self, said: Verdict, memory: Memory) -> float:
         """How long what is said may still pass by itself."""

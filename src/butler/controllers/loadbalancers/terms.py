@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationType
-from butler.api.providerconfig import AllocationMode
+from butler.api.providerconfig import AllocationMode, NetworkMode
+from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.wishes import pools_for
 
 if TYPE_CHECKING:
@@ -30,18 +31,27 @@ class Terms:
     """Where they come from, in order."""
     served_class: str = ""
     """The load balancer class of the Services that MetalLB serves; by default those without one."""
+    shrinks: bool = True
+    """Whether addresses that were idle for long go back; not while it is unclear what the tenant may have."""
+    fixed: str = "the provider gives no more by itself (loadBalancer.allocationMode is not elastic)"
+    """Why the number is fixed, where it is."""
 
 
-def terms_of(cluster: TenantCluster, provider: ProviderConfig) -> Terms:
-    """The rules of one cluster."""
-    network, sizes = provider.spec.network, provider.spec.network.load_balancer
+def terms_of(cluster: TenantCluster, provider: ProviderConfig | Blocked) -> Terms:
+    """The rules of one cluster; without a provider it keeps what it has."""
     addon = cluster.spec.addons.load_balancer
     served = addon.values.get("loadBalancerClass") if addon is not None else None
-    return Terms(
+    least = cluster.spec.networking.lb_pool_size or 0
+    kept = Terms(least=least, served_class=served if isinstance(served, str) else "")
+    if isinstance(provider, Blocked):
+        return replace(kept, shrinks=False, fixed=f"it is unclear where more would come from: {provider.message}")
+    if provider.spec.network.mode is not NetworkMode.IPAM:
+        return replace(kept, fixed="the provider has no pools (network.mode is not ipam)")
+    network, sizes = provider.spec.network, provider.spec.network.load_balancer
+    return replace(
+        kept,
         elastic=sizes is not None and sizes.allocation_mode is AllocationMode.ELASTIC,
         increment=sizes.growth_increment if sizes is not None else 1,
         most=network.quota_per_tenant.max_load_balancer_ips if network.quota_per_tenant else None,
-        least=cluster.spec.networking.lb_pool_size or 0,
         pools=pools_for(IPAllocationType.LOAD_BALANCER, network),
-        served_class=served if isinstance(served, str) else "",
     )

@@ -19,6 +19,7 @@ from butler.api.labels import ConditionType
 from butler.api.meta import LocalObjectReference
 from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.controllers.loadbalancers.controller import LoadBalancerController
+from butler.controllers.loadbalancers.deletions import Deletions
 from butler.controllers.loadbalancers.draining import A_SECOND, Draining
 from butler.controllers.loadbalancers.ledger import Ledger
 from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
@@ -55,8 +56,8 @@ ELASTIC: dict[str, Any] = {"allocationMode": "elastic", "growthIncrement": 2}
 FIRST = parse_address("10.40.0.20")[1]
 
 
-class Killed(Exception):
-    """The process ends here."""
+class Killed(BaseException):
+    """The process ends here: nothing of it goes on, whatever it catches."""
 
 
 class Books(Management):
@@ -115,6 +116,7 @@ class Household:
         self.draining = Draining(
             ledger, publishing, events, metrics, self.settings, lambda: next(tokens), clock, self._monotonic
         )
+        deletions = Deletions(ledger, events, clock, self._monotonic)
         telling = Telling(client, self.views.clusters, events, clock, self._monotonic)
         self.controller = LoadBalancerController(
             client,
@@ -124,6 +126,7 @@ class Household:
             ledger,
             publishing,
             self.draining,
+            deletions,
             telling,
             ServiceRecord(self.views.clusters, events, metrics, self._monotonic),
             metrics,
@@ -243,6 +246,10 @@ class Household:
     def reason(self) -> str:
         found = find_condition(self.cluster().status.conditions, ConditionType.LOAD_BALANCERS_READY)
         return found.reason if found else ""
+
+    def said(self) -> str:
+        found = find_condition(self.cluster().status.conditions, ConditionType.LOAD_BALANCERS_READY)
+        return found.message if found else ""
 
     def count(self, name: str) -> float:
         return self.registry.get_sample_value(f"butler_load_balancer_{name}") or 0.0

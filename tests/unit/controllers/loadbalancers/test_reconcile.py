@@ -8,7 +8,7 @@ from butler.api.labels import Label
 from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.household import Household
 from unit.controllers.tenantcluster.site import NAMESPACE
-from unit.controllers.tenantcluster.values import NOW, UID, provider
+from unit.controllers.tenantcluster.values import HOME, NOW, UID, cluster, provider
 
 OTHER = "11111111-2222-3333-4444-555555555555"
 
@@ -26,8 +26,8 @@ async def test_a_paused_cluster_is_left_as_it_is(house: Household) -> None:
     house.tenant.edit_pool(autoAssign=False)
     for name in "abc":
         house.tenant.add_service(name)
-    assert await house.look() is None
-    assert house.log == []
+    await house.look()
+    assert not [each for each in house.log if each != "patch tenantclusters here"], "but its status says who waits"
     house.wish()
     await house.live(60)
     assert house.tenant.address_of("c") is not None
@@ -69,20 +69,36 @@ async def test_a_cluster_made_anew_under_the_same_name_owns_nothing_of_the_old_o
 async def test_a_cluster_without_a_kubeconfig_waits_for_one() -> None:
     house = Household()
     house.management.drop("secrets", NAMESPACE, "web-admin-kubeconfig")
+    house.management.put("tenantclusters", cluster())
     assert await house.look() is None
     assert house.feeds.followed == set()
 
 
-async def test_a_cluster_whose_provider_is_missing_is_left_alone(house: Household) -> None:
+async def test_a_cluster_whose_kubeconfig_is_gone_cannot_be_reached(house: Household) -> None:
+    house.management.drop("secrets", NAMESPACE, "web-admin-kubeconfig")
+    await house.live(30)
+    assert house.reason() == "TenantUnreachable"
+
+
+async def test_a_cluster_whose_provider_is_missing_keeps_what_it_has_and_gets_no_more(house: Household) -> None:
+    house.management.put("ipallocations", lb("web-lb-2", "10.40.0.22", growth=True))
     house.management.objects["providerconfigs"].clear()
-    assert await house.look() is None
-    assert house.log == []
+    await house.live(1300)
+    assert house.phases() == {"web-lb": "Allocated", "web-lb-2": "Allocated"}
+    for name in "abcde":
+        house.tenant.add_service(name)
+    await house.live(60)
+    assert house.reason() == "ServicesWaiting"
+    assert len(house.phases()) == 2
 
 
 async def test_a_provider_without_pools_has_no_addresses_to_look_after(house: Household) -> None:
+    house.management.drop("ipallocations", HOME, "web-lb")
     house.management.put("providerconfigs", provider(mode="cloud", balancers=None))
     assert await house.look() is None
     assert house.feeds.followed == set()
+    assert house.reason() == "", "nothing is said of what it does not have"
+    assert house.cluster().status.load_balancers is None
 
 
 async def test_a_tenant_whose_services_were_not_listed_yet_is_not_judged(house: Household) -> None:

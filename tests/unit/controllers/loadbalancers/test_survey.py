@@ -36,9 +36,26 @@ def test_only_what_was_granted_is_held(phase: str) -> None:
     assert look(lb(phase=phase)).held == 0
 
 
-def test_what_is_being_deleted_is_neither_held_nor_under_way() -> None:
+def test_what_is_being_deleted_is_held_and_not_free_and_a_request_is_not_under_way() -> None:
     found = look(lb(deleting=True), asked(deleting=True))
-    assert (found.held, found.under_way) == (0, 0)
+    assert (found.held, found.free, found.under_way) == (2, 0, 0)
+
+
+def test_metallb_hands_out_as_long_as_a_block_that_stays_has_a_free_address() -> None:
+    going, staying = lb(deleting=True), lb("web-lb-2", "10.40.0.22", growth=True)
+    assert look(staying).hands_out
+    assert look().hands_out
+    assert look(going, staying).hands_out
+    assert not look(going).hands_out
+    assert not look(going, staying, services=[service("a", "10.40.0.22"), service("b", "10.40.0.23")]).hands_out
+
+
+def test_a_service_that_could_only_have_an_address_that_goes_holds_nothing_up() -> None:
+    going, staying = lb(deleting=True), lb("web-lb-2", "10.40.0.22", growth=True)
+    full = [service("a", "10.40.0.22"), service("b", "10.40.0.23")]
+    assert look(going, staying, services=waiting(1)).is_held_up
+    assert not look(going, staying, services=[*full, *waiting(1)]).is_held_up
+    assert look(lb("web-lb-2", growth=True, draining=1), services=waiting(1)).is_held_up
 
 
 def test_requests_that_wait_or_were_refused_are_under_way() -> None:

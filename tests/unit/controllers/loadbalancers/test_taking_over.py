@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from butler.api.labels import Annotation
-from butler.kube.errors import Conflict
 from unit.controllers.loadbalancers.balancers import asked, lb
 from unit.controllers.loadbalancers.household import KEY, Household
 
@@ -93,8 +92,7 @@ async def test_who_slept_before_the_release_releases_nothing_that_came_back(hous
         assert house.tenant.address_of("c") == "10.40.0.22"
 
     slept = sleep_after_listing(house, meanwhile)
-    with pytest.raises(Conflict):
-        await sleeper.reconcile(KEY)
+    await sleeper.reconcile(KEY)
     house.check()
     assert slept
     assert house.phases()["web-lb-2"] == "Allocated"
@@ -184,8 +182,7 @@ async def test_a_pool_made_by_who_slept_through_its_whole_life_hands_out_nothing
 async def test_a_view_that_is_late_marks_nothing_that_changed(house: Household) -> None:
     house.views.allocations.freeze()  # type: ignore[attr-defined]
     house.management.put("ipallocations", lb("web-lb-2", "10.40.0.22", growth=True))
-    with pytest.raises(Conflict):
-        await house.look()
+    await house.look()
     assert house.marked() == []
 
 

@@ -69,11 +69,10 @@ class Management:
 
     async def list(self, resource: Any, namespace: str = "", *, label_selector: str = "") -> Listed[Any]:
         self._ask("list", resource)
-        wanted = dict([label_selector.split("=")]) if label_selector else {}
         found = [
             _typed(resource, obj)
             for key, obj in self.objects.get(resource.plural, {}).items()
-            if namespace in ("", key.namespace) and wanted.items() <= obj["metadata"].get("labels", {}).items()
+            if namespace in ("", key.namespace) and _selects(label_selector, obj["metadata"].get("labels", {}))
         ]
         return Listed(found, str(self._version))
 
@@ -136,6 +135,13 @@ class Management:
     def _go_if_free(self, plural: str, obj: Json) -> None:
         if obj["metadata"].get("deletionTimestamp") and not obj["metadata"].get("finalizers"):
             self.objects[plural].pop(Key(obj["metadata"].get("namespace", ""), obj["metadata"]["name"]), None)
+
+
+def _selects(selector: str, labels: dict[str, str]) -> bool:
+    """`name=value`, or `!name`."""
+    if selector.startswith("!"):
+        return selector[1:] not in labels
+    return not selector or dict([selector.split("=")]).items() <= labels.items()
 
 
 def _typed(resource: Any, obj: Json) -> Any:

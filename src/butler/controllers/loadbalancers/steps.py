@@ -1,0 +1,59 @@
+"""The steps of one look at a tenant: each is tried, whatever came of the others.
+
+What goes wrong is kept and told in the status. If an error ended the look instead, the status would go on saying what
+it said before, and a drain that is under way would wait for an error that has nothing to do with it.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from butler.controllers.loadbalancers.ledger import LedgerTrouble
+from butler.controllers.loadbalancers.memory import Trouble
+from butler.kube.errors import ApiError, Conflict, KubeError, ServerError, TooManyRequests
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Sequence
+
+LONGEST: Final = 500
+ERROR_PAUSE: Final = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class Steps:
+    """In how many seconds there is more to do, and what went wrong; `otherwise` is the longest wait."""
+
+    def __init__(self, otherwise: float) -> None:
+        self.waits = [otherwise]
+        self.errors: list[Exception] = []
+
+    async def do(self, step: Awaitable[float | None]) -> None:
+        """Try a step, which says in how many seconds it has more to do; None: that is all."""
+        try:
+            wait = await step
+        except LedgerTrouble as trouble:
+            self.errors.append(trouble.error)
+        except Exception as error:
+            log.warning("a step of looking after load balancers failed: %s", error, exc_info=not _is_usual(error))
+            self.errors.append(error)
+            self.waits.append(ERROR_PAUSE)
+        else:
+            if wait is not None:
+                self.waits.append(wait)
+
+
+def _is_usual(error: Exception) -> bool:
+    return isinstance(error, KubeError | TimeoutError)
+
+
+def trouble_of(errors: Sequence[Exception], before: Trouble | None) -> Trouble | None:
+    """What there is to say about errors, the first that does not pass by itself before the others. Pure."""
+    found = [_trouble(error, 1 if before is None else before.tries + 1) for error in errors]
+    return min(found, key=lambda trouble: trouble.passes, default=None)
+
+
+def _trouble(error: Exception, tries: int) -> Trouble:
+    refused = isinstance(error, ApiError) and not isinstance(error, Conflict | ServerError | TooManyRequests)
+    return Trouble(" ".join(str(error).split())[:LONGEST] or type(error).__name__, passes=not refused, tries=tries)
