@@ -160,7 +160,7 @@ class Kubernetes:
             f"--service-account-key-file={keys / 'service-accounts.pub'}",
             f"--service-account-signing-key-file={keys / 'service-accounts.key'}",
             "--service-account-issuer=https://kubernetes.default.svc.cluster.local",
-            "--service-cluster-ip-range=10.96.0.0/16",
+            "--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112",
             "--authorization-mode=RBAC",
             "--allow-privileged=true",
             *self._apiserver_flags,

@@ -101,9 +101,9 @@ async def cluster_scoped(api: Api) -> list[str]:
     for root in roots:
         if "example.com" in root or "butlerlabs" in root:
             continue
-        for resource in (await api.get(root)).made["resources"]:
-            if not resource["namespaced"] and "/" not in resource["name"]:
-                found.append(f"{root}/{{}}{resource['name']}")
+        resources = (await api.get(root)).made["resources"]
+        plurals = [each["name"] for each in resources if not each["namespaced"] and "/" not in each["name"]]
+        found += [f"{root}/{{}}{plural}" for plural in plurals]
     return found
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from butler.local.apiserver.builtin.service_addresses import NODE_PORTS, SERVICE_RANGE
+from butler.local.apiserver.builtin.service_addresses import NODE_PORTS, SERVICE_RANGES
 from butler.local.apiserver.builtin.services import STRATEGY
 from butler.local.apiserver.wire.status import ApiError
 
@@ -59,8 +59,8 @@ def test_a_cluster_address_comes_from_the_range_and_not_from_its_static_start() 
     for _ in range(50):
         spec = created(service())["spec"]
         address = ipaddress.ip_address(spec["clusterIP"])
-        assert address in SERVICE_RANGE
-        assert int(address) - int(SERVICE_RANGE.network_address) > 256
+        assert address in SERVICE_RANGES["IPv4"]
+        assert int(address) - int(SERVICE_RANGES["IPv4"].network_address) > 256
         assert spec["clusterIPs"] == [spec["clusterIP"]]
         assert (spec["ipFamilies"], spec["ipFamilyPolicy"]) == (["IPv4"], "SingleStack")
 

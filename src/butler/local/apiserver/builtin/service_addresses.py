@@ -1,7 +1,7 @@
 """The addresses and ports a Service is given: cluster IPs, node ports, the port of its health check.
 
 What is taken is read from the other Services each time, so there is no second book to keep in step with the
-first. The cluster is single-stack IPv4. As on Kubernetes the low part of the range is left to those who ask for
+first. The cluster is dual-stack, IPv4 first. As on Kubernetes the low part of the range is left to those who ask for
 an address by name, and the choice above it is random, so that an address just released is not reused at once.
 """
 
@@ -11,9 +11,9 @@ import ipaddress
 import secrets
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.builtin.checks import duplicate, invalid, ip_address, one_of, required
-from butler.local.apiserver.wire.status import ApiError, FieldError, internal
-from butler.local.apiserver.wire.status import invalid as refusal
+from butler.local.apiserver.builtin.checks import invalid
+from butler.local.apiserver.builtin.service_families import complete_families, is_headless, needs_cluster_ip, refuse
+from butler.local.apiserver.wire.status import internal
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -22,17 +22,13 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-SERVICE_RANGE: Final = ipaddress.IPv4Network("10.96.0.0/12")
+SERVICE_RANGES: Final[dict[str, ipaddress.IPv4Network | ipaddress.IPv6Network]] = {
+    "IPv4": ipaddress.IPv4Network("10.96.0.0/12"),
+    "IPv6": ipaddress.IPv6Network("fd00:10:96::/112"),
+}
 NODE_PORTS: Final = range(30000, 32768)
 _STATIC_ADDRESSES: Final = 256  # at the start of the range: never given out unasked
 _STATIC_PORTS: Final = 86
-_FAMILIES: Final = ("IPv4", "IPv6")
-_POLICIES: Final = ("PreferDualStack", "RequireDualStack", "SingleStack")
-
-
-def is_headless(spec: Json) -> bool:
-    addresses = spec.get("clusterIPs") or ([spec["clusterIP"]] if spec.get("clusterIP") else [])
-    return len(addresses) == 1 and addresses[0] == "None"
 
 
 def externally_accessible(spec: Json) -> bool:
@@ -48,19 +44,15 @@ def _needs_node_ports(spec: Json) -> bool:
     return spec.get("type") in ("LoadBalancer", "NodePort")
 
 
-def _needs_cluster_ip(spec: Json) -> bool:
-    return spec.get("type") != "ExternalName"
-
-
 def allocate(world: World, service: Json) -> None:
     """Give a new Service what it needs, or refuse what it asks for."""
     spec = service["spec"]
     if spec.get("clusterIP") and not spec.get("clusterIPs"):
         spec["clusterIPs"] = [spec["clusterIP"]]
     name = service["metadata"].get("name", "")
-    _complete_families(spec, None, name)
+    complete_families(spec, None, name)
     taken = _Taken(world, service)
-    _give_cluster_ip(spec, taken, name)
+    _give_cluster_ips(spec, taken, name)
     if _needs_node_ports(spec):
         _give_node_ports(spec, taken, name)
     if needs_health_check(spec):
@@ -72,10 +64,12 @@ def reallocate(world: World, service: Json, old: Json) -> None:
     spec, before, name = service["spec"], old["spec"], service["metadata"].get("name", "")
     _keep_allocated(spec, before)
     _keep_in_step(spec, before)
-    _complete_families(spec, before, name)
+    complete_families(spec, before, name)
     taken = _Taken(world, service)
-    if _needs_cluster_ip(spec) and not _needs_cluster_ip(before):
-        _give_cluster_ip(spec, taken, name)
+    if needs_cluster_ip(spec) and not needs_cluster_ip(before):
+        _give_cluster_ips(spec, taken, name)
+    elif needs_cluster_ip(spec) and _gains_a_family(spec, before):
+        _give_second_ip(spec, taken, name)
     if _needs_node_ports(spec):
         _give_node_ports(spec, taken, name)
     if needs_health_check(spec) and not needs_health_check(before):
@@ -101,7 +95,7 @@ class _Taken:
             metadata, spec = other["metadata"], other.get("spec") or {}
             if (metadata.get("namespace"), metadata.get("name")) == self._me:
                 continue
-            self._addresses.update(spec.get("clusterIPs") or ())
+            self._addresses.update(_canonical(address) for address in spec.get("clusterIPs") or ())
             self._ports.update(port["nodePort"] for port in spec.get("ports") or () if port.get("nodePort"))
             self._ports.add(spec.get("healthCheckNodePort") or 0)
 
@@ -115,15 +109,16 @@ class _Taken:
         self._others()
         return self._ports
 
-    def next_address(self) -> str:
-        size = SERVICE_RANGE.num_addresses
+    def next_address(self, family: str) -> str:
+        network = SERVICE_RANGES[family]
+        size = network.num_addresses
         start = secrets.randbelow(size - _STATIC_ADDRESSES - 1)
         for step in range(size - 2):
             # First all of the upper part from a random place on, then the static part.
             offset = (start + step) % (size - 2 - _STATIC_ADDRESSES) + _STATIC_ADDRESSES + 1
             if step >= size - 2 - _STATIC_ADDRESSES:
                 offset = size - 2 - step
-            address = str(SERVICE_RANGE[offset])
+            address = str(network[offset])
             if address not in self.addresses:
                 return address
         raise internal("failed to allocate a serviceIP: range is full")
@@ -149,76 +144,53 @@ class _Taken:
         raise internal("failed to allocate a nodePort: range is full")
 
 
-def _complete_families(spec: Json, before: Json | None, name: str) -> None:
-    """Which families and policy the Service has; raises what cannot be on a single-stack cluster."""
-    if not _needs_cluster_ip(spec):
+def _canonical(address: str) -> str:
+    """One text for one address: IPv6 has many."""
+    try:
+        return str(ipaddress.ip_address(address))
+    except ValueError:
+        return address
+
+
+def _gains_a_family(spec: Json, before: Json) -> bool:
+    counts = len(before.get("ipFamilies") or ()), len(spec.get("ipFamilies") or ())
+    return not is_headless(before) and counts == (1, 2)
+
+
+def _give_cluster_ips(spec: Json, taken: _Taken, name: str) -> None:
+    """An address of each family: the one asked for, or a free one."""
+    if not needs_cluster_ip(spec) or is_headless(spec):
         return
-    selectorless = spec.get("clusterIP") == "None" and not spec.get("selector")
-    if not spec.get("ipFamilyPolicy"):
-        kept = (before or {}).get("ipFamilyPolicy")
-        spec["ipFamilyPolicy"] = kept or ("RequireDualStack" if selectorless else "SingleStack")
-    _refuse(cluster_ip_errors(spec), name)
-    families = spec.setdefault("ipFamilies", []) or []
-    policy = spec["ipFamilyPolicy"]
-    errors = _stack_errors(spec, families, policy)
-    for index, address in enumerate(spec.get("clusterIPs") or ()):
-        if address == "None":
-            break
-        if index >= len(families):
-            if ipaddress.ip_address(address).version == 6:
-                shown = spec["clusterIPs"]
-                errors.append(invalid(f"spec.clusterIPs[{index}]", shown, "IPv6 is not configured on this cluster"))
-            else:
-                families.append("IPv4")
-    _refuse(errors, name)
-    if not families:
-        families.append("IPv4")
-    spec["ipFamilies"] = families
-    if selectorless:
-        if len(families) < 2 and policy != "SingleStack":
-            families.append("IPv6" if families[0] == "IPv4" else "IPv4")
-        return
-    if policy == "RequireDualStack":
-        detail = "this cluster is not configured for dual-stack services"
-        errors.append(invalid("spec.ipFamilyPolicy", policy, detail))
-    errors += [
-        invalid(f"spec.ipFamilies[{index}]", family, "not configured on this cluster")
-        for index, family in enumerate(families)
-        if family != "IPv4"
-    ]
-    _refuse(errors, name)
+    addresses = _one_for_each_family(spec)
+    for index in range(len(addresses)):
+        addresses[index] = _given(spec, addresses, index, taken, name)
+    spec["clusterIP"] = addresses[0]
+    spec["clusterIPs"] = addresses
 
 
-def _stack_errors(spec: Json, families: list[str], policy: str) -> list[FieldError]:
-    if policy != "SingleStack":
-        return []
-    detail = "must be 'RequireDualStack' or 'PreferDualStack' when multiple {} are specified"
-    errors = []
-    if len(spec.get("clusterIPs") or ()) == 2:
-        errors.append(invalid("spec.ipFamilyPolicy", policy, detail.format("cluster IPs")))
-    if len(families) == 2:
-        errors.append(invalid("spec.ipFamilyPolicy", policy, detail.format("IP families")))
-    return errors
+def _give_second_ip(spec: Json, taken: _Taken, name: str) -> None:
+    addresses = _one_for_each_family(spec)
+    addresses[1] = _given(spec, addresses, 1, taken, name)
+    spec["clusterIPs"] = addresses
 
 
-def _give_cluster_ip(spec: Json, taken: _Taken, name: str) -> None:
-    if not _needs_cluster_ip(spec) or is_headless(spec):
-        return
-    asked = next(iter(spec.get("clusterIPs") or ()), "")
-    if asked:
-        why = _why_not(asked, taken)
-        if why:
-            detail = f"failed to allocate IP {asked}: {why}"
-            _refuse([invalid("spec.clusterIPs", spec["clusterIPs"], detail)], name)
-    address = asked or taken.next_address()
-    spec["clusterIP"] = address
-    spec["clusterIPs"] = [address]
+def _one_for_each_family(spec: Json) -> list[str]:
+    """The addresses that were asked for, and an empty text for each family without."""
+    asked = [*(spec.get("clusterIPs") or ())]
+    return asked + [""] * (len(spec["ipFamilies"]) - len(asked))
 
 
-def _why_not(address: str, taken: _Taken) -> str:
-    if ipaddress.ip_address(address) not in SERVICE_RANGE:
+def _given(spec: Json, addresses: list[str], index: int, taken: _Taken, name: str) -> str:
+    address, family = addresses[index], spec["ipFamilies"][index]
+    if address and (why := _why_not(address, family, taken)):
+        refuse([invalid("spec.clusterIPs", addresses, f"failed to allocate IP {address}: {why}")], name)
+    return address or taken.next_address(family)
+
+
+def _why_not(address: str, family: str, taken: _Taken) -> str:
+    if ipaddress.ip_address(address) not in SERVICE_RANGES[family]:
         return "the provided network does not match the current range"
-    return "provided IP is already allocated" if address in taken.addresses else ""
+    return "provided IP is already allocated" if _canonical(address) in taken.addresses else ""
 
 
 def _give_node_ports(spec: Json, taken: _Taken, name: str) -> None:
@@ -238,7 +210,7 @@ def _give_node_ports(spec: Json, taken: _Taken, name: str) -> None:
         if asked and asked not in of_port.values():
             why = taken.take_port(asked)
             if why:
-                _refuse([invalid(f"spec.ports[{index}].nodePort", asked, why)], name)
+                refuse([invalid(f"spec.ports[{index}].nodePort", asked, why)], name)
         port["nodePort"] = asked or taken.next_port()
         of_port.setdefault(number, port["nodePort"])
 
@@ -254,7 +226,7 @@ def _give_health_check_port(spec: Json, taken: _Taken) -> None:
 
 def _keep_allocated(spec: Json, before: Json) -> None:
     """A client that sends the manifest it once created keeps what it was given."""
-    if _needs_cluster_ip(spec) and _needs_cluster_ip(before):
+    if needs_cluster_ip(spec) and needs_cluster_ip(before):
         for field in ("clusterIP", "clusterIPs"):
             if not spec.get(field) and before.get(field):
                 spec[field] = before[field]
@@ -288,8 +260,9 @@ def _keep_in_step(spec: Json, before: Json) -> None:
 def drop_what_the_type_does_not_use(service: Json, old: Json) -> None:
     """A change of type lets go of what was given for the old one, if the writer left it as it was."""
     spec, before = service["spec"], old["spec"]
-    if _needs_cluster_ip(before) and not _needs_cluster_ip(spec):
-        if all(spec.get(each) == before.get(each) for each in ("clusterIP", "clusterIPs")):
+    if needs_cluster_ip(before) and not needs_cluster_ip(spec):
+        same = spec.get("clusterIPs") in (None, [], before.get("clusterIPs"))
+        if same and spec.get("clusterIP") == before.get("clusterIP"):
             _drop(spec, "clusterIP", "clusterIPs")
         for field in ("ipFamilies", "ipFamilyPolicy"):
             if spec.get(field) == before.get(field):
@@ -314,78 +287,3 @@ def _drop_same(spec: Json, before: Json, field: str) -> None:
 def _drop(spec: Json, *fields: str) -> None:
     for field in fields:
         spec.pop(field, None)
-
-
-def cluster_ip_errors(spec: Json) -> list[FieldError]:
-    """What is wrong with clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy as they stand."""
-    if not _needs_cluster_ip(spec):
-        return []
-    addresses = spec.get("clusterIPs") or []
-    errors: list[FieldError] = []
-    path = "spec.clusterIPs"
-    if spec.get("clusterIP"):
-        if not addresses:
-            errors.append(required(path))
-        elif addresses[0] != spec["clusterIP"]:
-            errors.append(invalid(path, addresses, "first value must match `clusterIP`"))
-    elif addresses:
-        errors.append(invalid(path, addresses, "must be empty when `clusterIP` is not specified"))
-    families = spec.get("ipFamilies") or []
-    for index, family in enumerate(families):
-        errors += one_of(f"spec.ipFamilies[{index}]", family, _FAMILIES)
-        if family in families[:index]:
-            errors.append(duplicate(f"spec.ipFamilies[{index}]", family))
-    if spec.get("ipFamilyPolicy") is not None:
-        errors += one_of("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], _POLICIES)
-    return errors + _address_errors(path, addresses, families)
-
-
-def _address_errors(path: str, addresses: list[str], families: list[str]) -> list[FieldError]:
-    errors: list[FieldError] = []
-    bad = False
-    for index, address in enumerate(addresses):
-        if index == 0 and address == "None":
-            if len(addresses) > 1:
-                bad = True
-                errors.append(invalid(path, addresses, "'None' must be the first and only value"))
-            continue
-        found = ip_address(f"{path}[{index}]", address)
-        bad = bad or bool(found)
-        errors += found
-    if len(addresses) > 2:
-        errors.append(invalid(path, addresses, "may only hold up to 2 values"))
-    if bad or addresses == ["None"]:
-        return errors
-    versions = [f"IPv{ipaddress.ip_address(address).version}" for address in addresses]
-    if len(versions) > 1 and len(set(versions)) < len(versions):
-        errors.append(invalid(path, addresses, "may specify no more than one IP for each IP family"))
-    for index, (address, version) in enumerate(zip(addresses, versions, strict=True)):
-        if index < len(families) and families[index] in _FAMILIES and version != families[index]:
-            detail = f"expected an {families[index]} value as indicated by `ipFamilies[{index}]`"
-            errors.append(invalid(f"{path}[{index}]", address, detail))
-    return errors
-
-
-def change_errors(new: Json, old: Json) -> list[FieldError]:
-    """What a change may not do to the addresses a Service has."""
-    if not _needs_cluster_ip(new) or not _needs_cluster_ip(old) or (is_headless(new) and is_headless(old)):
-        return []
-    errors = []
-    now, before = new.get("clusterIPs") or [], old.get("clusterIPs") or []
-    if before and not now:
-        errors.append(invalid("spec.clusterIPs[0]", now, "primary clusterIP can not be unset"))
-    elif before and now[0] != before[0]:
-        errors.append(invalid("spec.clusterIPs[0]", now, "may not change once set"))
-    families, families_before = new.get("ipFamilies") or [], old.get("ipFamilies") or []
-    if is_headless(new) == is_headless(old) and families and families_before and families[0] != families_before[0]:
-        errors.append(invalid("spec.ipFamilies[0]", families, "may not change once set"))
-    return errors
-
-
-def _refuse(errors: list[FieldError], name: str) -> None:
-    if errors:
-        raise _invalid_service(errors, name)
-
-
-def _invalid_service(errors: list[FieldError], name: str) -> ApiError:
-    return refusal("", "Service", name, errors)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.local.apiserver.builtin import service_addresses
+from butler.local.apiserver.builtin import service_addresses, service_families
 from butler.local.apiserver.builtin.checks import (
     PROTOCOLS,
     cidr,
@@ -25,12 +25,8 @@ from butler.local.apiserver.builtin.checks import (
     required,
     subdomain,
 )
-from butler.local.apiserver.builtin.service_addresses import (
-    cluster_ip_errors,
-    externally_accessible,
-    is_headless,
-    needs_health_check,
-)
+from butler.local.apiserver.builtin.service_addresses import externally_accessible, needs_health_check
+from butler.local.apiserver.builtin.service_families import cluster_ip_errors, is_headless
 from butler.local.apiserver.resources import Strategy, World
 from butler.local.apiserver.verbs.names import validate_labels
 from butler.local.apiserver.wire.goformat import Struct
@@ -284,7 +280,7 @@ def _status(service: Json) -> list[FieldError]:
 
 def validate_update(service: Json, old: Json) -> list[FieldError]:
     new_spec, old_spec = service["spec"], old["spec"]
-    errors = service_addresses.change_errors(new_spec, old_spec)
+    errors = service_families.change_errors(new_spec, old_spec)
     if new_spec.get("type") == old_spec.get("type") == "LoadBalancer":
         chosen = new_spec.get("loadBalancerClass")
         if chosen != old_spec.get("loadBalancerClass"):
