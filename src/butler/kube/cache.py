@@ -35,11 +35,12 @@ from butler.kube.gate import Gate, Leave, nothing
 from butler.kube.metrics import Metrics
 from butler.kube.objects import is_newer, is_older, key_of, uid_of, version_of
 from butler.kube.retry import Backoff
-from butler.kube.store import Change, Entry, IndexFunction, Store
+from butler.kube.store import Change, Entry, IndexFunction, RangeFunction, Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
+    from butler.ipam.addresses import Range
     from butler.kube.client import Client, WatchEvent
     from butler.kube.resource import Key, Resource
 
@@ -148,6 +149,10 @@ class Cache(Generic[T]):
     def count(self, index: str, value: Hashable) -> int:
         return self._store.count(index, value)
 
+    def touching(self, index: str, space: Hashable, addresses: Range) -> list[T]:
+        """The objects with any of these addresses in a space, as an index of ranges has it."""
+        return self._store.touching(index, space, addresses)
+
     def __len__(self) -> int:
         return len(self._store)
 
@@ -162,6 +167,10 @@ class Cache(Generic[T]):
     def index(self, name: str, function: IndexFunction[T]) -> None:
         """Keep objects findable by what `function` says of them; it must depend on the object alone."""
         self._store.add_index(name, function)
+
+    def index_ranges(self, name: str, function: RangeFunction[T]) -> None:
+        """Keep objects findable by addresses; as with `index`, and `function` must not raise for any object."""
+        self._store.add_range_index(name, function)
 
     def on_change(self, handler: Callable[[Change[T]], None]) -> None:
         """Call `handler` for every change from now on, beginning with an addition for each object already here."""

@@ -79,16 +79,24 @@ class Controller:
         Work begins when the caches have caught up; an optional one whose kind is missing is not waited for.
         """
 
-        def enqueue(change: Change[T]) -> None:
+        def concerned(change: Change[T]) -> Iterable[Key]:
             if when is not None and not when(change.old, change.new):
-                return
+                return ()
             if to_keys is None:
-                self.queue.add(change.key)
-                return
-            for state in (change.old, change.new):
-                if state is not None:
-                    for key in to_keys(state):
-                        self.queue.add(key)
+                return (change.key,)
+            return [key for state in (change.old, change.new) if state is not None for key in to_keys(state)]
+
+        return self.hears(cache, concerned)
+
+    def hears(self, cache: Cache[T], concerned: Callable[[Change[T]], Iterable[Key]]) -> Controller:
+        """Reconcile the keys that follow from a change as a whole, where neither state alone tells them.
+
+        Everything is told again, as an addition, whenever work begins anew.
+        """
+
+        def enqueue(change: Change[T]) -> None:
+            for key in concerned(change):
+                self.queue.add(key)
 
         cache.on_change(enqueue)
         self.caches.append(cache)

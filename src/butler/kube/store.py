@@ -12,13 +12,16 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from butler.ipam.range_index import RangeIndex
 from butler.kube.objects import is_newer, is_older
 
 if TYPE_CHECKING:
+    from butler.ipam.addresses import Range
     from butler.kube.resource import Key
 
 T = TypeVar("T")
 IndexFunction = Callable[[T], Iterable[Hashable]]
+RangeFunction = Callable[[T], Iterable["tuple[Hashable, Range]"]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,8 @@ class Store(Generic[T]):
         self._entries: dict[Key, Entry[T]] = {}
         self._functions: dict[str, IndexFunction[T]] = {}
         self._indexes: dict[str, dict[Hashable, dict[Key, None]]] = {}
+        self._range_functions: dict[str, RangeFunction[T]] = {}
+        self._range_indexes: dict[str, dict[Hashable, RangeIndex[Key]]] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -73,6 +78,12 @@ class Store(Generic[T]):
     def count(self, index: str, value: Hashable) -> int:
         return len(self._indexes[index].get(value, ()))
 
+    def touching(self, index: str, space: Hashable, addresses: Range) -> list[T]:
+        """The objects with any of these addresses in a space, as an index of ranges has it, each once."""
+        ranges = self._range_indexes[index].get(space)
+        keys = dict.fromkeys(key for _, key in ranges.touching(addresses)) if ranges is not None else ()
+        return [self._entries[key].obj for key in keys]
+
     def add_index(self, name: str, function: IndexFunction[T]) -> None:
         """File every object under the values that `function` gives for it."""
         if name in self._functions:
@@ -81,6 +92,15 @@ class Store(Generic[T]):
         self._indexes[name] = {}
         for key, entry in self._entries.items():
             self._file(name, key, entry.obj)
+
+    def add_range_index(self, name: str, function: RangeFunction[T]) -> None:
+        """File every object under the addresses that `function` gives for it, each with the space that they lie in."""
+        if name in self._range_functions:
+            raise ValueError(f"there is an index of ranges {name!r} already")
+        self._range_functions[name] = function
+        self._range_indexes[name] = {}
+        for key, entry in self._entries.items():
+            self._file_ranges(name, key, (), function(entry.obj))
 
     def put(self, key: Key, entry: Entry[T]) -> list[Change[T]]:
         """Take in one version of one object; nothing when it is not newer than what is here."""
@@ -128,6 +148,9 @@ class Store(Generic[T]):
                 self._unfile(name, key, old.obj)
             if new is not None:
                 self._file(name, key, new.obj)
+        for name, ranges_of in self._range_functions.items():
+            before = () if old is None else ranges_of(old.obj)
+            self._file_ranges(name, key, before, () if new is None else ranges_of(new.obj))
         if new is None:
             del self._entries[key]
         else:
@@ -146,3 +169,21 @@ class Store(Generic[T]):
                 filed.pop(key, None)
                 if not filed:
                     del index[value]
+
+    def _file_ranges(
+        self,
+        name: str,
+        key: Key,
+        before: Iterable[tuple[Hashable, Range]],
+        after: Iterable[tuple[Hashable, Range]],
+    ) -> None:
+        index, old, new = self._range_indexes[name], set(before), set(after)
+        for space, addresses in old - new:
+            ranges = index[space]
+            ranges.remove(addresses, key)
+            if not ranges:
+                del index[space]
+        for space, addresses in new - old:
+            if space not in index:
+                index[space] = RangeIndex()
+            index[space].add(addresses, key)

@@ -23,7 +23,7 @@ import msgspec
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType, Finalizer, PoolReason
 from butler.api.meta import ConditionStatus
-from butler.controllers.networkpool.claims import Claim, claimed_network, rival
+from butler.controllers.networkpool.claims import Claim, ClaimTable, claimed_network
 from butler.controllers.networkpool.conditions import NotHandingOut
 from butler.controllers.networkpool.holdings import Holdings
 from butler.controllers.networkpool.outcomes import granted, refused
@@ -260,17 +260,15 @@ class Rehearsal:
         if ready is not None and pool.status.observed_generation == (pool.metadata.generation or None):
             told = next((each for each in _TOLD if each == ready.reason), None)
             return NotHandingOut(told, ready.message) if told and ready.status is ConditionStatus.FALSE else None
-        claims = {
-            key_of(other): Claim(claimed, other.metadata.uid, other.metadata.generation)
-            for other in self.pools.values()
-            if (claimed := claimed_network(other)) is not None
-        }
-        other = rival(claims, key_of(pool), pool.spec.cidr)
-        if other is None:
+        claims = ClaimTable()
+        for other in self.pools.values():
+            if (claimed := claimed_network(other)) is not None:
+                claims.put(key_of(other), Claim(claimed, other.metadata.uid, other.metadata.generation))
+        rival = claims.rival(key_of(pool), pool.spec.cidr)
+        claim = claims.get(rival) if rival is not None else None
+        if claim is None:
             return None
-        return NotHandingOut(
-            PoolReason.OVERLAP, f"{pool.spec.cidr} overlaps NetworkPool {other} ({claims[other].cidr})"
-        )
+        return NotHandingOut(PoolReason.OVERLAP, f"{pool.spec.cidr} overlaps NetworkPool {rival} ({claim.cidr})")
 
     def _waiting_at(self, name: str) -> list[IPAllocation]:
         return list(self._waiting.get(name, {}).values())

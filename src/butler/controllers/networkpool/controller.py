@@ -27,8 +27,8 @@ from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import ConditionType, Finalizer, PoolReason
 from butler.controllers import absence
 from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
-from butler.controllers.networkpool.claiming import Claimed, Claiming, is_overlapped
-from butler.controllers.networkpool.claims import ClaimRegister, claimed_network, read_claims
+from butler.controllers.networkpool.claiming import Claimed, Claiming
+from butler.controllers.networkpool.claims import claimed_network
 from butler.controllers.networkpool.conditions import NotHandingOut, names, unreadable
 from butler.controllers.networkpool.holdings import Holdings, pool_key, pool_named_in
 from butler.controllers.networkpool.plan import (
@@ -43,6 +43,7 @@ from butler.controllers.networkpool.plan import (
     plan,
     uncommitted,
 )
+from butler.controllers.networkpool.register import ClaimRegister
 from butler.controllers.networkpool.writes import LOOK_AGAIN, AllocationWriter
 from butler.kube.controller import After, Controller
 from butler.kube.errors import Conflict, KubeError, NotFound
@@ -50,7 +51,7 @@ from butler.kube.objects import finalizers_patch, key_of, with_finalizer, withou
 from butler.kube.resource import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
     from datetime import datetime
 
     from butler.api.ipallocation import IPAllocation
@@ -64,6 +65,8 @@ if TYPE_CHECKING:
     from butler.kube.metrics import Metrics
     from butler.kube.resource import Json
 
+WORKERS: Final = 16
+"""Pools at a time, which is also how many may share one write of the claims."""
 VIEW_TIMEOUT: Final = 5.0
 """Seconds to wait for the allocation cache to catch up with what the pool has seen."""
 TIDY_AFTER: Final = 2.0
@@ -95,12 +98,11 @@ class NetworkPoolController:
         self._pools = pools
         self._allocations = allocations
         self._claims = claims
-        self._scope = settings.namespace
         self._events = events
         self._metrics = metrics
         self._holdings = Holdings(lambda pool: metrics.inconsistent(pool, "unreadable"))
-        register = ClaimRegister(client, settings.home_namespace, settings.namespace)
-        self._claiming = Claiming(register, claims, pools, self._holdings)
+        register = ClaimRegister(client, settings.home_namespace, settings.namespace, claims.wrote)
+        self._claiming = Claiming(register, claims, pools, self._holdings, settings.namespace)
         self._tidy_at: dict[Key, float] = {}
         allocations.index("uid", lambda allocation: [allocation.metadata.uid])
         allocations.index("waiting", lambda allocation: [pool_key(allocation)] if is_waiting(allocation) else [])
@@ -113,23 +115,11 @@ class NetworkPoolController:
     def controller(self, metrics: Metrics | None = None) -> Controller:
         """With its watches. That a key is never worked on twice at once is all the order that is needed here."""
         return (
-            Controller("networkpool", self.reconcile, workers=8, metrics=metrics)
-            .watches(self._pools, self._pool_and_overlapped)
+            Controller("networkpool", self.reconcile, workers=WORKERS, metrics=metrics)
+            .hears(self._pools, self._claiming.concerned_by_pool)
             .watches(self._allocations, lambda allocation: [pool_key(allocation)])
-            .watches(self._claims, self._claimants)
+            .hears(self._claims, self._claiming.concerned_by_claims)
         )
-
-    def _pool_and_overlapped(self, pool: NetworkPool) -> Iterable[Key]:
-        return [key_of(pool), *self._overlapped()]
-
-    def _claimants(self, config_map: Json) -> Iterable[Key]:
-        """All whom a change of the claims may concern; those of other namespaces are for others to look after."""
-        ours = (key for key in read_claims(config_map) if self._scope in ("", key.namespace))
-        return [*ours, *self._overlapped()]
-
-    def _overlapped(self) -> list[Key]:
-        """Pools that wait for another one to go out of their way."""
-        return [key_of(pool) for pool in self._pools.values() if is_overlapped(pool)]
 
     async def reconcile(self, key: Key) -> After | None:
         """Bring a pool and its requests in order."""
@@ -166,7 +156,8 @@ class NetworkPoolController:
                 return _Done()  # nothing keeps it: the watch will say so
             others = without_finalizer(pool, Finalizer.NETWORK_POOL)
             if others is not None and view.live == 0 and not view.unreadable and not open_intents(pool, view):
-                await self._set_finalizers(pool, others)
+                if await self._set_finalizers(pool, others):
+                    self._claiming.emptied(pool)
                 return None
             obstacle = self._being_deleted(key, pool, view)
         book = self._holdings.book(key, layout) if layout is not None else None
@@ -287,13 +278,16 @@ class NetworkPoolController:
             # The watch will say so too; until then there is nothing to decide.
             raise Conflict(409, gone.status, f"NetworkPool {key} is gone") from gone
 
-    async def _set_finalizers(self, pool: NetworkPool, finalizers: list[str]) -> None:
+    async def _set_finalizers(self, pool: NetworkPool, finalizers: list[str]) -> bool:
+        """Write them for this version of the pool and no other; whether that counted."""
         key, patch = key_of(pool), finalizers_patch(pool, finalizers)
         try:
             self._pools.wrote(await self._client.patch(POOLS, key.name, patch, key.namespace, timeout=WRITE_TIMEOUT))
         except (Conflict, NotFound):
             self._metrics.conflict(key, "reserve")
             await self._read_again(key)
+            return False
+        return True
 
     async def _without_pool(self, key: Key) -> After | None:
         """Requests for a pool that does not exist, and what an earlier one of that name left behind."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
+    from butler.ipam.addresses import Range
 
 
 class SmallServer:
@@ -28,6 +30,8 @@ class SmallServer:
         self.config_map: Json | None = None
         self.meanwhile: Callable[[], None] | None = None
         self.counts: Counter[str] = Counter()
+        self.objection: Callable[[Json], Exception | None] = lambda _: None
+        """What is wrong with a patch."""
 
     @property
     def entries(self) -> dict[str, str]:
@@ -36,7 +40,8 @@ class SmallServer:
         return {name.partition(".")[2]: text.split()[0] for name, text in data.items()}
 
     async def get(self, resource: Any, name: str, namespace: str) -> Any:
-        self.counts["get"] += 1
+        self.counts[f"get {resource.plural}"] += 1
+        await asyncio.sleep(0)
         found = self.config_map if resource.plural == "configmaps" else self.pools.get(Key(namespace, name))
         if found is None:
             details = Details(name=name, group=resource.group, kind=resource.plural)
@@ -59,6 +64,8 @@ class SmallServer:
         self.counts["patch"] += 1
         self._interrupt()
         assert self.config_map is not None
+        if (error := self.objection(patch)) is not None:
+            raise error
         meta = self.config_map["metadata"]
         if patch["metadata"] != {"uid": meta["uid"], "resourceVersion": meta["resourceVersion"]}:
             raise Conflict(409, Status(reason="Conflict"))
@@ -86,3 +93,14 @@ class Shown:
 
     def values(self) -> list[Any]:
         return list(self._look().values())
+
+    def index_ranges(self, _: str, function: Callable[[Any], list[Any]]) -> None:
+        self._ranges = function
+
+    def touching(self, _: str, space: Any, addresses: Range) -> list[Any]:
+        wanted = (space, addresses)
+        return [
+            each
+            for each in self.values()
+            if any(family is wanted[0] and held.overlaps(wanted[1]) for family, held in self._ranges(each))
+        ]

@@ -9,16 +9,20 @@ import pytest
 
 from butler.api.conditions import with_condition
 from butler.controllers.networkpool.claiming import Claiming, is_overlapped
-from butler.controllers.networkpool.claims import CLAIMS, Claim, ClaimRegister, entry
+from butler.controllers.networkpool.claims import CLAIMS, Claim, entry
+from butler.controllers.networkpool.register import ClaimRegister
 from butler.ipam.layout import InvalidPool, read_layout
-from butler.kube.errors import NotFound, Status
+from butler.kube.errors import Invalid, NotFound, Status
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
+from butler.kube.store import Change
 from unit.controllers.networkpool.small_server import Shown, SmallServer
 from unit.controllers.networkpool.values import NAMESPACE, NOW, POOL, allocation, holdings_of, intent, pool
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
+
+CLAIMS_KEY = Key(NAMESPACE, CLAIMS)
 
 
 class Estate:
@@ -239,6 +243,124 @@ async def test_a_rival_that_the_cache_has_not_heard_of_is_named_all_the_same() -
     assert "overlaps NetworkPool butler-system/quick:" in obstacle
 
 
+# Whom a change concerns.
+
+
+def claims(**entries: str) -> dict[str, Any]:
+    named = (entry(Key(NAMESPACE, name), Claim(cidr, f"u-{name}", 1)) for name, cidr in entries.items())
+    return {"data": dict(named)}
+
+
+def pools(count: int) -> dict[str, NetworkPool]:
+    return {f"p{n}": pool(name=f"p{n}", uid=f"u-p{n}", cidr=f"10.{n}.0.0/24") for n in range(count)}
+
+
+@pytest.mark.parametrize("count", [3, 100])
+async def test_an_entry_as_its_pool_wants_it_concerns_nobody_however_many_there_are(count: int) -> None:
+    known = pools(count)
+    estate = Estate(*known.values())
+    entries = {name: each.spec.cidr for name, each in known.items()}
+    last = entries.pop(f"p{count - 1}")
+    change = Change(CLAIMS_KEY, claims(**entries), claims(**entries, **{f"p{count - 1}": last}))
+    assert list(estate.claiming.concerned_by_claims(change)) == []
+    again = Change(CLAIMS_KEY, None, claims(**entries))
+    assert list(estate.claiming.concerned_by_claims(again)) == []
+
+
+@pytest.mark.parametrize("was", ["taken away", "shrunk", "of another pool of this name", "no entry any more"])
+async def test_an_entry_that_was_edited_by_hand_concerns_its_pool(was: str) -> None:
+    estate = Estate(*pools(3).values())
+    before = claims(p0="10.0.0.0/24", p1="10.1.0.0/24", p2="10.2.0.0/24")
+    after = {"data": dict(before["data"])}
+    after["data"][f"{NAMESPACE}.p1"] = {
+        "taken away": "",
+        "shrunk": "10.1.0.0/25 u-p1 1",
+        "of another pool of this name": "10.1.0.0/24 u-other 1",
+        "no entry any more": "10.1.0.0/24",
+    }[was]
+    if was == "taken away":
+        del after["data"][f"{NAMESPACE}.p1"]
+    assert list(estate.claiming.concerned_by_claims(Change(CLAIMS_KEY, before, after))) == [Key(NAMESPACE, "p1")]
+
+
+async def test_a_register_that_is_gone_concerns_all_who_had_an_entry() -> None:
+    estate = Estate(*pools(2).values())
+    entries = claims(p0="10.0.0.0/24", p1="10.1.0.0/24")
+    concerned = estate.claiming.concerned_by_claims(Change(CLAIMS_KEY, entries, None))
+    assert sorted(concerned) == [Key(NAMESPACE, "p0"), Key(NAMESPACE, "p1")]
+
+
+async def test_an_entry_without_a_pool_concerns_whoever_forgets_it() -> None:
+    estate = Estate(*pools(1).values())
+    concerned = estate.claiming.concerned_by_claims(Change(CLAIMS_KEY, None, claims(p0="10.0.0.0/24", x="10.9.0.0/24")))
+    assert list(concerned) == [Key(NAMESPACE, "x")]
+
+
+async def test_who_waits_for_a_rival_hears_of_it_and_of_nobody_else() -> None:
+    waits = pool(name="waits", uid="u-waits", cidr="10.1.0.0/16")
+    known = pools(40)
+    entries = {name: each.spec.cidr for name, each in known.items()}
+    estate = Estate(waits, *known.values(), register=entries)
+    assert (await estate.step("waits"))[0] is None
+    rival = known["p1"]
+    others = Change(CLAIMS_KEY, claims(**entries), claims(**{**entries, "p2": "10.2.0.0/25"}))
+    assert list(estate.claiming.concerned_by_claims(others)) == [Key(NAMESPACE, "p2")]
+    without = {name: cidr for name, cidr in entries.items() if name != "p1"}
+    its = Change(CLAIMS_KEY, claims(**entries), claims(**without))
+    assert set(estate.claiming.concerned_by_claims(its)) == {Key(NAMESPACE, "p1"), Key(NAMESPACE, "waits")}
+    assert list(estate.claiming.concerned_by_pool(Change(Key(NAMESPACE, "p2"), known["p2"], None))) == [
+        Key(NAMESPACE, "p2")
+    ]
+    gone = estate.claiming.concerned_by_pool(Change(Key(NAMESPACE, "p1"), rival, None))
+    assert list(gone) == [Key(NAMESPACE, "p1"), Key(NAMESPACE, "waits")]
+    told = pool(name="p1", uid="u-p1", cidr="10.1.0.0/24", allocated_ips=3)
+    assert list(estate.claiming.concerned_by_pool(Change(Key(NAMESPACE, "p1"), rival, told))) == [Key(NAMESPACE, "p1")]
+
+
+async def test_who_waits_no_longer_is_not_told_either() -> None:
+    known = pools(2)
+    waits = pool(name="waits", uid="u-waits", cidr="10.1.0.0/16")
+    estate = Estate(waits, *known.values(), register={"p1": "10.1.0.0/24"})
+    assert (await estate.step("waits"))[0] is None
+    estate.server.config_map = {"metadata": {"uid": "c1", "resourceVersion": "8"}, "data": {}}
+    del estate.server.pools[Key(NAMESPACE, "p1")]
+    assert (await estate.step("waits"))[0] == "10.1.0.0/16"
+    gone = estate.claiming.concerned_by_pool(Change(Key(NAMESPACE, "p1"), known["p1"], None))
+    assert list(gone) == [Key(NAMESPACE, "p1")]
+
+
+async def test_a_rival_whose_end_may_have_been_missed_is_looked_for_again_soon() -> None:
+    """The register that was read shows it, the one that we follow does not: it is behind, or ahead."""
+    estate = Estate(pool(), register={"quick": "10.0.0.0/16"})
+    estate.claiming._claims = Shown(dict)  # type: ignore[assignment]
+    made = await estate.claiming.step(estate.server.pools[POOL], read_layout(estate.server.pools[POOL].spec))
+    assert made.rival == Key(NAMESPACE, "quick")
+    assert made.retry is not None
+
+
+# Edited by hand.
+
+
+@pytest.mark.parametrize("found", ["10.0.0.0/25", "10.9.0.0/24"])
+async def test_an_entry_that_does_not_cover_what_the_pool_claims_is_put_right(found: str) -> None:
+    """Else another pool could claim what this one hands out."""
+    estate = Estate(pool(claimed_cidr="10.0.0.0/24"), register={"vlan40": found})
+    assert await estate.step() == ("10.0.0.0/24", None, False)
+    assert estate.server.entries == {"vlan40": "10.0.0.0/24"}
+
+
+@pytest.mark.parametrize("error", [Invalid(422, Status(reason="Invalid", message="Too long: may not be more than"))])
+async def test_a_pool_that_does_not_fit_into_the_register_says_so_and_tries_again(error: Exception) -> None:
+    estate = Estate(pool(), register={})
+    estate.server.objection = lambda _: error
+    made = await estate.claiming.step(estate.server.pools[POOL], read_layout(estate.server.pools[POOL].spec))
+    assert made.cidr is None
+    assert made.obstacle is not None
+    assert made.obstacle.reason == "NotClaimed"
+    assert "Too long" in made.obstacle.message
+    assert made.retry is not None
+
+
 # Nonsense, and the end.
 
 
@@ -251,6 +373,21 @@ async def test_an_intent_that_was_edited_into_nonsense_does_not_keep_a_pool_from
     moved = pool(cidr="10.9.0.0/24", claimed_cidr="10.0.0.0/24", intents=(intent("a", "x-y"),))
     estate = Estate(moved, register={"vlan40": "10.0.0.0/24"})
     assert (await estate.step())[0] is None
+
+
+async def test_a_claim_under_live_allocations_is_kept_without_a_question_until_they_end() -> None:
+    estate = Estate(allocation("a", holds="10.0.0.1-10.0.0.2"), register={"vlan40": "10.0.0.0/24"})
+    await estate.claiming.forget(POOL)
+    assert estate.server.entries == {"vlan40": "10.0.0.0/24"}
+    assert not estate.server.counts
+
+
+async def test_a_pool_that_we_let_go_empty_is_forgotten_without_a_list() -> None:
+    estate = Estate(register={"vlan40": "10.0.0.0/24"})
+    estate.claiming.emptied(pool())
+    await estate.claiming.forget(POOL)
+    assert estate.server.entries == {}
+    assert estate.server.counts["list"] == 0
 
 
 async def test_a_pool_that_is_gone_is_forgotten_and_one_never_known_costs_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -230,3 +231,27 @@ async def test_an_object_that_does_not_fit_stops_the_pool_that_it_names_and_no_o
             await desk.granted()
         else:
             await desk.until(lambda: desk.status().get("phase") == "Failed", "the request is refused")
+
+
+# What it costs, counted.
+
+
+@pytest.mark.parametrize("count", [16, 96])
+async def test_pools_that_come_at_once_share_their_claims_and_wake_no_other_pool(desk: Desk, count: int) -> None:
+    """Requests grow with the pools, and not faster: each pool is read and written once, the register by many."""
+    paths = [f"{API}/namespaces/{NAMESPACE}/networkpools/p{number}" for number in range(count)]
+    for number, path in enumerate(paths):
+        desk.put(path, pool(name=f"p{number}", uid=f"p{number}", cidr=f"10.1.{number}.0/24"))
+
+    def is_ready(path: str) -> bool:
+        conditions = desk.status(path).get("conditions", [])
+        return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+
+    async with desk.at_work():
+        await desk.until(lambda: all(is_ready(path) for path in paths), "all pools are ready")
+        await asyncio.sleep(0.3)
+    asked = Counter((verb, path.partition("?")[0].rpartition("/")[0]) for verb, path in desk.api.requests)
+    of_pools = sum(number for (_, path), number in asked.items() if "/networkpools" in path)
+    of_claims = sum(number for (_, path), number in asked.items() if path.endswith("/configmaps"))
+    assert of_pools <= 2 * count + 4
+    assert of_claims <= count / 4 + 8
