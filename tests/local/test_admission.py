@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
 
+import aiohttp
 import pytest
 
 from butler.api.labels import Finalizer
@@ -28,6 +31,7 @@ from local.terminal import network_pool
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from butler.webhooks.paths import OwnPaths
     from local.terminal import Kubectl
 
 Json = dict[str, Any]
@@ -498,3 +502,64 @@ async def test_what_was_edited_in_the_registration_is_put_right_at_start(client:
         assert not await registration.remove(client, first), "a later state is somebody else's"
     finally:
         assert await registration.remove(client, name)
+
+
+# Strangers.
+
+
+def _whoever() -> ssl.SSLContext:
+    """A caller who neither knows nor cares whose certificate it is."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+async def test_a_stranger_learns_nothing_of_pools_and_allocations(
+    admission: AdmissionService, terminal: Terminal
+) -> None:
+    await terminal.create(network_pool("rack", "10.50.0.0/16"))
+    await terminal.grant("taken", "10.50.1.0", "10.50.1.4")
+    assert admission.server.address is not None
+    base = "https://{}:{}".format(*admission.server.address)
+    wish = {
+        "uid": "1",
+        "operation": "CREATE",
+        "resource": {"group": "butler.butlerlabs.dev", "version": "v1alpha1", "resource": "networkpools"},
+        "namespace": terminal.namespace,
+        "object": network_pool("guess", "10.0.0.0/8"),
+    }
+    question = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": wish}
+    told = set()
+    async with aiohttp.ClientSession() as stranger:
+        for path in ("/admission", "/", "/admission/", f"/admission/{'0' * 64}", "/healthz"):
+            async with stranger.post(f"{base}{path}", json=question, ssl=_whoever()) as answer:
+                told.add((answer.status, await answer.read()))
+    assert told == {(404, b"")}
+    said = await terminal.refused("create", "-f", "-", stdin=network_pool("guess", "10.0.0.0/8"))
+    assert f"overlaps 10.50.0.0/16 of NetworkPool {terminal.namespace}/rack" in said, "the API server is answered"
+
+
+async def test_half_questions_of_strangers_stop_no_write(admission: AdmissionService, terminal: Terminal) -> None:
+    assert admission.server.address is not None
+    half = b"POST /admission HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"
+    writers = []
+    for _ in range(140):
+        _, writer = await asyncio.open_connection(*admission.server.address, ssl=_whoever())
+        writer.write(half)
+        writers.append(writer)
+    for number in range(5):
+        # With the half questions above in all places, this took until the API server gave up.
+        await terminal.create(network_pool(f"rack-{number}", f"10.{50 + number}.0.0/16"))
+    for writer in writers:
+        writer.close()
+
+
+async def test_a_path_that_changes_is_asked_at_once(client: Client, terminal: Terminal) -> None:
+    async with serving(client, terminal) as service:
+        first = service.server.url
+        source = cast("OwnPaths", service.server._path_source)
+        assert source._paths is not None
+        source._paths = source._paths.changed(datetime.now(UTC))
+        await until(lambda: service.server.url != first, "the server takes the new path")
+        await in_force(terminal)
+        await terminal.create(network_pool("rack", "10.50.0.0/16"))

@@ -19,7 +19,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
@@ -36,6 +36,7 @@ from butler.kube.retry import Backoff
 from butler.providers.placement import placement
 from butler.webhooks import ipallocation, networkpool, providerconfig, registration, review
 from butler.webhooks.certificates import FromFiles, FromSecret, SelfMade, UnusableCertificate
+from butler.webhooks.paths import OwnPaths, SharedPaths
 from butler.webhooks.registration import AtService, AtUrl, Installed
 from butler.webhooks.server import AdmissionServer
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
     from butler.kube.operator import Operator
     from butler.webhooks.certificates import Source
+    from butler.webhooks.paths import PathSource
     from butler.webhooks.review import Answer, Question
 
 Json = dict[str, Any]
@@ -62,6 +64,9 @@ READ_PATIENCE: Final = 2.5
 _GOODBYE: Final = 3.0
 _AGAIN: Final = Backoff(first=0.2, cap=10.0)
 _SECRET: Final = "butler-webhook-certificate"  # noqa: S105 (a name)
+_PATH_SECRET: Final = "butler-webhook-path"  # noqa: S105 (a name)
+UPGRADE: Final = 300.0
+"""Seconds in which the replicas of a version without a secret in the path are replaced, after one of ours started."""
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -289,6 +294,7 @@ class AdmissionService:
         self._settings = settings
         self._outdated = asyncio.Event()
         self._rng = random.Random()  # noqa: S311  # jitter, not secrets
+        self._upgrade = UPGRADE
         self.installed: Installed | None = None
         self.why_unready = "the admission webhooks are starting"
         self.server = AdmissionServer(
@@ -296,13 +302,15 @@ class AdmissionService:
             _source(client, settings),
             host=settings.host,
             port=settings.port,
-            on_authorities=self._outdated.set,
+            on_registration=self._outdated.set,
+            paths=_path_source(client, settings),
         )
 
     async def run(self) -> None:
         """Serve and stay registered until cancelled; then, on a machine of one's own, take the registration back."""
         await self._insist(self.server.start, "the admission webhooks cannot be served")
         try:
+            await self._insist(self._wait_for_upgrade, "the admission webhooks cannot be registered")
             while True:
                 self._outdated.clear()
                 await self._insist(self._register, "the admission webhooks cannot be registered")
@@ -314,8 +322,22 @@ class AdmissionService:
                 await self._withdraw(self.installed)
             await self.server.stop()
 
+    async def _wait_for_upgrade(self) -> None:
+        """Leave alone what replicas of an older version registered, until they are replaced: a Deployment is rolled.
+
+        They know no secret in the path, nor all kinds that we have rules for. Meanwhile we answer as they do.
+        """
+        if self._settings.service is None or not await registration.has_bare_path(self._client, self._settings.name):
+            return
+        log.info("an older version serves admission too: its registration is replaced in %.0f s", self._upgrade)
+        self.why_unready, self.server.takes_bare_path = "", True
+        await asyncio.sleep(self._upgrade)
+        # API servers hear of the new configuration a moment after it is written.
+        asyncio.get_running_loop().call_later(self._upgrade, setattr, self.server, "takes_bare_path", False)
+
     async def _register(self) -> None:
-        reach = self._settings.service or AtUrl(self.server.url)
+        service = self._settings.service
+        reach = replace(service, path=self.server.path) if service else AtUrl(self.server.url)
         wanted = registration.configuration(
             reach, self.server.ca_bundle, name=self._settings.name, namespace=self._settings.namespace
         )
@@ -354,6 +376,12 @@ def _source(client: Client, settings: AdmissionSettings) -> Source:
     if settings.service is not None:
         return FromSecret(client, settings.home_namespace, _SECRET, settings.service.hosts)
     return SelfMade(dict.fromkeys((settings.host, "127.0.0.1", "::1", "localhost")))
+
+
+def _path_source(client: Client, settings: AdmissionSettings) -> PathSource:
+    if settings.service is None:
+        return OwnPaths()
+    return SharedPaths(client, settings.home_namespace, _PATH_SECRET)
 
 
 def add_admission(operator: Operator, settings: AdmissionSettings | None = None) -> AdmissionService:

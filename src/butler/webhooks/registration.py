@@ -28,7 +28,7 @@ from butler.api.providerconfig import ProviderConfig
 from butler.kube.errors import Conflict, NotFound
 from butler.kube.objects import uid_of, version_of
 from butler.kube.resource import untyped
-from butler.webhooks.server import PATH
+from butler.webhooks.paths import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,9 +79,10 @@ class AtService:
     namespace: str
     name: str
     port: int = 443
+    path: str = PREFIX
 
     def client_config(self) -> Json:
-        return {"service": {"namespace": self.namespace, "name": self.name, "port": self.port, "path": PATH}}
+        return {"service": {"namespace": self.namespace, "name": self.name, "port": self.port, "path": self.path}}
 
     @property
     def hosts(self) -> tuple[str, ...]:
@@ -160,6 +161,16 @@ async def install(client: Client, wanted: Json) -> Installed:
 def _has_more(found: Sequence[Json], wanted: Sequence[Json]) -> bool:
     conditions = {hook["name"]: len(hook.get("matchConditions") or ()) for hook in found}
     return conditions != {hook["name"]: len(hook["matchConditions"]) for hook in wanted}
+
+
+async def has_bare_path(client: Client, name: str) -> bool:
+    """Whether a version of Butler that knew no secret in the path has registered itself, behind a Service."""
+    try:
+        found = await client.get(CONFIGURATIONS, name)
+    except NotFound:
+        return False
+    services = [(hook.get("clientConfig") or {}).get("service") or {} for hook in found.get("webhooks") or ()]
+    return any(service.get("path") == PREFIX for service in services)
 
 
 async def remove(client: Client, installed: Installed | str = NAME, *, timeout: float | None = None) -> bool:

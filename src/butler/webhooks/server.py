@@ -1,8 +1,10 @@
 """HTTPS for admission: takes an API server's question, has it decided, and always answers in time.
 
-One path, POST only. What is no question gets an HTTP error and a word on why; a question gets an AdmissionReview,
-also when the rules fail or take too long: then the answer is a refusal that says to try again. Nothing that a
-caller sends may end the process, hold a connection for ever or fill the memory.
+Who asks under the secret path (`paths`) is an API server. Everybody else gets a bare 404, whatever they ask, and is
+hung up on: answers name pools, allocations and addresses. Of an API server, what is no question gets an HTTP error and
+a word on why; a question gets an AdmissionReview, also when the rules fail or take too long: then the answer is a
+refusal that says to try again. Nothing that a caller sends may end the process, hold a connection for ever or fill the
+memory (`connections`), and a place among those that are decided is only taken by a question that has come whole.
 
 The certificate is looked at again every few seconds, so that files that were replaced, or a certificate that was
 renewed, are shown to the next connection without a restart. It listens on the loopback interface unless told
@@ -13,14 +15,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
 import logging
 import ssl
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from aiohttp import web
 
 from butler.webhooks import review
 from butler.webhooks.certificates import Serving, Source, UnusableCertificate, load
+from butler.webhooks.connections import STRANGER_SECONDS, STRANGERS, Connections
+from butler.webhooks.paths import PREFIX, OwnPaths, Paths, PathSource
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -30,14 +35,14 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-PATH: Final = "/admission"
 BODY_LIMIT: Final = 8 << 20
 """A question holds an object twice, before and after; API servers take objects of at most 3 MB."""
-READ_WITHIN: Final = 10.0
+READ_WITHIN: Final = 2.0
 DECIDE_WITHIN: Final = 4.0
 """Less than the 5 seconds that the webhook configuration grants, so that our own words reach the user."""
 LOOK_EVERY: Final = 5.0
 MOST_AT_ONCE: Final = 64
+SHUTDOWN: Final = 2.0
 GOODBYE: Final = 0.05
 
 
@@ -53,54 +58,71 @@ class AdmissionServer:
         port: int = 0,
         decide_within: float = DECIDE_WITHIN,
         look_every: float = LOOK_EVERY,
-        on_authorities: Callable[[], None] = lambda: None,
+        on_registration: Callable[[], None] = lambda: None,
+        paths: PathSource | None = None,
+        strangers: int = STRANGERS,
+        stranger_seconds: float = STRANGER_SECONDS,
     ) -> None:
+        """`on_registration` is called when what API servers are to be told changes: authorities or path."""
         self.address: tuple[str, int] | None = None
         self.why_stale = ""
+        self.takes_bare_path = False
+        """Whether the path of versions that had no secret is good as well, for the time of an upgrade."""
         self._decide = decide
         self._certificates = certificates
         self._host = host
         self._port = port
         self._decide_within = decide_within
         self._look_every = look_every
-        self._on_authorities = on_authorities
+        self._on_registration = on_registration
+        self._path_source = paths or OwnPaths()
+        self._paths: Paths | None = None
+        self._strangers = strangers
+        self._stranger_seconds = stranger_seconds
         self._serving: Serving | None = None
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._tls.minimum_version = ssl.TLSVersion.TLSv1_2
-        self._runner: web.AppRunner | None = None
+        self._http: web.Server | None = None
+        self._connections: Connections | None = None
         self._looking: asyncio.Task[None] | None = None
         self._room = asyncio.Semaphore(MOST_AT_ONCE)
 
     @property
     def ca_bundle(self) -> bytes:
-        """What callers are to trust, as PEM. Known once started; `on_authorities` is called when it changes."""
+        """What callers are to trust, as PEM. Known once started."""
         assert self._serving is not None, "the server has not started"
         return self._serving.authorities
 
     @property
     def url(self) -> str:
-        """Where a caller on this machine reaches it."""
+        """Where a caller on this machine reaches it, with the secret."""
         assert self.address is not None, "the server has not started"
         host, port = self.address
         host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 (not bound here)
-        return f"https://{f'[{host}]' if ':' in host else host}:{port}{PATH}"
+        return f"https://{f'[{host}]' if ':' in host else host}:{port}{self.path}"
+
+    @property
+    def path(self) -> str:
+        """The path that API servers are to ask, with the secret."""
+        assert self._paths is not None, "the server has not started"
+        return self._paths.path
 
     async def start(self) -> None:
         """Listen; raises when there is no certificate or the address cannot be had."""
         serving = await self._certificates.fetch()
         load(self._tls, serving)
         self._serving = serving
-        app = web.Application(client_max_size=BODY_LIMIT)
-        app.router.add_post(PATH, self._answer)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=2.0, keepalive_timeout=75.0)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, self._host, self._port, ssl_context=self._tls).start()
-        except BaseException:
-            await runner.cleanup()
-            raise
-        self._runner = runner
-        self.address = runner.addresses[0][:2]
+        self._paths = await self._path_source.fetch()
+        http = web.Server(
+            self._answer,
+            request_factory=_bounded_request,
+            access_log=None,
+            keepalive_timeout=75.0,
+            lingering_time=0.0,
+        )
+        connections = Connections(http, self._tls, strangers=self._strangers, stranger_seconds=self._stranger_seconds)
+        self.address = await connections.start(self._host, self._port)
+        self._http, self._connections = http, connections
         self._looking = asyncio.create_task(self._keep_looking(), name="admission-certificate")
 
     async def stop(self) -> None:
@@ -110,12 +132,13 @@ class AdmissionServer:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._looking
             self._looking = None
-        runner, self._runner = self._runner, None
-        if runner is None:
+        http, self._http = self._http, None
+        if http is None or self._connections is None:
             return
-        assert runner.server is not None
-        open_now = [connection.transport for connection in runner.server.connections]
-        await runner.cleanup()
+        await self._connections.stop()
+        open_now = [connection.transport for connection in http.connections]
+        http.pre_shutdown()
+        await http.shutdown(SHUTDOWN)
         if open_now:
             # Callers keep connections open and answer a farewell late or never: the last words are out, so hang up.
             await asyncio.sleep(GOODBYE)
@@ -135,25 +158,34 @@ class AdmissionServer:
 
     # Questions.
 
-    async def _answer(self, request: web.Request) -> web.Response:
+    async def _answer(self, request: web.BaseRequest) -> web.Response:
+        if not self._is_from_api_server(request):
+            return _nothing_here()
+        assert self._connections is not None
+        self._connections.knows(request.protocol)
         if request.content_type != "application/json":
             return _no(415, f"expected application/json, got {request.content_type[:64]!r}")
         if (request.content_length or 0) > BODY_LIMIT:
             return _too_large()
+        try:
+            async with asyncio.timeout(READ_WITHIN):
+                body = await request.read()
+        except TimeoutError:
+            return _no(408, f"the body did not come within {READ_WITHIN:g} seconds")
+        except web.HTTPRequestEntityTooLarge:
+            return _too_large()
+        try:
+            question = review.read(body)
+        except review.BadReview as error:
+            return _no(400, str(error))
         async with self._room:
-            try:
-                async with asyncio.timeout(READ_WITHIN):
-                    body = await request.read()
-            except TimeoutError:
-                return _no(408, f"the body did not come within {READ_WITHIN:.0f} seconds")
-            except web.HTTPRequestEntityTooLarge:
-                return _too_large()
-            try:
-                question = review.read(body)
-            except review.BadReview as error:
-                return _no(400, str(error))
             answer = await self._decided(question)
         return web.Response(body=review.write(question, answer), content_type="application/json")
+
+    def _is_from_api_server(self, request: web.BaseRequest) -> bool:
+        assert self._paths is not None
+        known = self._paths.knows(request.path, datetime.datetime.now(datetime.UTC))
+        return request.method == "POST" and (known or (self.takes_bare_path and request.path == PREFIX))
 
     async def _decided(self, question: Question) -> Answer:
         try:
@@ -184,15 +216,27 @@ class AdmissionServer:
                 self.why_stale = why
 
     async def _look(self) -> None:
-        before = self._serving
-        serving = await self._certificates.fetch()
-        if serving is before or serving == before:
-            return
-        load(self._tls, serving)
-        self._serving = serving
-        log.info("the admission webhooks show a new certificate")
-        if before is None or serving.authorities != before.authorities:
-            self._on_authorities()
+        before, path = self._serving, self.path
+        serving, self._paths = await self._certificates.fetch(), await self._path_source.fetch()
+        if serving is not before and serving != before:
+            load(self._tls, serving)
+            self._serving = serving
+            log.info("the admission webhooks show a new certificate")
+        if self.path != path or before is None or serving.authorities != before.authorities:
+            self._on_registration()
+
+
+def _bounded_request(message: Any, payload: Any, protocol: Any, writer: Any, task: Any) -> web.BaseRequest:
+    return web.BaseRequest(
+        message, payload, protocol, writer, task, asyncio.get_running_loop(), client_max_size=BODY_LIMIT
+    )
+
+
+def _nothing_here() -> web.Response:
+    """All that a stranger is told."""
+    response = web.Response(status=404)
+    response.force_close()
+    return response
 
 
 def _too_large() -> web.Response:
@@ -203,4 +247,4 @@ def _no(code: int, why: str) -> web.Response:
     return web.Response(status=code, text=why)
 
 
-__all__ = ["PATH", "AdmissionServer", "UnusableCertificate"]
+__all__ = ["AdmissionServer", "UnusableCertificate"]

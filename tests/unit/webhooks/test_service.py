@@ -6,7 +6,8 @@ import asyncio
 import base64
 import logging
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from butler.webhooks.paths import OwnPaths
+
 CONFIGURATION = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/butler.butlerlabs.dev"
 SECRET = "/api/v1/namespaces/butler-system/secrets/butler-webhook-certificate"
 SERVICE = AtService("butler-system", "butler-webhooks")
@@ -31,7 +34,7 @@ SERVICE = AtService("butler-system", "butler-webhooks")
 async def api() -> AsyncIterator[FakeApi]:
     server = FakeApi()
     await server.start()
-    server.put(CONFIGURATION, {"webhooks": "left by an earlier process"})
+    server.put(CONFIGURATION, {"webhooks": [{"name": "left by an earlier process"}]})
     yield server
     await server.stop()
 
@@ -92,13 +95,51 @@ async def test_in_a_cluster_the_registration_outlives_its_server(api: FakeApi) -
     async with running(api, service=SERVICE) as (operator, service):
         await until(lambda: not operator.why_unready())
         first = service.server.ca_bundle
-        service_config = {"namespace": "butler-system", "name": "butler-webhooks", "port": 443, "path": "/admission"}
+        service_config = {
+            "namespace": "butler-system",
+            "name": "butler-webhooks",
+            "port": 443,
+            "path": service.server.path,
+        }
         assert registered(api) == {"service": service_config, "caBundle": first}
         async with running(api, service=SERVICE) as (other, replica):
             await until(lambda: not other.why_unready())
             assert replica.server.ca_bundle == first, "replicas share their authority"
+            assert replica.server.path == service.server.path, "and the secret in the path"
     assert registered(api)["caBundle"] == first
     assert SECRET in api.objects
+
+
+async def test_replicas_of_an_older_version_are_waited_for(api: FakeApi) -> None:
+    """They answer under the bare path and know fewer kinds: what they registered stays until they are replaced."""
+    old = {"name": "old", "clientConfig": {"service": {"name": "butler-webhooks", "path": "/admission"}}}
+    api.put(CONFIGURATION, {"webhooks": [old]})
+    async with Client(Connection(api.url), attempts=1) as client:
+        operator = Operator(client, "test")
+        service = add_admission(operator, AdmissionSettings(service=SERVICE))
+        service._upgrade = 0.3
+        task = asyncio.create_task(operator.run(handle_signals=False))
+        try:
+            await until(lambda: not operator.why_unready())
+            assert service.server.takes_bare_path
+            assert api.objects[CONFIGURATION]["webhooks"] == [old]
+            await until(lambda: api.objects[CONFIGURATION]["webhooks"] != [old])
+            assert registered(api)["service"]["path"] == service.server.path
+            await until(lambda: not service.server.takes_bare_path)
+        finally:
+            operator.stop()
+            await asyncio.wait_for(task, 10)
+
+
+async def test_a_changed_path_is_registered_anew(api: FakeApi) -> None:
+    async with running(api) as (operator, service):
+        await until(lambda: not operator.why_unready())
+        first = registered(api)["url"]
+        assert service.server._paths is not None
+        source = cast("OwnPaths", service.server._path_source)
+        source._paths = service.server._paths.changed(datetime.now(UTC))
+        await until(lambda: registered(api)["url"] not in (first, ""))
+        assert registered(api)["url"] == service.server.url
 
 
 async def test_a_new_authority_is_registered_anew(api: FakeApi, tmp_path: Path) -> None:
