@@ -8,8 +8,11 @@ mask), so that an edit of a pool's spec grows it over its neighbour, shrinks it 
              would lose something, swap the entry (unless it stands there already, word for word), write claimedCIDR
              for the version of the pool that was looked at
     shrink   look at the pool, read the ConfigMap, read the pool, list the allocations, swap the entry
-    drop     the same for a pool that is gone
+    drop     the same for a pool that is gone; who removed the finalizer of this very pool need not list
     and      write a smaller claimedCIDR, remove the finalizer of a pool that nobody holds anything from
+
+Two that have read the same ConfigMap may swap both their entries in one write, as the workers of one process do
+(`.register`): the one that gives something back first, and the other only if its network is free then.
 
 Being paused or having a stale cache is nothing but being late, and a crash or a lost answer is a controller that
 forgets what it was about, which it may always do. No state holds a version: whoever would write with a version that
@@ -72,6 +75,10 @@ class Mind(NamedTuple):
     """What is to be written to claimedCIDR."""
     listed: tuple[int, ...] = ()
     """What all pools claimed when the ConfigMap was missing."""
+    blocked: bool = False
+    """Whether a rival stands in the ConfigMap that was read: then only a write that takes that away may go on."""
+    emptied: bool = False
+    """Whether the entry is still that of the pool that this controller let go, from which nobody held anything."""
 
 
 class State(NamedTuple):
@@ -103,6 +110,10 @@ class Rules:
     """No entry is made for a pool whose status still claims something else."""
     status_keeps_what_is_held: bool = True
     entry_keeps_what_is_held: bool = True
+    one_write_sees_its_own_entries: bool = True
+    """Of two entries in one write, the second counts the first as a rival."""
+    emptied_names_the_uid: bool = True
+    """Who need not list drops only the entry of the pool that it let go, not that of a later one of this name."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +185,7 @@ class ClaimsModel:
             else:
                 yield Step(f"{CONTROLLERS[who]} crashes", _think(state, who, None), outside=True)
                 yield from self._goes_on(state, who, mind)
+        yield from self._swap_both(state)
 
     def _people(self, state: State) -> Iterator[Step[State]]:
         if state.losses and state.claims is not None:
@@ -258,8 +270,10 @@ class ClaimsModel:
             return True
         prepared = self._prepares(mind, state.pools[mind.pool])
         compared = None if prepared is None else self._compares(prepared, state)
-        return compared is not None and not (
-            compared.stage == "list" and state.live[mind.pool] & self._lost(compared, state)
+        return (
+            compared is not None
+            and not compared.blocked
+            and not (compared.stage == "list" and state.live[mind.pool] & self._lost(compared, state))
         )
 
     def _goes_on(self, state: State, who: int, mind: Mind) -> Iterator[Step[State]]:
@@ -298,6 +312,8 @@ class ClaimsModel:
                 words = f"{name} lists the allocations ({words_of(state.live[mind.pool])} is held from {pool_name})"
                 held = state.live[mind.pool] & self._lost(mind, state)
                 yield Step(words, _think(state, who, None if held else mind._replace(stage="swap")))
+            case "swap" if mind.blocked:
+                yield Step(f"{name} leaves pool {pool_name}, which has a rival", _think(state, who, None))
             case "swap":
                 yield Step(f"{name} {_swap(mind)}", self._swaps(state, who, mind))
             case "write the pool":
@@ -305,7 +321,10 @@ class ClaimsModel:
                 if pool is None:
                     yield Step(f"{words}, which is gone", _think(state, who, None))
                 elif mind.doing == "finalizer":
-                    yield Step(words, self._pool(_think(state, who, None), mind.pool, None))
+                    entry = state.claims[mind.pool] if state.claims is not None else None
+                    drop = Mind("drop", "read the claims", mind.pool, emptied=True)
+                    goes_on = drop if entry is not None and entry.same_uid else None
+                    yield Step(words, _think(self._pool(_think(state, who, None), mind.pool, None), who, goes_on))
                 else:
                     written = pool._replace(claimed=mind.network)
                     yield Step(words, self._pool(_think(state, who, None), mind.pool, written))
@@ -336,13 +355,13 @@ class ClaimsModel:
                 return None
         elif mind.doing == "claim":
             assert entry is not None
-            if any(its.network & entry.network for other, its in enumerate(claims) if other != mind.pool and its):
-                return None
+            rivals = (its.network & entry.network for other, its in enumerate(claims) if other != mind.pool and its)
+            mind = mind._replace(blocked=any(rivals))
         elif before is None or entry is None or not before.network & ~entry.network or entry.network & ~before.network:
             return None
         if entry is not None and before == entry:
-            return self._follows(mind)
-        loses = self.rules.entry_keeps_what_is_held and self._lost(mind, state)
+            return None if mind.blocked else self._follows(mind)
+        loses = self.rules.entry_keeps_what_is_held and self._lost(mind, state) and not mind.emptied
         return mind._replace(stage="list" if loses else "swap")
 
     def _lost(self, mind: Mind, state: State) -> int:
@@ -353,7 +372,32 @@ class ClaimsModel:
         state = _think(state, who, self._follows(mind))
         if state.claims is None:
             return state
-        return _tidy(_claims(state, _put(state.claims, mind.pool, mind.entry)), self.rules, swapped=True)
+        state = _claims(state, _put(state.claims, mind.pool, mind.entry))
+        if self.rules.emptied_names_the_uid:
+            state = state._replace(minds=tuple(_names_another(each, mind) for each in state.minds))
+        return _tidy(state, self.rules, swapped=True)
+
+    def _swap_both(self, state: State) -> Iterator[Step[State]]:
+        """Both controllers stand before their swap of the same ConfigMap: as workers of one process they share it."""
+        both = state.minds
+        if state.claims is None or any(mind is None or mind.stage != "swap" for mind in both):
+            return
+        for first, second in ((0, 1), (1, 0)):
+            one, other = both[first], both[second]
+            assert one is not None
+            assert other is not None
+            if one.pool == other.pool or one.blocked or (one.doing == "claim" and other.doing != "claim"):
+                continue
+            entry = one.entry.network if one.entry is not None else 0
+            theirs = other.entry.network if other.entry is not None else 0
+            is_rival = other.doing == "claim" and self.rules.one_write_sees_its_own_entries and entry & theirs
+            if is_rival or (other.blocked and entry & theirs):
+                continue
+            after = self._swaps(state, first, one)
+            # The swap of the one sends all back that have read the same; the other is part of it.
+            after = self._swaps(_think(after, second, other._replace(blocked=False)), second, other)
+            words = f"{CONTROLLERS[first]} {_swap(one)} and in the same write {_swap(other)}"
+            yield Step(words, after)
 
     def _follows(self, mind: Mind) -> Mind | None:
         """What is left to do once the entry stands: a claim goes on to the pool, if that still has its version."""
@@ -392,6 +436,13 @@ class ClaimsModel:
     def canonical(self, state: State) -> State:
         first, second = state.minds
         return state if _order(first) <= _order(second) else state._replace(minds=(second, first))
+
+
+def _names_another(mind: Mind | None, swapped: Mind) -> Mind | None:
+    """Who let a pool go, once the entry is that of another one of this name."""
+    if mind is None or not mind.emptied or mind.pool != swapped.pool or swapped.entry is None:
+        return mind
+    return mind._replace(emptied=False)
 
 
 def _order(mind: Mind | None) -> tuple[object, ...]:

@@ -10,9 +10,11 @@ from model.search import search
 EDITED = Bounds(at_first=(3, 0), edits=3, deletions=0)
 RECREATED = Bounds(at_first=(3, 0), edits=2, deletions=1)
 FORCED = Bounds(at_first=(3, 2), edits=1, deletions=1, forced=1)
+FORCED_TWICE = Bounds(at_first=(3, 2), edits=1, deletions=2, forced=1)
 MOVED = Bounds(specs=((1, 3, 4), (2,)), at_first=(3, 2), edits=2, deletions=0)
 LOST = Bounds(at_first=(3, 2), edits=0, deletions=0, losses=1)
 SMALL = {"edited": EDITED, "recreated": RECREATED, "finalizer_removed_by_hand": FORCED, "moved": MOVED}
+SMALL["finalizer_removed_by_hand_from_a_later_pool"] = FORCED_TWICE
 LARGE = {
     "edited_and_recreated": Bounds(at_first=(3, 0), edits=4, deletions=2),
     "finalizer_removed_by_hand": Bounds(at_first=(3, 2), edits=3, deletions=2, forced=1),
@@ -28,6 +30,11 @@ WITHOUT = {
     "the_claim_does_not_name_the_generation": (Rules(entry_names_the_generation=False), EDITED),
     "the_claim_does_not_name_the_uid": (Rules(entry_names_the_uid=False), RECREATED),
     "the_claims_are_read_after_the_pool": (Rules(pool_is_read_after_the_claims=False), EDITED),
+    "of_two_entries_in_one_write_neither_counts_for_the_other": (
+        Rules(one_write_sees_its_own_entries=False),
+        Bounds(at_first=(3, 2), edits=0, deletions=0),
+    ),
+    "whoever_let_a_pool_go_drops_the_claim_of_the_next_one_too": (Rules(emptied_names_the_uid=False), FORCED_TWICE),
     "the_claim_is_given_up_under_live_allocations": (Rules(entry_keeps_what_is_held=False), FORCED),
 }
 DOUBLE = {
