@@ -46,6 +46,8 @@ class Touch(NamedTuple):
     key: Key
     pools: frozenset[str] = frozenset()
     tenants: frozenset[str] = frozenset()
+    itself: bool = True
+    """False: it shows something of these tenants that changed, and did not change itself."""
 
 
 class Past:
@@ -99,9 +101,12 @@ def merged(touches: Iterable[Touch]) -> list[Touch]:
         known = found.get((touch.kind, touch.key))
         if known is None:
             found[touch.kind, touch.key] = touch
-        elif touch.pools - known.pools or touch.tenants - known.tenants:
-            both = known._replace(pools=known.pools | touch.pools, tenants=known.tenants | touch.tenants)
-            found[touch.kind, touch.key] = both
+        elif touch.pools - known.pools or touch.tenants - known.tenants or touch.itself > known.itself:
+            found[touch.kind, touch.key] = known._replace(
+                pools=known.pools | touch.pools,
+                tenants=known.tenants | touch.tenants,
+                itself=known.itself or touch.itself,
+            )
     return list(found.values())
 
 

@@ -37,7 +37,7 @@ from butler.server.models.common import Model
 from butler.server.models.live import Beat, Changed, Frame, Hello, Reset, StreamKind
 from butler.server.sight import Sight
 from butler.server.stream_items import item, touched
-from butler.server.stream_sight import Seen, see
+from butler.server.stream_sight import Named, Seen, see
 
 log = logging.getLogger(__name__)
 MOST_QUEUED: Final = 2_000
@@ -81,6 +81,11 @@ Telling = tuple[Touch, dict[Hashable, Told]]
 """What is told of an object, for each way in which listeners see its kind."""
 
 
+def _way(touch: Touch, seen: Seen) -> Hashable:
+    """All that a frame depends on, beside the object: who has the same is told the same."""
+    return seen.look(touch.kind), seen.named(touch)
+
+
 class Listener:
     """One open stream: who it is for, and what waits to be sent."""
 
@@ -101,7 +106,7 @@ class Listener:
             frames.append(_reset(mine))
         for touch, told in tellings:
             if self.seen.shows(touch):
-                found = told.get(self.seen.look(touch.kind))
+                found = told.get(_way(touch, self.seen))
                 # It came in, or was told something else, while this was being made: let it ask.
                 frames.append(found if found is not None else _reset([touch.kind]))
             elif self.seen.is_unsure(touch):
@@ -244,22 +249,22 @@ class Stream:
 
     async def _told(self, touch: Touch, *listeners: Listener) -> dict[Hashable, Told]:
         """A frame for each way in which listeners see an object; most often there is one way, or nobody listens."""
-        looks = {
-            each.seen.look(touch.kind): each.seen for each in listeners or self.listeners if each.seen.shows(touch)
-        }
+        among = listeners or self.listeners
+        ways = {_way(touch, listener.seen): listener.seen for listener in among if listener.seen.shows(touch)}
         return {
-            look: self._frame(touch, await item(self._feed, self._shelves, touch, seen)) for look, seen in looks.items()
+            way: self._frame(touch, await item(self._feed, self._shelves, touch, seen), seen.named(touch))
+            for way, seen in ways.items()
         }
 
-    def _frame(self, touch: Touch, shown: Model | None) -> Told:
+    def _frame(self, touch: Touch, shown: Model | None, named: Named) -> Told:
         frame = Changed(
             **NOWHERE._asdict(),
             kind=touch.kind,
             namespace=touch.key.namespace,
             name=touch.key.name,
             item=cast("Any", shown),
-            pools=sorted(touch.pools),
-            tenants=sorted(touch.tenants),
+            pools=list(named.pools),
+            tenants=list(named.tenants),
         )
         return Told(frame)
 

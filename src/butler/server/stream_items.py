@@ -58,7 +58,7 @@ def touched(feed: Feed, shelves: Shelves, moved: Moved) -> Iterator[Touch]:
         yield from (_tenant(name) for name in sorted(moved.tenants))
     elif moved.kind == "tenant":
         for config in {key_of(found) for each in (old, new) if each and (found := shelves.provider_of(each))}:
-            yield Touch("provider", config, tenants=moved.tenants)
+            yield Touch("provider", config, tenants=moved.tenants, itself=False)
     elif moved.kind == "provider" and (old is None or new is None or old.spec != new.spec):
         yield from (_pool(feed, name) for name in sorted(_pools_of(old) | _pools_of(new)))
         # Where a cluster goes that names no provider depends on all of them.

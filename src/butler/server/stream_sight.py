@@ -3,14 +3,15 @@
 Pools and allocations live in Butler's own namespace: somebody may see all or none of them. Tenants, providers and
 activity are seen namespace by namespace. A few items show something of another kind (a pool its providers, a tenant its
 addresses, a provider how many tenants it has): so one object may look different to two people, and a person who may no
-longer see one kind has to load others again, too.
+longer see one kind has to load others again, too. A frame also names pools and tenants that a change concerns: those
+that the listener may see.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from butler.controllers.kinds import CLUSTERS, PROVIDERS
 from butler.kube.resource import EVENTS, Resource
@@ -23,6 +24,13 @@ NOWHERE: Final[frozenset[str]] = frozenset()
 NAMESPACED: Final[Mapping[KindName, Resource[Any]]] = {"tenant": CLUSTERS, "provider": PROVIDERS, "activity": EVENTS}
 SHOWN_IN: Final[Mapping[KindName, tuple[KindName, ...]]] = {"tenant": ("provider",), "provider": ("pool", "tenant")}
 """Kinds whose items show something of another kind."""
+
+
+class Named(NamedTuple):
+    """What a frame names beside its object."""
+
+    pools: tuple[str, ...]
+    tenants: tuple[str, ...]
 
 
 class Seen:
@@ -47,7 +55,15 @@ class Seen:
     def shows(self, touch: Touch) -> bool:
         if touch.kind not in self.words:
             return False
+        if not touch.itself and not self.named(touch).tenants:
+            return False  # a tenant changed that they may not know of
         return is_in(touch.key.namespace, self.where(touch.kind))
+
+    def named(self, touch: Touch) -> Named:
+        """The pools and tenants of a touch that they may know of, in order."""
+        where = self.where("tenant")
+        tenants = (name for name in touch.tenants if is_in(name.partition("/")[0], where))
+        return Named(tuple(sorted(touch.pools)) if self.where("pool") is None else (), tuple(sorted(tenants)))
 
     def is_unsure(self, touch: Touch) -> bool:
         """Whether it is about a namespace that was not there when this was asked."""
@@ -95,7 +111,8 @@ async def see(sight: Sight, person: Person, asked: Iterable[KindName], among: fr
         if await sight.pools(person):
             where["pool"] = None
     for kind, resource in NAMESPACED.items():
-        if wanted & {kind, *SHOWN_IN.get(kind, ())}:
+        # Frames of every kind name tenants.
+        if kind == "tenant" or wanted & {kind, *SHOWN_IN.get(kind, ())}:
             everywhere = await sight.may(person, "list", resource)
             where[kind] = None if everywhere else await sight.namespaces(person, resource, among)
     return Seen(where, wanted, among)
