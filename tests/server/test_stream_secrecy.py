@@ -11,6 +11,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from butler.server import opaque
+from butler.server.changes import Position
 from server.eventually import eventually
 from server.follower import KINDS, Follower, Json, apply, following, load, serving, tenant
 from server.objects import GROUP, HOME, allocation, pool
@@ -104,9 +106,7 @@ async def test_no_frame_names_what_the_lists_of_its_listener_do_not(
             shown[user] += json.dumps(lists[user])
 
     async with contextlib.AsyncExitStack() as stack:
-        followers = {
-            user: await stack.enter_async_context(following(session, server, KINDS, user)) for user in people
-        }
+        followers = {user: await stack.enter_async_context(following(session, server, KINDS, user)) for user in people}
         await live(plane, network)
 
         async def told() -> None:
@@ -166,9 +166,6 @@ async def replayed(session: aiohttp.ClientSession, server: Running, user: str) -
 
 def _from_the_beginning(position: str) -> str:
     """The same position before everything that is still remembered."""
-    from butler.server import opaque
-    from butler.server.changes import Position
-
     known = opaque.read(position, Position)
     assert known is not None
     return opaque.written(Position({source: max(1, at - 60) for source, at in known.versions.items()}, known.sights))

@@ -52,8 +52,10 @@ def not_found(kind: str, namespace: str, name: str) -> Refused:
     return Refused(404, f"there is no {kind} {name} in namespace {namespace}: it may have gone a moment ago")
 
 
-def forbidden(what: str) -> Refused:
-    return Refused(403, f"you may not {what}: ask an administrator of the cluster for this permission")
+def forbidden(what: str, *, user: str = "") -> Refused:
+    """`user` is named where the permission is one that an administrator would bind to them."""
+    who = f'you, "{user}", may' if user else "you may"
+    return Refused(403, f"{who} not {what}: ask an administrator of the cluster for this permission")
 
 
 def from_kubernetes(error: errors.KubeError) -> Refused:

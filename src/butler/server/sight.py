@@ -15,7 +15,7 @@ from typing import Any, Final
 from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.client import Client
 from butler.kube.errors import OutcomeUnknown, Unreachable
-from butler.kube.resource import EVENTS, Resource, untyped
+from butler.kube.resource import EVENTS, Key, Resource, untyped
 from butler.server.access.person import Person
 from butler.server.problems import forbidden
 
@@ -23,6 +23,7 @@ REVIEWS: Final = untyped("authorization.k8s.io", "v1", "subjectaccessreviews", "
 REMEMBER: Final = 10.0
 """Seconds that an answer is good for: a right that is taken away is gone from open pages after that."""
 MOST: Final = 20_000
+LONGEST_NAME: Final = 253
 PATIENCE: Final = 5.0
 """Seconds: somebody waits for the answer, and is shown nothing without one."""
 Namespaces = frozenset[str] | None
@@ -41,6 +42,7 @@ class _Question:
     group: str
     plural: str
     namespace: str
+    name: str = ""
 
 
 class Sight:
@@ -63,12 +65,23 @@ class Sight:
             self._known[question] = found
         return await asyncio.shield(found[1])
 
+    async def may_change(self, person: Person, verb: str, resource: Resource[Any], key: Key) -> bool:
+        """Whether Kubernetes would let them do it to this object: to all of its kind there, or to it by name."""
+        if await self.may(person, verb, resource, key.namespace):
+            return True
+        # Not remembered: names are of the person's choice.
+        named = _Question(
+            person.user, person.groups, verb, resource.group, resource.plural, key.namespace, key.name[:LONGEST_NAME]
+        )
+        return await self._ask(named)
+
     async def _ask(self, question: _Question) -> bool:
         attributes = {
             "verb": question.verb,
             "group": question.group,
             "resource": question.plural,
             "namespace": question.namespace,
+            "name": question.name,
         }
         spec = {"user": question.user, "groups": list(question.groups), "resourceAttributes": attributes}
         try:

@@ -21,11 +21,12 @@ from butler.kube.cache import Cache
 from butler.kube.client import Client
 from butler.kube.config import Connection, Impersonation
 from butler.kube.errors import ApiError, BadAnswer, Forbidden, KubeError
-from butler.kube.objects import key_of
+from butler.kube.objects import key_of, object_reference
 from butler.kube.resource import Key, Resource
 from butler.server.access.person import Person
 from butler.server.keeping.feed import Feed
-from butler.server.problems import Refused, from_kubernetes
+from butler.server.problems import Refused, forbidden, from_kubernetes
+from butler.server.sight import LONGEST_NAME, Sight
 from butler.server.writing.audit import Entry, Outcome, Trail, shortened
 from butler.server.writing.fencing import Versions
 
@@ -37,6 +38,8 @@ FIELD_MANAGER: Final = "butler-console"
 MOST_CLIENTS: Final = 128
 GLANCE: Final = 0.02
 GLANCES: Final = 100
+NO_EVENT: Final = (403, 404)
+"""What leaves a line alone: they had no right to it, or there is nothing that an Event could be about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +57,28 @@ class Deed:
     found: Callable[[], str] | None = None
     """In place of `detail`: what exactly, where that is known only when it has been tried."""
 
+    @property
+    def right(self) -> str:
+        """The verb that Kubernetes knows it by."""
+        return _RIGHTS.get(self.verb, "patch")
+
+
+_RIGHTS: Final = {
+    "create": "create",
+    "ask for": "create",
+    "delete": "delete",
+    "release": "delete",
+    "fetch kubeconfig": "get",
+}
+
 
 class Acting:
     """Clients in the names of people, and the audit."""
 
-    def __init__(self, connection: Connection, trail: Trail, feed: Feed) -> None:
+    def __init__(self, connection: Connection, trail: Trail, feed: Feed, sight: Sight) -> None:
         self._connection = connection
         self._trail = trail
+        self._sight = sight
         self._caches: dict[str, Cache[Any]] = {str(each.resource): each for each in feed.caches.values()}
         self.versions = Versions([feed.pools, feed.clusters])
         self._clients: OrderedDict[tuple[str, tuple[str, ...]], Client] = OrderedDict()
@@ -93,18 +111,27 @@ class Acting:
     ) -> T:
         """Do it as the person, and write down what came of it; raises `Refused` where Kubernetes or `call` says no.
 
+        Kubernetes is asked first whether they may do such a thing to the object at all: nothing else is looked at for
+        somebody who may not, and no Event tells of it where they have no business.
         What comes back is known here from then on, so that whoever wrote it sees it. `status` is what the person is
         answered when it is done. A request that is given up half way is written down as one whose outcome nobody knows.
         """
+        may = False
         try:
+            may = await self._sight.may_change(person, deed.right, deed.resource, deed.key)
+            if not may:
+                what = f"{deed.right} {deed.resource.plural} in namespace {deed.key.namespace[:LONGEST_NAME]}"
+                raise forbidden(what, user=person.user)
             done = await call(self.client(person))
         except (KubeError, Refused) as error:
             refused = error if isinstance(error, Refused) else refused_write(error)
             outcome: Outcome = "unknown" if refused.status == 504 else "refused"
-            self._tell(person, deed, outcome, refused.status, refused.detail)
+            self._tell(
+                person, deed, outcome, refused.status, refused.detail, event=may and refused.status not in NO_EVENT
+            )
             raise refused from error
         except asyncio.CancelledError:
-            self._tell(person, deed, "unknown", 504, "the request was given up while it was under way")
+            self._tell(person, deed, "unknown", 504, "the request was given up while it was under way", event=may)
             raise
         if isinstance(done, deed.resource.type) and isinstance(done, CustomResource):
             self._caches[str(deed.resource)].wrote(done)
@@ -132,7 +159,15 @@ class Acting:
             await asyncio.sleep(GLANCE)
 
     def _tell(
-        self, person: Person, deed: Deed, outcome: Outcome, status: int, message: str, *, done: object = None
+        self,
+        person: Person,
+        deed: Deed,
+        outcome: Outcome,
+        status: int,
+        message: str,
+        *,
+        done: object = None,
+        event: bool = True,
     ) -> None:
         entry = Entry(
             time=datetime.now(UTC),
@@ -149,7 +184,7 @@ class Acting:
             status=status,
             message=shortened(message),
         )
-        self._trail.record(entry, _about(deed, done), deed.resource)
+        self._trail.record(entry, object_reference(_about(deed, done), deed.resource) if event else None)
 
 
 def refused_write(error: KubeError) -> Refused:

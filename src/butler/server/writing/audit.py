@@ -5,8 +5,9 @@ in which they ended. An Event on the object is the courtesy: `kubectl describe` 
 it. `record` writes both, `parsed` reads an Event back.
 
 Controllers have their Events combined and thinned out; what a person did is never combined, as two edits are two
-edits. Each person has an allowance that nobody uses up by hand, and a much smaller one for what RBAC refused: whoever
-may do nothing must not fill the Events of others. What does not fit is told in the server's log.
+edits. Each person has an allowance that nobody uses up by hand, and a much smaller one for what was refused. Who may do
+nothing to an object leaves a line and no Event: they must not fill the Events of others. What does not fit is told in
+the server's log.
 
 Kubernetes lets everybody write Events who has the right to: where it matters who did something, believe the lines.
 """
@@ -24,15 +25,14 @@ from collections.abc import Callable
 from datetime import datetime
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 
 from butler.api.labels import Annotation
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
-from butler.kube.objects import object_reference
-from butler.kube.resource import EVENTS, BadName, Json, Resource
+from butler.kube.resource import EVENTS, BadName, Json
 from butler.server.access.limits import Limit
 
 log = logging.getLogger(__name__)
@@ -152,19 +152,21 @@ class Trail:
 
     def __init__(self, client: Client, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
-        self._usual = Limit(burst=500, per_second=1.0, most=MOST_PEOPLE, clock=clock)
-        self._forbidden = Limit(burst=20, per_second=1 / 60, most=MOST_PEOPLE, clock=clock)
+        self._done = Limit(burst=200, per_second=1 / 10, most=MOST_PEOPLE, clock=clock)
+        self._refused = Limit(burst=20, per_second=1 / 60, most=MOST_PEOPLE, clock=clock)
         self._waiting: deque[Json] = deque()
         self._task: asyncio.Task[None] | None = None
 
-    def record(self, entry: Entry, about: object, resource: Resource[Any]) -> None:
-        """Write it down. Returns at once, and never fails."""
+    def record(self, entry: Entry, about: Json | None) -> None:
+        """Write it down, and as an Event `about` an object unless there is none. Returns at once, and never fails."""
         lines.info("%s", msgspec.json.encode(entry).decode())
-        allowance = self._forbidden if entry.status == 403 else self._usual
+        if about is None:
+            return
+        allowance = self._done if entry.outcome == "done" else self._refused
         if len(self._waiting) >= BUFFER or allowance.take(entry.user) > 0:
             log.warning("no Event tells what %r did to %s %r: there are too many", entry.user, entry.kind, entry.name)
             return
-        self._waiting.append(event_of(entry, object_reference(about, resource)))
+        self._waiting.append(event_of(entry, about))
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._write_out())
 
