@@ -10,7 +10,7 @@ import msgspec
 from litestar import Litestar, Request, Response, Router
 from litestar.config.app import AppConfig
 from litestar.di import Provide
-from litestar.exceptions import HTTPException, ValidationException
+from litestar.exceptions import HTTPException, InternalServerException, ValidationException
 from litestar.openapi.config import OpenAPIConfig
 from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
@@ -161,6 +161,8 @@ def _refused(error: Exception) -> Refused:
         return Refused(422, said or str(error.detail), *fields)
     if isinstance(error, RecursionError) and "deserializing" in str(error):  # msgspec's word for a body
         return Refused(400, "the body is nested too deeply: send what the API describes")
+    if isinstance(error, InternalServerException) and "disconnected" in str(error.detail):
+        return Refused(400, "the body of the request did not arrive: send it again")  # which nobody will read
     if isinstance(error, HTTPException):
         return Refused(error.status_code, str(error.detail), headers=dict(error.headers or {}))
     return Refused(

@@ -8,6 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import uvicorn
@@ -26,9 +27,10 @@ from butler.server.access.passwords import Passwords
 from butler.server.access.records import NAMESPACE
 from butler.server.access.sessions import Lifetime, Sessions
 from butler.server.access.store import open_store
-from butler.server.access.where import Where, is_loopback
+from butler.server.access.where import Where, client_address, is_loopback
 from butler.server.app import build
 from butler.server.certificate import keep_certificate
+from butler.server.connections import HANDSHAKE_SECONDS, MOST, MOST_OF_ONE, Room, protocols
 from butler.server.keeping.feed import Feed
 from butler.server.keeping.shelves import Shelves
 from butler.server.parts import Parts, now
@@ -43,11 +45,32 @@ NAME = "butler-server"
 
 
 class _Http(uvicorn.Server):
-    """uvicorn without its own signal handling: whoever runs us decides when to stop."""
+    """uvicorn without its own signal handling, as whoever runs us decides when to stop, and with little patience."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        # As uvicorn does it for sockets that it is given, but that a half handshake is not kept for a minute.
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            raise RuntimeError("the server ended while it was starting")
+        config, loop = self.config, asyncio.get_running_loop()
+        patience = HANDSHAKE_SECONDS if config.ssl is not None else None
+
+        def connection() -> asyncio.Protocol:
+            kind: Any = config.http_protocol_class
+            made: asyncio.Protocol = kind(config=config, server_state=self.server_state, app_state=self.lifespan.state)
+            return made
+
+        self.servers = [
+            await loop.create_server(
+                connection, sock=listener, ssl=config.ssl, backlog=config.backlog, ssl_handshake_timeout=patience
+            )
+            for listener in sockets or ()
+        ]
+        self.started = True
 
 
 class Unsafe(Exception):
@@ -83,6 +106,8 @@ class Settings:
     """How much one address may ask of one replica in the long run."""
     tries_per_minute: float = 12.0
     """How often one address may try to come in, in the long run."""
+    connections: int = MOST
+    """How many may be open at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +151,7 @@ async def running(connection: Connection, settings: Settings, who: Who | None = 
         usual = Limit(burst=4 * settings.requests_per_second, per_second=settings.requests_per_second)
         still = doors.sessions.still if who is None else None
         guard = Guard(app, where, who or doors.who, usual, still, doors.tell_forgery)
-        http = _server(guard, settings)
+        http = _server(guard, settings, where)
         operator.add_service(doors.keep_sweeping)
         operator.add_service(lambda: keep_certificate(http.config, settings.tls_certificate, settings.tls_key))
         operator.add_service(stream.run)
@@ -201,10 +226,16 @@ def _url(settings: Settings, port: int) -> str:
     return f"{'https' if settings.tls_certificate else 'http'}://{host}:{port}"
 
 
-def _server(app: ASGIApp, settings: Settings) -> uvicorn.Server:
+def _server(app: ASGIApp, settings: Settings, where: Where) -> uvicorn.Server:
+    # Behind a proxy everybody comes from one address, and the proxy's share is all there is.
+    of_one = settings.connections if settings.behind_proxy else min(settings.connections, MOST_OF_ONE)
+    room = Room(settings.connections, of_one, lambda peer: client_address(where, peer, None))
+    http, stream = protocols(room)
     return _Http(
         uvicorn.Config(
             app,
+            http=http,
+            ws=stream,
             log_config=None,
             access_log=False,
             lifespan="on",

@@ -16,8 +16,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hmac
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
@@ -49,6 +50,8 @@ SAFE: Final = ("GET", "HEAD", "OPTIONS")
 LOOK_AGAIN: Final = 4.0
 """How often an open WebSocket asks whether its session still is."""
 SESSION_OVER: Final = 4401
+MOST_AT_ONCE: Final = 200
+"""Requests of one person that are answered at once."""
 
 HEADERS: Final = {
     "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
@@ -77,6 +80,8 @@ class Guard:
     """Whether a person's session goes on; None: for ever."""
     tell: Callable[[Person, str, Refused], None] | None = None
     """Writes down what was refused in somebody's name."""
+    under_way: Counter[str] = field(default_factory=Counter)
+    """Requests of each person."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         kind: str = scope["type"]
@@ -90,10 +95,26 @@ class Guard:
             self._write_down(scope, refused)
             await _refuse(scope, strict, refused)
             return
-        if kind == "websocket" and isinstance(scope.get("user"), Person):
-            await self._while_it_lasts(scope, receive, send, scope["user"])
+        person = scope.get("user")
+        if kind == "websocket" and isinstance(person, Person):
+            await self._while_it_lasts(scope, receive, send, person)
+        elif isinstance(person, Person):
+            await self._as_one_of_few(person.user, scope, receive, strict)
         else:
             await self._to_the_end(scope, receive, strict)
+
+    async def _as_one_of_few(self, user: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """A request of a person, of whom so many are answered at once."""
+        if self.under_way[user] >= MOST_AT_ONCE:
+            await _refuse(scope, send, too_many(1.0))
+            return
+        self.under_way[user] += 1
+        try:
+            await self._to_the_end(scope, receive, send)
+        finally:
+            self.under_way[user] -= 1
+            if not self.under_way[user]:
+                del self.under_way[user]
 
     async def _to_the_end(self, scope: Scope, receive: Receive, send: Send) -> None:
         """A request; one that takes longer than a server that is stopped waits is told so."""
