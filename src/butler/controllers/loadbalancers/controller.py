@@ -28,7 +28,6 @@ from butler.controllers.loadbalancers.survey import granted_range, survey
 from butler.controllers.loadbalancers.terms import terms_of
 from butler.controllers.loadbalancers.upkeep import SELDOM, SOON, Upkeep, asked_to_look, pause
 from butler.controllers.owners import tenant_key
-from butler.controllers.release import DELETED_BY_REQUEST
 from butler.controllers.tenantcluster.addresses import further_names, new_request
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.provider import resolve
@@ -173,9 +172,18 @@ class LoadBalancerController:
             await self._forget(key, cluster.metadata.uid)
             await self._telling.retract(cluster)
             return None
+<<<<<<< HEAD
+=======
+        secret = self._kubeconfigs.get(_kubeconfig_of(cluster))
+        if secret is None or self._awaits_metallb(cluster):
+            return None
+        self._uids[key] = cluster.metadata.uid
+>>>>>>> d8f1315 (wip)
         memory = self._memories.setdefault(cluster.metadata.uid, Memory())
         if secret is None:
             return await self._without_kubeconfig(cluster, memory)
+        if self._awaits_metallb(cluster) and not self._deleted(cluster):
+            return None
         feed = await self._follow(cluster, secret)
         if feed.trouble or not feed.is_synced:
             return await self._wait_for(cluster, feed.trouble or "its Services have not been listed yet", memory)
@@ -194,6 +202,16 @@ class LoadBalancerController:
     def _deleted(self, cluster: TenantCluster) -> list[IPAllocation]:
         """Those that were deleted and still hold addresses."""
         return [each for each in self._allocations(cluster) if is_being_deleted(each) and granted_range(each)]
+
+    def _awaits_metallb(self, cluster: TenantCluster) -> bool:
+        """Whether Butler still has to install MetalLB there: the addon's next change calls for another look.
+
+        Until then there is nothing to publish to; asking again and again was a third of what a new cluster cost.
+        """
+        if is_established(cluster) or not installs_addons(cluster):
+            return False
+        found = [addon for addon in self._views.addons_of(cluster) if addon.spec.addon == METALLB]
+        return all(addon.status.installed_version is None for addon in found)
 
     async def _forget(self, key: Key, uid: str) -> None:
         self._record.forget(key)
@@ -286,8 +304,8 @@ class LoadBalancerController:
     ) -> float | None:
         found = self._survey(cluster, terms, feed, memory)
         said = verdict(found, memory, growth.short, feed.services(), paused=cluster.spec.paused)
-        if not (said.holds or is_established(cluster) or _says_all_is_well(cluster)):
-            return None  # it comes up yet, and says so elsewhere
+        if not (is_established(cluster) or _says_all_is_well(cluster)):
+            return None  # it comes up yet, says so elsewhere, and wakes us when it can be used
         figures = use(found, cluster.status.load_balancers, memory.last_growth, memory.last_shrink)
         left = await self._telling.say(cluster, said, figures, memory)
         return SOON if found.about_to_share else left

@@ -60,7 +60,7 @@ def wanted_addons(cluster: TenantCluster, *, load_balancers: bool) -> tuple[Want
 
     `load_balancers` says whether Butler provides addresses for Services; in a cloud, the cloud does.
     """
-    if cluster.spec.management_policy.mode is not ManagementMode.ACTIVE:
+    if not installs_addons(cluster):
         return ()
     addons = cluster.spec.addons
     found = [_of(CNI, addons.cni), _of("cert-manager", addons.cert_manager), _storage(addons)]
@@ -77,6 +77,11 @@ def wanted_addons(cluster: TenantCluster, *, load_balancers: bool) -> tuple[Want
     if addons.cert_manager is not None and not addons.cert_manager.enabled:
         found = [each for each in found if each.addon != "cert-manager"]
     return tuple(found)
+
+
+def installs_addons(cluster: TenantCluster) -> bool:
+    """Whether Butler manages the cluster's addons."""
+    return cluster.spec.management_policy.mode is ManagementMode.ACTIVE
 
 
 def _of(name: str, given: Any) -> Wanted:

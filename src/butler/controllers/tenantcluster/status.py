@@ -25,7 +25,7 @@ from butler.api.conditions import find_condition, with_condition
 from butler.api.labels import ConditionType, NetworkReason, TenantClusterReason
 from butler.api.meta import LocalObjectReference
 from butler.api.tenantaddons import ObservedWorkers
-from butler.api.tenantcluster import ManagementMode, ObservedState, TenantClusterPhase
+from butler.api.tenantcluster import ObservedState, TenantClusterPhase
 from butler.controllers.tenantcluster import addons
 from butler.controllers.tenantcluster.addresses import NO_ADDRESSES, Addresses
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, in_short
@@ -167,7 +167,7 @@ def _verdicts(cluster: TenantCluster, facts: Facts) -> dict[ConditionType, _Verd
             if not _after(kind, blocked.condition) or (kind in OBSERVED and seen.exists)
         }
         found[blocked.condition] = _Verdict(False, blocked.reason, blocked.message)
-    if facts.addon_progress is None and _manages_addons(cluster) and _has(cluster, ConditionType.ADDONS_READY):
+    if facts.addon_progress is None and addons.installs_addons(cluster) and _has(cluster, ConditionType.ADDONS_READY):
         found.pop(ConditionType.ADDONS_READY, None)
     if cluster.spec.paused:
         found[ConditionType.PAUSED] = _Verdict(True, TenantClusterReason.PAUSED, "left as it is, by spec.paused")
@@ -178,10 +178,6 @@ def _verdicts(cluster: TenantCluster, facts: Facts) -> dict[ConditionType, _Verd
 
 def _has(cluster: TenantCluster, kind: ConditionType) -> bool:
     return find_condition(cluster.status.conditions, kind) is not None
-
-
-def _manages_addons(cluster: TenantCluster) -> bool:
-    return cluster.spec.management_policy.mode is ManagementMode.ACTIVE
 
 
 def _after(kind: ConditionType, other: ConditionType) -> bool:
@@ -227,7 +223,7 @@ def _workers(cluster: TenantCluster, seen: Seen) -> _Verdict:
 
 def _addons(cluster: TenantCluster, facts: Facts) -> _Verdict:
     found = facts.addon_progress
-    if not _manages_addons(cluster):
+    if not addons.installs_addons(cluster):
         return _Verdict(True, TenantClusterReason.NOT_MANAGED, "addons are not managed by Butler")
     if found is None:
         return _Verdict(False, TenantClusterReason.WAITING, "waits for the control plane")
@@ -248,7 +244,7 @@ def _installed(cluster: TenantCluster, facts: Facts) -> bool:
     """Whether every addon was tried, and those that others cannot work without are there."""
     found = facts.addon_progress
     if found is None:
-        return not _manages_addons(cluster) and facts.kubeconfig_secret is not None
+        return not addons.installs_addons(cluster) and facts.kubeconfig_secret is not None
     return not (found.waiting or found.cni_blocks or facts.load_balancers_published)
 
 
