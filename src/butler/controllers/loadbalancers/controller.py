@@ -28,6 +28,8 @@ from butler.controllers.loadbalancers.survey import granted_range, survey
 from butler.controllers.loadbalancers.terms import terms_of
 from butler.controllers.loadbalancers.upkeep import SELDOM, SOON, Upkeep, asked_to_look, pause
 from butler.controllers.owners import tenant_key
+from butler.controllers.release import DELETED_BY_REQUEST
+from butler.controllers.tenantcluster.addons import METALLB, installs_addons
 from butler.controllers.tenantcluster.addresses import further_names, new_request
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.provider import resolve
@@ -172,13 +174,6 @@ class LoadBalancerController:
             await self._forget(key, cluster.metadata.uid)
             await self._telling.retract(cluster)
             return None
-<<<<<<< HEAD
-=======
-        secret = self._kubeconfigs.get(_kubeconfig_of(cluster))
-        if secret is None or self._awaits_metallb(cluster):
-            return None
-        self._uids[key] = cluster.metadata.uid
->>>>>>> d8f1315 (wip)
         memory = self._memories.setdefault(cluster.metadata.uid, Memory())
         if secret is None:
             return await self._without_kubeconfig(cluster, memory)
@@ -367,6 +362,7 @@ def _wish_changed(old: TenantCluster | None, new: TenantCluster | None) -> bool:
         or before.generation != after.generation
         or before.deletion_timestamp != after.deletion_timestamp
         or asked_to_look(old) != asked_to_look(new)
+        or is_established(old) != is_established(new)
     )
 
 

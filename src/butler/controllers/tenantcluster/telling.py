@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
 
-EVERY: Final = 1.0
-SELDOM: Final = 10.0
+EVERY: Final = 3.0
+SELDOM: Final = 12.0
 """Seconds between two writes about nothing but progress: the first, and the most after each took twice as long as the
 one before. Where hundreds of clusters come at once, each is long on its way, and its progress is what all wait for."""
 _BUILDING: Final = (TenantClusterPhase.PROVISIONING, TenantClusterPhase.INSTALLING)
