@@ -16,7 +16,9 @@ from butler.controllers.tenantcluster.controller import TenantClusterController
 from butler.controllers.tenantcluster.credentials import Credentials
 from butler.controllers.tenantcluster.live import Live
 from butler.controllers.tenantcluster.metrics import TenantMetrics
+from butler.controllers.tenantcluster.status_writer import StatusWriter
 from butler.controllers.tenantcluster.teardown import Teardown
+from butler.controllers.tenantcluster.telling import Telling
 from butler.controllers.tenantcluster.tenant_side import ADMIN_KUBECONFIGS, TenantSide, without_contents
 from butler.controllers.tenantcluster.turnstile import Turnstile
 from butler.controllers.tenantcluster.views import Views
@@ -72,6 +74,7 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
         releases,
         wake_cluster,
     )
+    writer = StatusWriter(client, views.clusters, operator.events, metrics, Telling(time.monotonic), _now)
     building = Building(
         client,
         views,
@@ -82,9 +85,10 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
         settings.home_namespace,
         _now,
         Turnstile(time.monotonic),
+        writer,
     )
     teardown = Teardown(client, views, live, side, releases, operator.events, settings, _now)
-    whole = TenantClusterController(client, views, building, teardown, operator.events, metrics, settings, _now)
+    whole = TenantClusterController(views, building, teardown, writer, metrics, settings, _now)
     controllers.append(whole.controller(kubeconfigs, namespaces, metrics=operator.metrics))
     operator.add(controllers[0])
     operator.add_service(live.run)

@@ -203,7 +203,7 @@ class LoadBalancerController:
 
         Until then there is nothing to publish to; asking again and again was a third of what a new cluster cost.
         """
-        if is_established(cluster) or not installs_addons(cluster):
+        if is_established(cluster) or _says_all_is_well(cluster) or not installs_addons(cluster):
             return False
         found = [addon for addon in self._views.addons_of(cluster) if addon.spec.addon == METALLB]
         return all(addon.status.installed_version is None for addon in found)

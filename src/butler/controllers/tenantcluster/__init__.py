@@ -24,6 +24,7 @@ What they work with:
     tenant_side.py    what is done on the tenant itself
     talos_workers.py  the configuration of Talos machines
     turnstile.py      addresses first, when many come at once
+    status_writer.py  writing its status, with the events and metrics of it
     telling.py        what is told at once, and what can wait a moment
     metrics.py, settings.py
 """

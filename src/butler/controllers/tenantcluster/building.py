@@ -8,6 +8,7 @@ wait for, and others wait for them too.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -39,7 +40,7 @@ from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource_of_kind, unused
 from butler.controllers.tenantcluster.provider import access, name_clash, quota, resolve
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, see
-from butler.controllers.tenantcluster.status import Facts, is_established
+from butler.controllers.tenantcluster.status import Facts, is_established, new_status
 from butler.controllers.tenantcluster.talos_workers import worker_secret
 from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from butler.kube.objects import finalizers_patch, is_being_deleted, key_of, uid_of, with_finalizer
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from butler.controllers.tenantcluster.addresses import Addresses
     from butler.controllers.tenantcluster.credentials import Credentials
     from butler.controllers.tenantcluster.live import Live
+    from butler.controllers.tenantcluster.status_writer import StatusWriter
     from butler.controllers.tenantcluster.tenant_side import TenantSide
     from butler.controllers.tenantcluster.turnstile import Turnstile
     from butler.controllers.tenantcluster.views import Views
@@ -84,6 +86,15 @@ class Built:
     again: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What came of making the objects of a cluster, and the cluster as it was last written."""
+
+    cluster: TenantCluster
+    blocked: Blocked | None
+    parts: tuple[Json, ...] = ()
+
+
 class NoLongerWanted(Exception):
     """The cluster was deleted, and our view has not heard of it."""
 
@@ -102,6 +113,7 @@ class Building:
         home: str,
         clock: Callable[[], datetime],
         turnstile: Turnstile,
+        writer: StatusWriter,
     ) -> None:
         self._client = client
         self._views = views
@@ -113,6 +125,9 @@ class Building:
         self._clock = clock
         self._turnstile = turnstile
         self._asking = asyncio.Semaphore(ASKING)
+        self._writer = writer
+        self._unasked: set[str] = set()
+        """Clusters, by UID, for which a namespace was made, and the server has not said since that they are there."""
 
     async def bring_up(self, cluster: TenantCluster) -> Built:
         """Do what is missing."""
@@ -186,17 +201,18 @@ class Building:
         try:
             cluster = await self._claim(cluster, provider)
             facts = replace(facts, namespace=tenant_namespace(cluster))
-            blocked, parts = await self._make(cluster, provider, facts, going_to)
+            made = await self._make(cluster, provider, facts, going_to)
         finally:
             self._turnstile.leave()
-        if blocked is not None:
-            return Built(cluster, replace(facts, blocked=blocked), LATER)
+        cluster = made.cluster
+        if made.blocked is not None:
+            return Built(cluster, replace(facts, blocked=made.blocked), LATER)
         # Past the turnstile: tenants are asked from here on, and one that hangs keeps nobody from being built.
         try:
             facts = replace(facts, seen=await self._see(cluster))
-            built = await self._furnish(cluster, provider, facts, parts)
+            built = await self._furnish(cluster, provider, facts, made.parts)
             # Machines that wait for a word from the tenant: nobody tells when it could give one.
-            silent = all(part["kind"] != MACHINE_DEPLOYMENT.kind for part in parts)
+            silent = all(part["kind"] != MACHINE_DEPLOYMENT.kind for part in made.parts)
             return replace(built, again=built.again or A_WHILE) if silent else built
         except NotServed as missing:
             return Built(cluster, replace(facts, blocked=_no_cluster_api(missing)), LATER)
@@ -268,7 +284,7 @@ class Building:
         written = await self._client.patch(CLUSTERS, key.name, patch, key.namespace, timeout=WRITE_TIMEOUT)
         return self._views.in_its_team(written)
 
-    async def _settle(self, cluster: TenantCluster) -> None:
+    async def _settle(self, cluster: TenantCluster, facts: Facts) -> TenantCluster:
         """Make the namespace, and having made it ask the server whether the cluster is still wanted.
 
         A process may sleep through a deletion at any point, and would then make machines on addresses that are
@@ -276,29 +292,41 @@ class Building:
         addresses are given back only when that is gone, and nothing can be made in it any more. Asked before, the
         deletion could find nothing and be over by the time that we write.
         """
-        before = await self._live.one(NAMESPACE, "", tenant_namespace(cluster))
+        uid, namespace = uid_of(cluster), tenant_namespace(cluster)
+        before = await self._live.one(NAMESPACE, "", namespace)
+        if before is None:
+            self._unasked.add(uid)
         made = await self._live.apply(NAMESPACE, _namespace(cluster))
-        if made is None:
-            return
-        found = await read(self._client, CLUSTERS, key_of(cluster))
-        if found is not None and uid_of(found) == uid_of(cluster) and not is_being_deleted(found):
-            return
-        if before is None or uid_of(before) != uid_of(made):
+        if made is None and uid not in self._unasked:
+            return cluster
+        found = await self._still_there(cluster, facts)
+        self._unasked.discard(uid)
+        if found is not None and uid_of(found) == uid and not is_being_deleted(found):
+            return found
+        if made is not None and (before is None or uid_of(before) != uid_of(made)):
             await self._delete(resource_of_kind(NAMESPACE), key_of(made), uid_of(made))
         raise NoLongerWanted
 
-    async def _make(
-        self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions
-    ) -> tuple[Blocked | None, tuple[Json, ...]]:
-        """Apply all objects of the cluster; why it could not be done, and what they are."""
+    async def _still_there(self, cluster: TenantCluster, facts: Facts) -> TenantCluster | None:
+        """The cluster as the server has it now. The status that is due answers that, and saves a read."""
+        with contextlib.suppress(Conflict):
+            written = await self._writer.write(cluster, new_status(cluster, facts, self._clock()))
+            if written.cluster is not None:
+                return written.cluster
+        return await read(self._client, CLUSTERS, key_of(cluster))
+
+    async def _make(self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions) -> _Made:
+        """Apply all objects of the cluster."""
         namespace = tenant_namespace(cluster)
         foreign = foreign_secret(provider.spec, provider.metadata.namespace, self._home)
         if foreign is not None:
-            return _failed(TenantClusterReason.INVALID_CONFIGURATION, f"{foreign.field}: {foreign.message}"), ()
+            why = f"{foreign.field}: {foreign.message}"
+            return _Made(cluster, _failed(TenantClusterReason.INVALID_CONFIGURATION, why))
         try:
             secret, credentials = await self._credentials.of(provider)
         except NotFound:
-            return _failed(TenantClusterReason.PROVIDER_NOT_READY, "the provider's Secret does not exist"), ()
+            why = "the provider's Secret does not exist"
+            return _Made(cluster, _failed(TenantClusterReason.PROVIDER_NOT_READY, why))
         blueprint = Blueprint(
             cluster=_within_addresses(cluster, facts.addresses),
             provider=provider,
@@ -312,16 +340,16 @@ class Building:
         try:
             parts = await self._parts(blueprint)
         except Unbuildable as error:
-            return _failed(TenantClusterReason.INVALID_CONFIGURATION, str(error)), ()
+            return _Made(cluster, _failed(TenantClusterReason.INVALID_CONFIGURATION, str(error)))
         try:
             # First, because the end of a cluster is safe to call when it has no namespace, and where it has one, only
             # when Cluster API says that nothing is left in it.
             for kind in dict.fromkeys((*(_KINDS[part["apiVersion"], part["kind"]] for part in parts), MACHINE)):
                 await self._live.view(kind)
-            await self._settle(cluster)
+            cluster = await self._settle(cluster, facts)
         except NotServed as missing:
-            return _no_cluster_api(missing), ()
-        return await self._apply(namespace, parts), parts
+            return _Made(cluster, _no_cluster_api(missing))
+        return _Made(cluster, await self._apply(namespace, parts), parts)
 
     async def _parts(self, blueprint: Blueprint) -> tuple[Json, ...]:
         if blueprint.cluster.spec.workers.machine_template.os.type is not OSType.TALOS:

@@ -6,22 +6,16 @@ addons, and every Cluster API object in its namespace. Its own status does not.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
-from butler.api.codec import status_patch
 from butler.api.conditions import condition_holds, find_condition
 from butler.api.labels import ConditionType
-from butler.api.tenantcluster import TenantClusterPhase
-from butler.controllers.kinds import CLUSTERS, WRITE_TIMEOUT
 from butler.controllers.owners import tenant_key
 from butler.controllers.tenantcluster.building import NoLongerWanted
 from butler.controllers.tenantcluster.deletion import paused_status
-from butler.controllers.tenantcluster.status import is_established, new_status
-from butler.controllers.tenantcluster.telling import Telling
+from butler.controllers.tenantcluster.status import new_status
 from butler.controllers.tenantcluster.views import BY_PROVIDER
 from butler.kube.controller import After, Controller
-from butler.kube.errors import NotFound
 from butler.kube.objects import key_of, namespace_of
 from butler.kube.resource import Key
 from butler.providers.teams import team_of_labels
@@ -34,29 +28,19 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantaddon import TenantAddon
-    from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
+    from butler.api.tenantcluster import TenantCluster
     from butler.controllers.tenantcluster.building import Building
     from butler.controllers.tenantcluster.metrics import TenantMetrics
     from butler.controllers.tenantcluster.settings import TenantSettings
+    from butler.controllers.tenantcluster.status_writer import StatusWriter
     from butler.controllers.tenantcluster.teardown import Teardown
     from butler.controllers.tenantcluster.views import Views
     from butler.kube.cache import Cache
-    from butler.kube.client import Client
-    from butler.kube.events import EventRecorder
     from butler.kube.metrics import Metrics
     from butler.kube.resource import Json
     from butler.providers.teams import NamespaceHead
 
 WAITING_FOR_NETWORK = "clusters that wait for addresses"
-EVENTS = {
-    TenantClusterPhase.PROVISIONING: ("ClusterProvisioning", "Normal"),
-    TenantClusterPhase.READY: ("ClusterReady", "Normal"),
-    TenantClusterPhase.UPDATING: ("ClusterUpdating", "Normal"),
-    TenantClusterPhase.DELETING: ("ClusterDeleting", "Normal"),
-    TenantClusterPhase.FAILED: ("ClusterFailed", "Warning"),
-    TenantClusterPhase.PENDING: ("ClusterPending", "Warning"),
-}
-"""What is told when a cluster enters a phase; Pending is worth telling when it waits."""
 
 
 class TenantClusterController:
@@ -64,24 +48,21 @@ class TenantClusterController:
 
     def __init__(
         self,
-        client: Client,
         views: Views,
         building: Building,
         teardown: Teardown,
-        events: EventRecorder,
+        writer: StatusWriter,
         metrics: TenantMetrics,
         settings: TenantSettings,
         clock: Callable[[], datetime],
     ) -> None:
-        self._client = client
         self._views = views
         self._building = building
         self._teardown = teardown
-        self._events = events
+        self._writer = writer
         self._metrics = metrics
         self._settings = settings
         self._clock = clock
-        self._telling = Telling(time.monotonic)
         views.clusters.index(WAITING_FOR_NETWORK, lambda each: [True] if _waits_for_network(each) else [])
 
     def controller(
@@ -131,63 +112,24 @@ class TenantClusterController:
         again = built.again if built.again is not None else self._settings.look_again
         if built.facts is None:
             return After(again)
-        left = await self._write(built.cluster, new_status(built.cluster, built.facts, self._clock()))
-        return After(min(again, left) if left else again)
+        written = await self._writer.write(built.cluster, new_status(built.cluster, built.facts, self._clock()))
+        return After(min(again, written.wait) if written.wait else again)
 
     async def _end(self, cluster: TenantCluster) -> After | None:
         if cluster.spec.paused:
-            await self._write(cluster, paused_status(cluster, self._clock()))
+            await self._writer.write(cluster, paused_status(cluster, self._clock()))
             return None
         torn = await self._teardown.take_down(cluster)
         if torn.status is not None:
             again = torn.again or self._settings.look_again
-            left = await self._write(cluster, torn.status)
-            return After(min(again, left) if left else again)
+            written = await self._writer.write(cluster, torn.status)
+            return After(min(again, written.wait) if written.wait else again)
         await self._teardown.let_go(cluster)
-        self._telling.forget(cluster)
+        self._writer.forget(cluster)
         asked = cluster.metadata.deletion_timestamp
         if asked is not None:
             self._metrics.went((self._clock() - asked).total_seconds())
         return None
-
-    async def _write(self, cluster: TenantCluster, status: TenantClusterStatus) -> float:
-        """Write what there is to say; how many seconds that can still wait, 0 when it is said."""
-        patch = status_patch(cluster.metadata, cluster.status, status)
-        if patch is None:
-            return 0.0
-        if left := self._telling.wait(cluster, status):
-            return left
-        key = key_of(cluster)
-        try:
-            written = await self._client.patch(
-                CLUSTERS, key.name, patch, key.namespace, subresource="status", timeout=WRITE_TIMEOUT
-            )
-        except NotFound:
-            return 0.0
-        self._views.clusters.wrote(written)
-        self._telling.told(cluster)
-        self._tell(cluster, status)
-        return 0.0
-
-    def _tell(self, before: TenantCluster, status: TenantClusterStatus) -> None:
-        """Events and metrics of what just became so."""
-        if status.phase is not before.status.phase or (
-            status.phase is TenantClusterPhase.PENDING and not before.status.conditions
-        ):
-            reason, kind = EVENTS.get(status.phase, ("", "Normal"))
-            ready = find_condition(status.conditions, ConditionType.READY)
-            if reason:
-                self._events.record(before, CLUSTERS, reason, ready.message if ready else "", kind)  # type: ignore[arg-type]
-        created = before.metadata.creation_timestamp
-        if created is None:
-            return
-        age = (self._clock() - created).total_seconds()
-        if condition_holds(status.conditions, ConditionType.NETWORK_READY) and not condition_holds(
-            before.status.conditions, ConditionType.NETWORK_READY
-        ):
-            self._metrics.got_addresses(age)
-        if status.kubeconfig_secret_ref is not None and not is_established(before):
-            self._metrics.became_ready(age)
 
 
 def _wish_changed(old: TenantCluster | None, new: TenantCluster | None) -> bool:

@@ -14,8 +14,11 @@ from butler.controllers.metrics import IpamMetrics
 from butler.controllers.release import Releases
 from butler.controllers.tenantcluster.building import Building
 from butler.controllers.tenantcluster.live import BY_NAMESPACE, Live, NotServed, packed, resource_of_kind
+from butler.controllers.tenantcluster.metrics import TenantMetrics
 from butler.controllers.tenantcluster.settings import TenantSettings
+from butler.controllers.tenantcluster.status_writer import StatusWriter
 from butler.controllers.tenantcluster.teardown import Teardown
+from butler.controllers.tenantcluster.telling import Telling
 from butler.controllers.tenantcluster.turnstile import Turnstile
 from butler.controllers.tenantcluster.views import Views
 from butler.kube.metrics import Metrics
@@ -136,7 +139,9 @@ class Site:
         self.views = Views(clusters, providers, pools, allocations, addons, HOME, self.teams)
         self.views.add_indexes()
         self.turnstile = Turnstile(lambda: self.monotonic)
-        client = cast("Any", self.management)
+        client, events = cast("Any", self.management), cast("Any", self.events)
+        telling, told = Telling(lambda: self.monotonic), TenantMetrics(CollectorRegistry())
+        writer = StatusWriter(client, clusters, events, told, telling, self._clock)
         self.building = Building(
             client,
             self.views,
@@ -147,8 +152,9 @@ class Site:
             HOME,
             self._clock,
             self.turnstile,
+            writer,
         )
-        events, metrics = cast("Any", self.events), IpamMetrics(CollectorRegistry())
+        metrics = IpamMetrics(CollectorRegistry())
         releases = Releases(client, self.views.pools, events, metrics, self._clock)
         self.teardown = Teardown(
             client, self.views, self.live, cast("Any", self.tenants), releases, events, TenantSettings(), self._clock

@@ -12,6 +12,7 @@ from butler.controllers.tenantcluster import building
 from butler.controllers.tenantcluster.building import NoLongerWanted
 from butler.controllers.tenantcluster.live import NAMESPACE as NAMESPACES
 from butler.controllers.tenantcluster.turnstile import ANY_MOMENT
+from butler.kube.errors import KubeError
 from unit.controllers.tenantcluster.management import refusal
 from unit.controllers.tenantcluster.site import NAMESPACE, Site
 from unit.controllers.tenantcluster.values import HOME, NOW, allocation, cluster, provider, started
@@ -57,7 +58,7 @@ def ends(site: Site, *, replaced: bool = False) -> None:
 
 
 @pytest.mark.parametrize("replaced", [False, True])
-@pytest.mark.parametrize("asleep_before", ["apply namespaces", "get tenantclusters", "apply stewardcontrolplanes"])
+@pytest.mark.parametrize("asleep_before", ["apply namespaces", "patch tenantclusters", "apply stewardcontrolplanes"])
 async def test_who_sleeps_through_a_deletion_makes_no_machines(site: Site, asleep_before: str, replaced: bool) -> None:
     """Wherever the process stands still: its view shows the cluster as wanted throughout."""
     wanted = site.wish()
@@ -76,6 +77,22 @@ async def test_who_sleeps_through_a_deletion_makes_no_machines(site: Site, aslee
     assert slept
     assert made(site) == []
     assert not site.management.objects["namespaces"], "an empty namespace would be left behind for ever"
+
+
+async def test_a_namespace_without_an_answer_about_its_cluster_is_asked_about_before_anything_is_made_in_it(
+    site: Site,
+) -> None:
+    """The server took the namespace and then failed to answer; meanwhile the cluster went, unseen by our view."""
+    wanted = site.wish()
+    site.views.clusters.freeze()  # type: ignore[attr-defined]
+    site.management.refuses["patch", "tenantclusters"] = refusal(500, "InternalError", "the server is overloaded")
+    with pytest.raises(KubeError):
+        await site.building.bring_up(wanted)
+    site.management.refuses.clear()
+    site.management.objects["tenantclusters"].clear()
+    with pytest.raises(NoLongerWanted):
+        await site.building.bring_up(wanted)
+    assert made(site) == []
 
 
 async def test_who_slept_does_not_bring_back_the_namespace_that_its_view_still_shows(site: Site) -> None:

@@ -12,7 +12,7 @@ from butler.api.conditions import with_condition
 from butler.api.labels import ConditionType
 from butler.api.meta import LocalObjectReference
 from butler.api.tenantcluster import DeletionProgress, DeletionStage, TenantCluster, TenantClusterPhase
-from butler.controllers.tenantcluster.telling import EVERY, Telling, is_news
+from butler.controllers.tenantcluster.telling import EVERY, SELDOM, Telling, is_news
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -61,6 +61,28 @@ def test_a_condition_that_turns_or_has_another_reason_is_news_and_another_messag
     assert not is_news(cluster.status, workers(cluster, "1 of 3"))
     assert is_news(cluster.status, workers(cluster, "3 of 3", status=True))
     assert is_news(cluster.status, workers(cluster, "m1 failed", reason="MachineFailed"))
+
+
+def test_of_a_cluster_that_is_being_built_only_what_stands_in_its_way_is_news() -> None:
+    cluster = a_cluster()
+    building = changed(cluster, phase=TenantClusterPhase.PROVISIONING)
+    cluster = msgspec.structs.replace(cluster, status=building)
+    assert not is_news(cluster.status, workers(cluster, "3 of 3", status=True))
+    assert not is_news(cluster.status, changed(cluster, phase=TenantClusterPhase.INSTALLING))
+    assert is_news(cluster.status, workers(cluster, "m1 failed", reason="MachineFailed"))
+    assert is_news(cluster.status, changed(cluster, phase=TenantClusterPhase.FAILED))
+    assert is_news(cluster.status, changed(cluster, phase=TenantClusterPhase.READY))
+
+
+def test_the_longer_a_cluster_is_on_its_way_the_less_often_its_progress_is_written() -> None:
+    now = [100.0]
+    telling, cluster = Telling(lambda: now[0]), a_cluster()
+    progress = changed(cluster, worker_nodes_ready=2)
+    pauses = []
+    for _ in range(5):
+        telling.told(cluster)
+        pauses.append(telling.wait(cluster, progress))
+    assert pauses == [EVERY, 2 * EVERY, SELDOM, SELDOM, SELDOM]
 
 
 def test_counts_are_no_news() -> None:
