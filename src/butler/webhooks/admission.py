@@ -4,8 +4,10 @@ How old may be what we read? An update or deletion of a pool is judged with the 
 along, and its status says how far one must have seen the allocations (`allocationsSeen`): everything granted up to
 then stands in the allocations, everything after it in the pool's intents. So the process's own cache is good as soon
 as it has come that far; where it lags, the allocations are listed afresh. A grant that is made after the question
-was asked changes the pool, and the API server asks again with the newer one. Other pools have no such mark, so they
-are always listed afresh, but only when a network is new or changes.
+was asked changes the pool, and the API server asks again with the newer one. Other pools have no such mark. Where a
+network is new or changes, the cache says which of them may overlap it, and so does what this process admitted a moment
+ago (`admitted`); each of those is read afresh. Two pools that are created at the same moment, or a moment apart through
+two replicas, may both pass: the controllers see to it that only one of them hands out anything (`networkpool.claims`).
 
 What cannot be read is refused (fail closed), with the advice to try again. New allocations are the exception: about
 them we only warn, and a warning is not worth a failed write.
@@ -25,25 +27,28 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import msgspec
 
 from butler.api import GROUP, HOME_NAMESPACE
-from butler.api.ipallocation import IPAllocation
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
+from butler.ipam.addresses import BadAddress, parse_range
 from butler.kube.errors import KubeError, NotFound
 from butler.kube.objects import key_of
 from butler.kube.resource import Key, resource_of
 from butler.kube.retry import Backoff
 from butler.providers.placement import placement
 from butler.webhooks import ipallocation, networkpool, providerconfig, registration, review
+from butler.webhooks.admitted import AdmittedPools
 from butler.webhooks.certificates import FromFiles, FromSecret, SelfMade, UnusableCertificate
 from butler.webhooks.paths import OwnPaths, SharedPaths
 from butler.webhooks.registration import AtService, AtUrl, Installed
 from butler.webhooks.server import AdmissionServer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Iterator
     from pathlib import Path
 
+    from butler.ipam.addresses import Range
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.operator import Operator
@@ -61,6 +66,11 @@ PROVIDERS: Final = resource_of(ProviderConfig)
 CLUSTERS: Final = resource_of(TenantCluster)
 CACHE_PATIENCE: Final = 1.0
 READ_PATIENCE: Final = 2.5
+BY_POOL: Final = "admission: allocations by pool"
+HELD: Final = "admission: allocations by address"
+NETWORKS: Final = "admission: pools by network"
+MOST_READ: Final = 8
+"""How many pools are read one by one; where more may be in the way, one list is cheaper."""
 _GOODBYE: Final = 3.0
 _AGAIN: Final = Backoff(first=0.2, cap=10.0)
 _SECRET: Final = "butler-webhook-certificate"  # noqa: S105 (a name)
@@ -101,6 +111,10 @@ class Admission:
         self._home = home
         self._cache_patience = cache_patience
         self._read_patience = read_patience
+        self._admitted = AdmittedPools()
+        allocations.index(BY_POOL, lambda allocation: [_pool_key(allocation)])
+        allocations.index_ranges(HELD, _held_ranges)
+        pools.index_ranges(NETWORKS, lambda pool: [(NETWORKS, network) for network in networkpool.networks_of(pool)])
 
     async def decide(self, question: Question) -> Answer:
         """The answer to a question; never raises for what a question can hold."""
@@ -140,13 +154,38 @@ class Admission:
                 return review.allow()
             old = _decoded(NetworkPool, old_text, "oldObject")
         new = _decoded(NetworkPool, new_text, "object")
-        others: list[NetworkPool] = []
-        if old is None or old.spec.cidr != new.spec.cidr:
-            others = (await self._client.list(POOLS, self._namespace, timeout=self._read_patience)).items
+        takes_more = old is None or old.spec.cidr != new.spec.cidr
+        others = await self._rivals_of(new) if takes_more else []
         verdict = networkpool.judge(old, new, others, [] if old is None else await self._allocations_for(old))
         if verdict.problems:
             return review.refuse(question, verdict.problems, msgspec.json.decode(new_text), verdict.warnings)
+        if takes_more:
+            self._admitted.add(key_of(new), networkpool.networks_of(new))
         return review.allow(verdict.warnings)
+
+    async def _rivals_of(self, new: NetworkPool) -> list[NetworkPool]:
+        """The pools that have, or want, any of a pool's addresses, as they are now.
+
+        The cache says which they may be, together with what was admitted a moment ago and the cache may not show yet;
+        each of these is read. So a question costs no more because there are many pools.
+        """
+        cache = self._pools
+        networks = networkpool.networks_of(new)
+        if cache.has_synced and not cache.unreadable:
+            self._admitted.forget_shown(cache.get)
+            known = [key_of(pool) for network in networks for pool in cache.touching(NETWORKS, NETWORKS, network)]
+            recent = [key for network in networks for key in self._admitted.touching(network)]
+            keys = {key for key in (*known, *recent) if key != key_of(new)}
+            if len(keys) <= MOST_READ:
+                found = await asyncio.gather(*(self._pool(key) for key in sorted(keys)))
+                return [pool for pool in found if pool is not None]
+        return (await self._client.list(POOLS, self._namespace, timeout=self._read_patience)).items
+
+    async def _pool(self, key: Key) -> NetworkPool | None:
+        try:
+            return await self._client.get(POOLS, key.name, key.namespace, timeout=self._read_patience)
+        except NotFound:
+            return None
 
     async def _about_deletion(self, question: Question) -> Answer:
         text = _text(question, "oldObject")
@@ -157,12 +196,12 @@ class Admission:
         return review.forbid(question, why) if why else review.allow()
 
     async def _allocations_for(self, pool: NetworkPool) -> list[IPAllocation]:
-        """The allocations of a pool's namespace, as new as the pool's status demands."""
+        """The allocations of a pool, as new as its status demands."""
         namespace, cache = pool.metadata.namespace, self._allocations
         if cache.namespace in ("", namespace) and cache.has_synced and not cache.unreadable:
             seen = pool.status.allocations_seen
             if not seen or await cache.reached(seen, self._cache_patience):
-                return cache.values()
+                return cache.by(BY_POOL, key_of(pool))
         return (await self._client.list(ALLOCATIONS, namespace, timeout=self._read_patience)).items
 
     # IPAllocations.
@@ -183,10 +222,18 @@ class Admission:
             except (KubeError, ValueError):
                 return review.allow()
         elsewhere = (each.metadata.namespace for each in self._pools.values() if each.metadata.name == key.name)
-        verdict = ipallocation.judge(new, pool, elsewhere, self._allocations.values())
+        verdict = ipallocation.judge(new, pool, elsewhere, self._in_the_way_of(new, key))
         if verdict.problems:
             return review.refuse(question, verdict.problems, msgspec.json.decode(text), verdict.warnings)
         return review.allow(verdict.warnings)
+
+    def _in_the_way_of(self, new: IPAllocation, pool: Key) -> Iterator[IPAllocation]:
+        """The allocations that could keep a request from being met; looked up only when they are asked for."""
+        addresses = ipallocation.in_the_way_of(new)
+        if addresses is None:
+            yield from self._allocations.by(BY_POOL, pool)
+        else:
+            yield from self._allocations.touching(HELD, pool, addresses)
 
     # ProviderConfigs.
 
@@ -210,7 +257,9 @@ class Admission:
         new = _decoded(ProviderConfig, new_text, "object")
         around = providerconfig.Surroundings(self._home, await self._pools_named_by(new))
         if old is not None and providerconfig.gives_up(old, new):
-            around = around._replace(clusters=await self._clusters_on(old), allocations=self._allocations.values())
+            left = [Key(self._home, name) for name in providerconfig.removed(old, new)]
+            held = [allocation for key in left for allocation in self._allocations.by(BY_POOL, key)]
+            around = around._replace(clusters=await self._clusters_on(old), allocations=held)
         verdict = providerconfig.judge(old, new, around)
         if verdict.problems:
             return review.refuse(question, verdict.problems, msgspec.json.decode(new_text), verdict.warnings)
@@ -237,6 +286,22 @@ class Admission:
             listed = await self._client.list(PROVIDERS, self._home, timeout=self._read_patience)
             providers |= {key_of(each) for each in listed.items}
         return [cluster for cluster in clusters if placement(cluster, providers, self._home) == key]
+
+
+def _pool_key(allocation: IPAllocation) -> Key:
+    return Key(allocation.metadata.namespace, allocation.spec.pool_ref.name)
+
+
+def _held_ranges(allocation: IPAllocation) -> list[tuple[Key, Range]]:
+    """What an allocation holds, in the pool that it names."""
+    status = allocation.status
+    if status.phase is not IPAllocationPhase.ALLOCATED or status.start_address is None:
+        return []
+    try:
+        _, held = parse_range(status.start_address, status.end_address or status.start_address)
+    except BadAddress:
+        return []
+    return [(_pool_key(allocation), held)]
 
 
 class _Unreadable(Exception):

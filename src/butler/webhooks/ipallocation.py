@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from butler.api.labels import AllocationReason
 from butler.ipam import refusals
+from butler.ipam.addresses import BadAddress, parse_range
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import InvalidPool, Problem, read_layout
 from butler.ipam.refusals import Refused
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 def judge(
     new: IPAllocation, pool: NetworkPool | None, elsewhere: Iterable[str], allocations: Iterable[IPAllocation]
 ) -> Verdict:
-    """Whether an allocation may be created; `elsewhere` are namespaces that have a pool of the wanted name."""
+    """Whether an allocation may be created; `elsewhere` are namespaces that have a pool of the wanted name.
+
+    Of the allocations only those matter that may stand in the way, see `in_the_way_of`.
+    """
     wanted = new.spec.pool_ref.name
     if pool is None:
         return Verdict(warnings=(_no_pool(new.metadata.namespace, wanted, sorted(elsewhere)),))
@@ -53,6 +57,16 @@ def judge(
     return Verdict(warnings=tuple(_cannot_be_met_now(request, layout, pool, allocations)) + _ignored(new))
 
 
+def in_the_way_of(new: IPAllocation) -> Range | None:
+    """The addresses whose holders alone could keep a request from being met now; None: any holder could."""
+    if new.spec.pinned_range is None:
+        return None
+    try:
+        return parse_range(new.spec.pinned_range.start_address, new.spec.pinned_range.end_address)[1]
+    except BadAddress:
+        return None
+
+
 def _no_pool(namespace: str, name: str, elsewhere: Sequence[str]) -> str:
     found = f"; there is one in {', '.join(elsewhere[:3])}" if elsewhere else ""
     return f"there is no NetworkPool {name} in namespace {namespace}{found}: the request waits until it is created"
@@ -63,9 +77,7 @@ def _cannot_be_met_now(
 ) -> list[str]:
     if request.pinned is not None:
         conflicts = [
-            (held, held.addresses)
-            for held in held_in(pool, allocations)
-            if held.addresses is not None and held.addresses.overlaps(request.pinned)
+            (held, held.addresses) for held in held_in(pool, allocations, request.pinned) if held.addresses is not None
         ]
         if not conflicts:
             return []
@@ -74,7 +86,9 @@ def _cannot_be_met_now(
         others = [held.name for held, _ in conflicts if held.name not in at_fault]
         return [_will_fail(refusals.held_conflict(request.pinned, taken, at_fault, others, layout)[1])]
     if request.count > max(piece.size for piece in layout.usable):
-        free = FreeSpace.without(layout.usable, _ranges(held_in(pool, allocations)))
+        # Of a request for more than the whole pool nobody wants to know how much is free.
+        held = held_in(pool, allocations) if request.count <= layout.total else ()
+        free = FreeSpace.without(layout.usable, _ranges(held))
         return [_will_fail(refusals.no_room(request.count, free, layout, request.pool)[1])]
     return []
 

@@ -52,19 +52,23 @@ class Held(NamedTuple):
     """None where the record cannot be read: then it counts as in use, but lies nowhere."""
 
 
-def held_in(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> list[Held]:
-    """What is in use of a pool: allocations of its name and namespace that are Allocated, and the pool's intents."""
-    found: dict[str, Held] = {}
+def held_in(pool: NetworkPool, allocations: Iterable[IPAllocation], within: Range | None = None) -> list[Held]:
+    """What is in use of a pool: allocations of its name and namespace that are Allocated, and the pool's intents.
+
+    `within`: only what has any of these addresses.
+    """
+    found: dict[str, Held | None] = {}
     for intent in pool.status.intents:
-        found[intent.uid] = _held(intent.name, intent.start_address, intent.end_address, ", being granted")
+        found[intent.uid] = _held(intent.name, intent.start_address, intent.end_address, ", being granted", within)
     for allocation in allocations:
         status, metadata = allocation.status, allocation.metadata
         if (metadata.namespace, allocation.spec.pool_ref.name) != (pool.metadata.namespace, pool.metadata.name):
             continue
         if status.phase is IPAllocationPhase.ALLOCATED and status.start_address is not None:
             end = status.end_address or status.start_address
-            found[metadata.uid] = _held(metadata.name, status.start_address, end, "")
-    return sorted(found.values(), key=lambda held: (held.addresses or Range(0, 0), held.name))
+            found[metadata.uid] = _held(metadata.name, status.start_address, end, "", within)
+    held = [each for each in found.values() if each is not None]
+    return sorted(held, key=lambda held: (held.addresses or Range(0, 0), held.name))
 
 
 def judge(
@@ -140,6 +144,13 @@ def _listed_pools(shown: Sequence[str]) -> str:
 
 def _shared(one: Range, other: Range) -> Range | None:
     return Range(max(one.first, other.first), min(one.last, other.last)) if one.overlaps(other) else None
+
+
+def networks_of(pool: NetworkPool) -> tuple[Range, ...]:
+    """What a pool wants to hand out from, and what it still does."""
+    claimed = pool.status.claimed_cidr
+    also = _network_of(claimed) if claimed is not None and claimed != pool.spec.cidr else ()
+    return (*_network_of(pool.spec.cidr), *also)
 
 
 def _network_of(cidr: str) -> tuple[Range, ...]:
@@ -231,11 +242,13 @@ def _within(addresses: Range, kept: Sequence[Range]) -> list[Range]:
     return [shared for each in kept if (shared := _shared(addresses, each))]
 
 
-def _held(name: str, start: str, end: str, note: str) -> Held:
+def _held(name: str, start: str, end: str, note: str, within: Range | None) -> Held | None:
     try:
         family, addresses = parse_range(start, end)
     except BadAddress:
         return Held(name, f"{start}-{end}{note}", None)
+    if within is not None and not addresses.overlaps(within):
+        return None
     return Held(name, range_text(addresses, family) + note, addresses)
 
 

@@ -65,7 +65,7 @@ def why_not_deleted(config: ProviderConfig, users: Sequence[TenantCluster]) -> s
 
 def gives_up(old: ProviderConfig, new: ProviderConfig) -> bool:
     """Whether an edit takes something away that clusters may use, so that it is worth finding out which do."""
-    return bool(_removed(old, new)) or _narrows(old, new)
+    return bool(removed(old, new)) or _narrows(old, new)
 
 
 def _problems(config: ProviderConfig, around: Surroundings) -> list[Problem]:
@@ -194,7 +194,8 @@ def _hands_out(pool: NetworkPool | None, text: str) -> bool:
 # What clusters would feel.
 
 
-def _removed(old: ProviderConfig, new: ProviderConfig) -> list[str]:
+def removed(old: ProviderConfig, new: ProviderConfig) -> list[str]:
+    """The pools that an edit takes from a provider."""
     kept = {reference.name for reference in new.spec.network.pool_refs}
     return [reference.name for reference in old.spec.network.pool_refs if reference.name not in kept]
 
@@ -205,7 +206,7 @@ def _narrows(old: ProviderConfig, new: ProviderConfig) -> bool:
 
 def _given_up_pools(old: ProviderConfig, new: ProviderConfig, around: Surroundings) -> Iterator[str]:
     ours = {(each.metadata.namespace, each.metadata.name) for each in around.clusters}
-    for name in _removed(old, new):
+    for name in removed(old, new):
         held = sorted(
             each.metadata.name
             for each in around.allocations

@@ -52,6 +52,9 @@ class FakeCache(Generic[T]):
     def index(self, name: str, function: object) -> None:
         """Nobody asks for indexes here."""
 
+    def index_ranges(self, name: str, function: object) -> None:
+        """Nor for these."""
+
     async def wait_synced(self) -> None:
         """Always."""
 

@@ -1,8 +1,10 @@
 """The store against a plain dict as its model."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from butler.ipam.addresses import Range
 from butler.kube.resource import Key
 from butler.kube.store import Change, Entry, Store
 
@@ -78,3 +80,34 @@ def test_an_index_added_late_covers_what_is_there() -> None:
     store.add_index("group", lambda obj: [obj])
     assert store.by("group", "x") == ["x"]
     assert store.by("group", "nothing") == []
+
+
+def _spans(text: str) -> list[tuple[str, Range]]:
+    """ "net 3-5,net 9-9" """
+    found = []
+    for part in filter(None, text.split(",")):
+        space, _, ends = part.partition(" ")
+        first, _, last = ends.partition("-")
+        found.append((space, Range(int(first), int(last))))
+    return found
+
+
+def test_objects_are_found_by_the_addresses_that_they_have_now() -> None:
+    store: Store[str] = Store()
+    store.put(Key("", "a"), Entry("net 3-5,net 9-9", "1", "u"))
+    store.add_range_index("held", _spans)
+    store.put(Key("", "b"), Entry("other 3-5", "2", "v"))
+    assert store.touching("held", "net", Range(5, 9)) == ["net 3-5,net 9-9"], "once, though twice touched"
+    assert store.touching("held", "other", Range(0, 3)) == ["other 3-5"]
+    assert store.touching("held", "no such space", Range(0, 9)) == []
+    store.put(Key("", "a"), Entry("net 3-5", "3", "u"))
+    assert store.touching("held", "net", Range(6, 9)) == []
+    assert store.touching("held", "net", Range(0, 9)) == ["net 3-5"]
+    store.put(Key("", "a"), Entry("net 7-7", "4", "another"))
+    assert store.touching("held", "net", Range(0, 6)) == []
+    store.remove(Key("", "b"), "5")
+    assert store.touching("held", "other", Range(0, 9)) == []
+    store.replace({Key("", "c"): Entry("net 1-1", "6", "w")})
+    assert store.touching("held", "net", Range(0, 9)) == ["net 1-1"]
+    with pytest.raises(ValueError, match="already"):
+        store.add_range_index("held", _spans)

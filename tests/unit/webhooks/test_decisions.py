@@ -14,7 +14,7 @@ from butler.kube.cache import Cache
 from butler.kube.client import Client
 from butler.kube.config import Connection
 from butler.kube.retry import Backoff
-from butler.webhooks import review
+from butler.webhooks import networkpool, review
 from butler.webhooks.admission import ALLOCATIONS, POOLS, Admission
 from unit.kube.fake_api import FakeApi
 from unit.webhooks.given import allocation, body, granted, intents, pool, question
@@ -36,10 +36,16 @@ class Desk:
     def __init__(self, api: FakeApi, client: Client, pools: Any, allocations: Any) -> None:
         self.api = api
         self.allocations = allocations
+        self.tasks: list[asyncio.Task[None]] = []
         self.admission = Admission(client, pools, allocations, cache_patience=0.2, read_patience=1.0)
 
     async def ask(self, operation: str, new: Any = None, old: Any = None, **more: Any) -> Answer:
         return await self.admission.decide(review.read(body(question(operation, new, old, **more))))
+
+    def deaf(self) -> None:
+        """From now on the caches hear nothing."""
+        for task in self.tasks:
+            task.cancel()
 
     def lists(self, plural: str) -> int:
         return sum(1 for verb, path in self.api.requests if verb == "GET" and f"/{plural}?" in path)
@@ -54,7 +60,9 @@ async def desk(api: FakeApi, *, following: bool = True) -> AsyncIterator[Desk]:
             for cache in caches:
                 await cache.wait_synced()
         api.requests.clear()
-        yield Desk(api, client, *caches)
+        found = Desk(api, client, *caches)
+        found.tasks = tasks
+        yield found
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -208,3 +216,95 @@ async def test_a_pool_that_the_cache_does_not_know_yet_is_looked_up_before_anyon
 async def test_a_pool_may_go_once_nothing_of_it_is_in_use(api: FakeApi) -> None:
     async with desk(api) as at:
         assert (await at.ask("DELETE", old=pool())).allowed
+
+
+# Pools that overlap.
+
+
+async def test_a_pool_that_overlaps_one_in_the_cache_is_refused_only_if_that_one_is_still_there(api: FakeApi) -> None:
+    stored(api, pool("first"))
+    wide = pool("wide", "10.40.0.0/16")
+    async with desk(api) as at:
+        assert "overlaps 10.40.0.0/24 of NetworkPool home/first" in said(await at.ask("CREATE", wide))
+        at.deaf()
+        api.remove(f"{HOME}/networkpools/first")
+        assert (await at.ask("CREATE", wide)).allowed
+
+
+async def test_a_pool_that_was_admitted_a_moment_ago_counts_before_the_cache_shows_it(api: FakeApi) -> None:
+    async with desk(api) as at:
+        at.deaf()
+        assert (await at.ask("CREATE", pool("first"))).allowed
+        stored(api, pool("first"))
+        assert "overlaps 10.40.0.0/24 of NetworkPool home/first" in said(await at.ask("CREATE", pool("second")))
+
+
+async def test_an_edit_that_was_admitted_a_moment_ago_counts_before_the_cache_shows_it(api: FakeApi) -> None:
+    stored(api, pool("first", "10.50.0.0/24"))
+    async with desk(api) as at:
+        at.deaf()
+        assert (await at.ask("UPDATE", pool("first"), pool("first", "10.50.0.0/24"))).allowed
+        stored(api, pool("first"))
+        assert "overlaps 10.40.0.0/24 of NetworkPool home/first" in said(await at.ask("CREATE", pool("second")))
+
+
+async def test_a_pool_that_was_admitted_and_never_stored_is_in_nobodys_way(api: FakeApi) -> None:
+    """A dry run, or another webhook refused it."""
+    async with desk(api) as at:
+        assert (await at.ask("CREATE", pool("first"))).allowed
+        assert (await at.ask("CREATE", pool("second"))).allowed
+
+
+async def test_many_pools_in_the_way_are_listed_once(api: FakeApi) -> None:
+    for number in range(20):
+        stored(api, pool(f"p{number:02}", f"10.40.{number}.0/24"))
+    async with desk(api) as at:
+        answer = said(await at.ask("CREATE", pool("wide", "10.40.0.0/16")))
+        assert "10.40.0.0/24 of NetworkPool home/p00" in answer
+        assert "and 17 more pools" in answer
+        assert len(at.api.requests) == 1
+
+
+# What it costs, counted.
+
+
+@pytest.mark.parametrize("count", [10, 200])
+async def test_a_new_pool_costs_no_read_however_many_there_are(api: FakeApi, count: int) -> None:
+    for number in range(count):
+        stored(api, pool(f"p{number}", f"10.41.{number}.0/24"))
+    async with desk(api) as at:
+        assert (await at.ask("CREATE", pool())).allowed
+        assert at.api.requests == []
+
+
+@pytest.mark.parametrize("count", [10, 200])
+async def test_a_pinned_request_looks_at_those_who_hold_its_addresses_only(
+    api: FakeApi, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its warning is worth an index, not a look at every allocation there is."""
+    stored(api, pool())
+    for number in range(count):
+        stored(api, granted(f"a{number}", f"10.40.0.{number}", f"10.40.0.{number}"))
+    looked: list[str] = []
+    held = networkpool._held
+
+    def counted(name: str, *more: Any) -> Any:
+        looked.append(name)
+        return held(name, *more)
+
+    pinned = allocation("web", pinnedRange={"startAddress": "10.40.0.8", "endAddress": "10.40.0.9"})
+    async with desk(api) as at:
+        monkeypatch.setattr(networkpool, "_held", counted)
+        (warning,) = (await at.ask("CREATE", pinned)).warnings
+        assert "10.40.0.8 is held by a8 and more of it by a9" in warning
+        assert looked == ["a8", "a9"]
+        assert (await at.ask("CREATE", allocation("big", count=1000))).warnings
+        assert looked == ["a8", "a9"]
+
+
+async def test_an_edit_looks_at_the_allocations_of_its_pool_only(api: FakeApi) -> None:
+    seen = stored(api, HIGH)["metadata"]["resourceVersion"]
+    stored(api, granted("other", "10.40.0.201", "10.40.0.201", of="other"))
+    async with desk(api) as at:
+        found = await at.admission._allocations_for(pool(status={"allocationsSeen": seen}))
+        assert [each.metadata.name for each in found] == ["web"]
