@@ -55,8 +55,8 @@ test-elastic: setup-test ## Break elastic tenants at length, and churn Services 
 test-server: setup-test ## Ask every route of the console's server for everything, and cut its stream with many seeds
 	$(BIN)/pytest -q -m slow --timeout 3600 tests/server
 
-test-tenants-scale: setup-test ## Create 200 tenant clusters at once, delete and create 100 more, with kills in between
-	$(BIN)/pytest -q -s -m slow --timeout 3600 tests/tenants/test_kills.py
+test-tenants-scale: setup-test ## Create 200 tenant clusters at once, delete and create 100 more, with kills in between; 50 rounds of too many
+	$(BIN)/pytest -q -s -m slow --timeout 3600 tests/tenants/test_kills.py tests/tenants/test_all_or_nothing.py
 
 fuzz: setup-test ## Send thousands of spoiled requests to the embedded API server (FUZZ_EXAMPLES=20000)
 	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/pytest -q --timeout 3600 tests/local/test_fuzz.py

@@ -39,6 +39,7 @@ SELDOM_ON_KUBERNETES = (
     "tests/elastic/test_drift.py",
     "tests/elastic/test_limits.py",
     "tests/elastic/test_metallb.py",
+    "tests/tenants/test_all_or_nothing.py",
     "tests/tenants/test_kills.py",
     "tests/tenants/flows/test_changes.py",
     "tests/tenants/flows/test_deletion.py",

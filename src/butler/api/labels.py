@@ -32,6 +32,14 @@ class Annotation(StrEnum):
 
     FORCE_DELETE = "butler.butlerlabs.dev/force-delete"
     """On a TenantCluster that is being deleted, with its own name as the value: give up waiting for machines."""
+    GRANTED_TOGETHER = "butler.butlerlabs.dev/granted-together"
+    """On an IPAllocation of a cluster that is not built yet: the types of all blocks that the cluster starts with, such
+    as `nodes,loadbalancer`. It gets all of them or none."""
+    TENANT_CREATED = "butler.butlerlabs.dev/tenant-created"
+    """On the same IPAllocations: when the TenantCluster was created, which decides whose turn it is."""
+    GIVES_BACK = "butler.butlerlabs.dev/gives-back"
+    """On a TenantCluster that was not built yet: UID of the IPAllocation that it last gave back, because it could not
+    get its other block. Nothing may be built with that allocation any more."""
     REASON = "butler.butlerlabs.dev/reason"
     """On an IPAllocation that was asked for because Services needed it: why."""
     DRAINED_BY = "butler.butlerlabs.dev/drained-by"
@@ -116,6 +124,12 @@ class AllocationReason(StrEnum):
     PINNED_RANGE_OUT_OF_POOL = "PinnedRangeOutOfPool"
     QUOTA_EXCEEDED = "QuotaExceeded"
     INVALID_REQUEST = "InvalidRequest"
+    OTHER_BLOCK_DOES_NOT_FIT = "OtherBlockDoesNotFit"
+    """The tenant, which is not built yet, asks this pool for two blocks, and the other one cannot be granted."""
+    OTHER_BLOCK_UNAVAILABLE = "OtherBlockUnavailable"
+    """It would fit, but the tenant, which is not built yet, cannot get its other block from another pool."""
+    OTHER_BLOCK_NOT_REQUESTED = "OtherBlockNotRequested"
+    """The tenant, which is not built yet, needs another block that nobody has asked for so far."""
 
 
 class TenantReason(StrEnum):

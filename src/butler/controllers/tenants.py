@@ -14,6 +14,7 @@ from butler.controllers.release import Releases
 from butler.controllers.tenantcluster.building import Building
 from butler.controllers.tenantcluster.controller import TenantClusterController
 from butler.controllers.tenantcluster.credentials import Credentials
+from butler.controllers.tenantcluster.half_tenants import HalfTenants
 from butler.controllers.tenantcluster.live import Live
 from butler.controllers.tenantcluster.metrics import TenantMetrics
 from butler.controllers.tenantcluster.status_writer import StatusWriter
@@ -86,6 +87,7 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
         _now,
         Turnstile(time.monotonic),
         writer,
+        HalfTenants(client, views, releases, _now),
     )
     teardown = Teardown(client, views, live, side, releases, operator.events, settings, _now)
     whole = TenantClusterController(views, building, teardown, writer, metrics, settings, _now)

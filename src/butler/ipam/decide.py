@@ -1,7 +1,12 @@
 """Who gets what: a batch of requests against the free space of one pool.
 
-Requests are looked at one by one, in order: pinned ones first, then the oldest. Each sees what the grants before it
-left, and one that cannot be met holds up no other.
+Requests are looked at in turn: pinned ones first, then the oldest. Each sees what the grants before it left, and one
+that cannot be met holds up no other. The requests of a tenant that is not built yet form one unit, which is granted
+whole or not at all.
+
+A unit with a pinned range and another block keeps its pin from the start, like every pinned request, and gets the
+other block when all pins are settled, so that no block without a pin lies where a pin could have been. Should the other
+block not fit, the pin is free again for who else wanted it: then the batch is decided once more without that unit.
 
 A decision is only a proposal until it is written under the version of the pool that it was based on. Therefore
 nothing is remembered here: the free space is used to try the grants out and is given back exactly as it came,
@@ -17,7 +22,7 @@ from butler.ipam import refusals
 from butler.ipam.addresses import Range
 from butler.ipam.capacity import Capacity, capacity_of
 from butler.ipam.refusals import Refusal
-from butler.ipam.requests import Request, in_order, objection
+from butler.ipam.requests import Request, in_turn, objection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -27,6 +32,7 @@ if TYPE_CHECKING:
     from butler.ipam.refusals import Why
 
     Holders = Callable[[Range], Sequence[str]]
+    Unit = tuple[Request, ...]
 
 __all__ = ["Decision", "Grant", "Refusal", "decide"]
 
@@ -60,30 +66,130 @@ def decide(
     most: int,
 ) -> Decision:
     """Grant or refuse the requests, granting at most so many. `holders` names who holds any part of a range."""
-    ordered = in_order(requests)
-    grants: list[Grant] = []
-    refused: list[Refusal] = []
-    looked_at = 0
-    try:
-        for request in ordered:
-            if len(grants) >= most:
+    units = in_turn(requests)
+    without: set[str] = set()
+    while True:
+        trial = _Trial(free, layout, holders, most, without)
+        try:
+            if trial.run(units):
+                return trial.decision()
+        finally:
+            trial.undo()
+
+
+class _Trial:
+    """Grants tried out on the free space. `without`: first requests of units whose pins are kept for nobody."""
+
+    def __init__(self, free: FreeSpace, layout: PoolLayout, holders: Holders, most: int, without: set[str]) -> None:
+        self._free = free
+        self._layout = layout
+        self._holders = holders
+        self._most = most
+        self._without = without
+        self._pins: dict[str, list[Grant]] = {}
+        """What is kept for units that wait for their other block, by the UID of their first request."""
+        self._grants: list[Grant] = []
+        self._refused: list[Refusal] = []
+        self._conflicts: list[Range] = []
+        """Pins that were refused because something was in their way."""
+        self._left_over: list[Request] = []
+
+    def run(self, units: Sequence[Unit]) -> bool:
+        """Look at all of them. False: a pin was kept from others for nothing, so decide again without its unit."""
+        waiting: list[Unit] = []
+        for place, unit in enumerate(units):
+            if unit[0].pinned is None:
+                waiting += units[place:]
                 break
-            looked_at += 1
-            answer = _answer(request, free, layout, holders, grants)
-            if isinstance(answer, Range):
-                free.take(answer)
-                grants.append(Grant(request.uid, request.name, answer))
-            else:
-                refused.append(Refusal(request.uid, request.name, *answer))
-        capacity = capacity_of(free, layout.total)
-    finally:
-        for grant in reversed(grants):
-            free.give(grant.range)
-    return Decision(tuple(grants), tuple(refused), tuple(ordered[looked_at:]), capacity)
+            if unit[-1].pinned is not None or unit[0].uid in self._without or self._is_full(unit):
+                self._look_at(unit)
+            elif self._keep_pins(unit):
+                waiting.append(unit)
+        for unit in waiting:
+            kept = self._pins.pop(unit[0].uid, [])
+            if not self._look_at(unit, kept) and any(self._was_in_the_way(grant) for grant in kept):
+                self._without.add(unit[0].uid)
+                return False
+        return True
+
+    def decision(self) -> Decision:
+        capacity = capacity_of(self._free, self._layout.total)
+        return Decision(tuple(self._grants), tuple(self._refused), tuple(self._left_over), capacity)
+
+    def undo(self) -> None:
+        for grant in (*self._grants, *(pin for pins in self._pins.values() for pin in pins)):
+            self._free.give(grant.range)
+
+    def _is_full(self, unit: Unit) -> bool:
+        return bool(self._left_over) or len(self._grants) + len(unit) > self._most
+
+    def _look_at(self, unit: Unit, kept: Sequence[Grant] = ()) -> bool:
+        """Grant a unit, of which some pins may be kept already, or refuse it; whether it was granted."""
+        if self._is_full(unit):
+            self._give_back(kept)
+            self._left_over += unit
+            return False
+        tried = [*kept]
+        for request in unit[len(kept) :]:
+            answer = self._try(request, tried)
+            if answer is not None:
+                self._give_back(tried)
+                self._refuse(unit, request, answer)
+                return False
+        if any(request.unavailable for request in unit):
+            self._give_back(tried)
+            self._refused += [_unavailable(request) for request in unit]
+            return False
+        self._grants += tried
+        return True
+
+    def _keep_pins(self, unit: Unit) -> bool:
+        kept: list[Grant] = []
+        for request in unit:
+            if request.pinned is None:
+                break
+            answer = self._try(request, kept)
+            if answer is not None:
+                self._give_back(kept)
+                self._refuse(unit, request, answer)
+                return False
+        self._pins[unit[0].uid] = kept
+        return True
+
+    def _try(self, request: Request, into: list[Grant]) -> Why | None:
+        """Take what the request is to have, or say why there is nothing."""
+        answer = _answer(request, self._free, self._layout, self._holders, self._in_the_way)
+        if not isinstance(answer, Range):
+            return answer
+        self._free.take(answer)
+        into.append(Grant(request.uid, request.name, answer))
+        return None
+
+    def _in_the_way(self) -> list[Grant]:
+        return [*self._grants, *(pin for pins in self._pins.values() for pin in pins)]
+
+    def _refuse(self, unit: Unit, culprit: Request, why: Why) -> None:
+        if culprit.pinned is not None:
+            self._conflicts.append(culprit.pinned)
+        together = refusals.only_together(culprit.name, why)
+        for request in unit:
+            self._refused.append(Refusal(request.uid, request.name, *(why if request is culprit else together)))
+
+    def _was_in_the_way(self, pin: Grant) -> bool:
+        return any(pin.range.overlaps(conflict) for conflict in self._conflicts)
+
+    def _give_back(self, tried: Iterable[Grant]) -> None:
+        for grant in tried:
+            self._free.give(grant.range)
+
+
+def _unavailable(request: Request) -> Refusal:
+    why = refusals.other_block_unavailable(request.count, request.pool, request.unavailable)
+    return Refusal(request.uid, request.name, *why)
 
 
 def _answer(
-    request: Request, free: FreeSpace, layout: PoolLayout, holders: Holders, grants: Sequence[Grant]
+    request: Request, free: FreeSpace, layout: PoolLayout, holders: Holders, tried: Callable[[], Sequence[Grant]]
 ) -> Range | Why:
     """The range to grant, or why there is none."""
     why = objection(request, layout)
@@ -96,6 +202,7 @@ def _answer(
     if conflict is None:
         return pinned
     # Pinned requests come first, so the grants of this batch that can be in the way are few.
+    grants = tried()
     here = _holders_of(Range(conflict, conflict), holders, grants)
     others = [name for name in _holders_of(pinned, holders, grants) if name not in here]
     return refusals.held_conflict(pinned, conflict, here, others, layout)

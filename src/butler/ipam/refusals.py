@@ -156,6 +156,24 @@ def no_room(count: int, free: FreeSpace, layout: PoolLayout, pool: str) -> Why:
     return AllocationReason.POOL_FRAGMENTED if enough else AllocationReason.POOL_EXHAUSTED, message
 
 
+def only_together(name: str, why: Why) -> Why:
+    """A request of an unbuilt tenant that another of its requests to the same pool keeps from being granted."""
+    _, message = why
+    return (
+        AllocationReason.OTHER_BLOCK_DOES_NOT_FIT,
+        f"is granted together with {name} or not at all, and {name} {message}",
+    )
+
+
+def other_block_unavailable(count: int, pool: str, unavailable: str) -> Why:
+    """A request that would fit, of an unbuilt tenant that cannot have its other block."""
+    message = (
+        f"{pool} has room for the {count} {'address' if count == 1 else 'addresses'},"
+        f" but a tenant starts with all its blocks or with none, and {unavailable}"
+    )
+    return AllocationReason.OTHER_BLOCK_UNAVAILABLE, message
+
+
 def _addresses(count: int) -> str:
     return "1 address" if count == 1 else f"{count} contiguous addresses"
 

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationType
+from butler.api.labels import Annotation, Label
 from butler.api.text import LARGEST_RANGE
 from butler.ipam import refusals
 from butler.ipam.addresses import BadAddress, Range, address_text, parse_address
@@ -23,9 +24,19 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation, PinnedIPRange
     from butler.ipam.layout import PoolLayout
 
-__all__ = ["Refused", "Request", "in_order", "objection", "read_request"]
+__all__ = ["Refused", "Request", "UnbuiltTenant", "in_turn", "objection", "read_request", "read_unbuilt_tenant"]
 
 _AGES_FROM_NOW = datetime.max.replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class UnbuiltTenant:
+    """A tenant that starts with all its blocks or with none."""
+
+    uid: str
+    created: datetime
+    blocks: frozenset[IPAllocationType]
+    """What it asks for in all, of this pool and of others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +51,11 @@ class Request:
     """How many addresses, also when they are pinned."""
     pinned: Range | None = None
     """Exactly these addresses, in place of any."""
+    type: IPAllocationType = IPAllocationType.NODES
+    tenant: UnbuiltTenant | None = None
+    """Whom it is granted together with: all requests of this tenant. None: it is granted by itself."""
+    unavailable: str = ""
+    """Why the tenant cannot have another of its blocks, which is asked of another pool; empty: it may."""
 
 
 def read_request(allocation: IPAllocation, layout: PoolLayout) -> Request:
@@ -66,6 +82,8 @@ def read_request(allocation: IPAllocation, layout: PoolLayout) -> Request:
         created=meta.creation_timestamp or _AGES_FROM_NOW,
         count=count,
         pinned=pinned,
+        type=spec.type,
+        tenant=read_unbuilt_tenant(allocation),
     )
     why = objection(request, layout)
     if why is not None:
@@ -91,12 +109,49 @@ def objection(request: Request, layout: PoolLayout) -> Why | None:
     return None
 
 
-def in_order(requests: Iterable[Request]) -> list[Request]:
-    """Who is served first: pinned requests, which can be met by one range only, then the oldest.
+def read_unbuilt_tenant(allocation: IPAllocation) -> UnbuiltTenant | None:
+    """The tenant that must get this block together with others; None for all requests that do not say so.
 
-    Creation times have a resolution of a second; the UID settles ties, so that everyone who decides decides alike.
+    What was made by hand or by an older Butler says nothing, and what makes no sense counts as nothing said.
     """
-    return sorted(requests, key=lambda request: (request.pinned is None, request.created, request.uid))
+    annotations, uid = allocation.metadata.annotations, allocation.metadata.labels.get(Label.TENANT_UID)
+    blocks, created = annotations.get(Annotation.GRANTED_TOGETHER), annotations.get(Annotation.TENANT_CREATED)
+    if not uid or not blocks or not created:
+        return None
+    try:
+        born = datetime.fromisoformat(created)
+        types = frozenset(IPAllocationType(block) for block in blocks.split(","))
+    except ValueError:
+        return None
+    if born.tzinfo is None or allocation.spec.type not in types:
+        return None
+    return UnbuiltTenant(uid, born, types)
+
+
+def in_turn(requests: Iterable[Request]) -> list[tuple[Request, ...]]:
+    """What is granted together, in the order in which it is looked at.
+
+    Pinned requests come first, because only one range can meet them, then the oldest. An unbuilt tenant has the place
+    of its own age, and brings all its requests. Creation times have a resolution of a second; the UID settles ties,
+    so that everyone who decides decides alike.
+    """
+    together: dict[str, list[Request]] = {}
+    for request in requests:
+        # A UID is that of a tenant or of an allocation, never of both.
+        together.setdefault(request.tenant.uid if request.tenant else request.uid, []).append(request)
+    units = [tuple(sorted(unit, key=_place_in_unit)) for unit in together.values()]
+    return sorted(units, key=_turn)
+
+
+def _place_in_unit(request: Request) -> tuple[bool, bool, datetime, str]:
+    return request.pinned is None, request.type is not IPAllocationType.NODES, request.created, request.uid
+
+
+def _turn(unit: tuple[Request, ...]) -> tuple[bool, datetime, str]:
+    first = unit[0]
+    if first.tenant is None:
+        return first.pinned is None, first.created, first.uid
+    return first.pinned is None, first.tenant.created, first.tenant.uid
 
 
 def _read_pin(pin: PinnedIPRange, layout: PoolLayout) -> Range:

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING
 from butler.api.conditions import find_condition
 from butler.api.labels import AllocationRole, ConditionType, Label
 from butler.api.meta import ConditionStatus
-from butler.controllers.networkpool.plan import WAITING, intent_range, layout_of
+from butler.controllers.networkpool.plan import intent_range, layout_of
+from butler.controllers.networkpool.tenant_blocks import WAITING
 from butler.controllers.owners import recorded_owner, tenant_key
 from butler.ipam.addresses import Family, Range, range_cidr
 from butler.ipam.capacity import capacity_of

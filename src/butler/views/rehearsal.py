@@ -10,18 +10,20 @@ functions that decide in production:
 One thing happens after the other here, where the controllers do many at once. Who asks first is served first, in both;
 what is left open by that is the order of two who ask within the same second.
 
-Nothing is ever given back here: tenants that leave, and Services that come, are not foreseen.
+Tenants that leave, and Services that come, are not foreseen. Given back is only what a tenant that is not built cannot
+use, as its controller does it.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from butler.api.conditions import find_condition
-from butler.api.labels import ConditionType, Finalizer, PoolReason
+from butler.api.labels import ConditionType, Finalizer, Label, PoolReason
 from butler.api.meta import ConditionStatus
 from butler.controllers.networkpool.claims import Claim, ClaimTable, claimed_network
 from butler.controllers.networkpool.conditions import NotHandingOut
@@ -29,12 +31,12 @@ from butler.controllers.networkpool.holdings import Holdings
 from butler.controllers.networkpool.outcomes import granted, refused
 from butler.controllers.networkpool.plan import (
     View,
-    is_waiting,
     layout_of,
     no_such_pool,
     plan,
     uncommitted,
 )
+from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant, is_waiting
 from butler.controllers.owners import recorded_owner, tenant_key
 from butler.controllers.tenantcluster import addresses
 from butler.controllers.tenantcluster.blocked import Blocked
@@ -80,6 +82,7 @@ class Rehearsal:
         self._names: set[str] = set()
         self._waiting: dict[str, dict[str, IPAllocation]] = {}
         self._of_tenant: dict[Key, dict[str, IPAllocation]] = {}
+        self._blocks: dict[str, dict[str, IPAllocation]] = {}
         self._holdings = Holdings(lambda _: None)
         self._made = 0
         born = [each.metadata.creation_timestamp for each in (*estate.allocations, *estate.clusters)]
@@ -138,8 +141,7 @@ class Rehearsal:
 
     def settle(self) -> None:
         """Let everybody who waits have what is there: requests as they stand, then clusters, the oldest first."""
-        for name in sorted({*self.pools, *self._waiting}):
-            self.serve(name)
+        self.serve(*sorted({*self.pools, *self._waiting}))
         oldest = sorted(
             self.clusters.values(), key=lambda each: (str(each.metadata.creation_timestamp), each.metadata.uid)
         )
@@ -159,8 +161,22 @@ class Rehearsal:
         self._put(_with_finalizer(msgspec.structs.replace(request, metadata=meta)))
         return meta.uid
 
-    def serve(self, name: str) -> None:
-        """A pool's controller, until there is nothing more to do for it."""
+    def serve(self, *names: str) -> None:
+        """The controllers of these pools, and of those that they wake, until there is nothing more to do."""
+        woken = deque(names)
+        while woken:
+            before = {uid: _answer(each) for uid, each in self._waiting.get(woken[0], {}).items()}
+            self._serve_one(name := woken.popleft())
+            for uid, answer in before.items():
+                allocation = self._allocations[uid]
+                if _answer(allocation) != answer:
+                    woken.extend(pool for pool in self._pools_of_other_blocks(allocation) if pool != name)
+
+    def _pools_of_other_blocks(self, allocation: IPAllocation) -> list[str]:
+        blocks = self._blocks_of(allocation.metadata.labels.get(Label.TENANT_UID, ""))
+        return list(dict.fromkeys(block.spec.pool_ref.name for block in blocks if is_waiting(block)))
+
+    def _serve_one(self, name: str) -> None:
         if name not in self.pools:
             self._refuse([no_such_pool(each) for each in self._waiting_at(name)])
             return
@@ -196,14 +212,13 @@ class Rehearsal:
             found = addresses.plan(
                 cluster, provider, self.pools, self._own(cluster), self._names.__contains__, self.home
             )
-            if not found.create and not found.drop:
+            if not found.create and not found.drop and not found.give_back:
                 return found
-            for given_up in found.drop:
+            for given_up in (*found.drop, *found.give_back):
                 self._remove(given_up)
             for request in found.create:
                 self.ask(request)
-            for name in dict.fromkeys(each.spec.pool_ref.name for each in found.create):
-                self.serve(name)
+            self.serve(*dict.fromkeys(each.spec.pool_ref.name for each in (*found.create, *found.give_back)))
         return found
 
     def _denied(self, cluster: TenantCluster, provider: ProviderConfig) -> Blocked | None:
@@ -240,6 +255,7 @@ class Rehearsal:
             leaving=(),
             live=self._holdings.count(key),
             find=self.find,
+            blocks_of=self._blocks_of,
         )
         made = plan(
             pool,
@@ -273,6 +289,9 @@ class Rehearsal:
     def _waiting_at(self, name: str) -> list[IPAllocation]:
         return list(self._waiting.get(name, {}).values())
 
+    def _blocks_of(self, tenant: str) -> list[IPAllocation]:
+        return [block for block in self._blocks.get(tenant, {}).values() if is_block_of_a_tenant(block)]
+
     def _pool_key(self, name: str) -> Key:
         return Key(self.home, name)
 
@@ -292,6 +311,7 @@ class Rehearsal:
         self._allocations[uid] = allocation
         self._names.add(allocation.metadata.name)
         self._of_tenant.setdefault(tenant_key(allocation), {})[uid] = allocation
+        self._blocks.setdefault(allocation.metadata.labels.get(Label.TENANT_UID, ""), {})[uid] = allocation
         here = self._waiting.setdefault(allocation.spec.pool_ref.name, {})
         if is_waiting(allocation):
             here[uid] = allocation
@@ -304,6 +324,7 @@ class Rehearsal:
         gone = self._allocations.pop(uid)
         self._names.discard(gone.metadata.name)
         self._of_tenant[tenant_key(gone)].pop(uid, None)
+        self._blocks[gone.metadata.labels.get(Label.TENANT_UID, "")].pop(uid, None)
         self._waiting[gone.spec.pool_ref.name].pop(uid, None)
         self._holdings.changed(Change(key_of(gone), gone, None))
 
@@ -322,3 +343,9 @@ def _with_finalizer(allocation: IPAllocation) -> IPAllocation:
         return allocation
     meta = msgspec.structs.replace(allocation.metadata, finalizers=tuple(finalizers))
     return msgspec.structs.replace(allocation, metadata=meta)
+
+
+def _answer(allocation: IPAllocation) -> tuple[str, str]:
+    """What a request was last told: what its tenant's other blocks depend on."""
+    ready = find_condition(allocation.status.conditions, ConditionType.READY)
+    return str(allocation.status.phase), ready.reason if ready else ""

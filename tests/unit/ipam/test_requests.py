@@ -9,7 +9,7 @@ import pytest
 
 from butler.api.ipallocation import IPAllocation, IPAllocationType
 from butler.api.labels import AllocationReason
-from butler.ipam.requests import Refused, Request, in_order, read_request
+from butler.ipam.requests import Refused, Request, in_turn, read_request
 from unit.ipam.pools import MORNING, allocation, layout, span
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ def test_pinned_requests_come_first_then_the_oldest_then_the_smallest_uid() -> N
         allocation("pinned-late", pin="10.40.1.7-10.40.1.7", after=99, uid="8"),
         allocation("pinned", pin="10.40.1.9-10.40.1.9", after=50, uid="9"),
     ]
-    names = [request.name for request in in_order(read_request(one, POOL) for one in asked)]
+    names = [request.name for (request,) in in_turn(read_request(one, POOL) for one in asked)]
     assert names == ["pinned", "pinned-late", "a", "b", "young"]
 
 
@@ -233,4 +233,4 @@ def test_a_request_without_a_creation_time_is_served_last() -> None:
         nameless, metadata=msgspec.structs.replace(nameless.metadata, creation_timestamp=None)
     )
     asked = [timeless, allocation("young", count=1, after=10**8)]
-    assert [one.name for one in in_order(read_request(one, POOL) for one in asked)] == ["young", "timeless"]
+    assert [one.name for (one,) in in_turn(read_request(one, POOL) for one in asked)] == ["young", "timeless"]

@@ -1,13 +1,15 @@
 """Who would get which addresses, found the slow way: letters for addresses, and the rules as people tell them.
 
-It shares no code with what it judges. Tenants come one after the other. Each asks for its nodes and its load balancers
-at once, each from the first pool in order that has a run long enough. What was refused is asked for again at the first
-pool that could hold it, until nobody can.
+It shares no code with what it judges. Tenants come one after the other. Each gets its nodes and its load balancers, or
+neither: from the first two pools in order, those for its nodes before those for its load balancers, that have room for
+both. Where there is no such pair, it waits for the first pool of each kind that has room for that kind alone, else for
+the first of all.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import product
 from typing import TYPE_CHECKING
 
 from unit.ipam.bitmap_oracle import Asking
@@ -43,27 +45,23 @@ class Town:
         for purse in wanted:
             if purse.most is not None and purse.counts[asks[purse.kind]] > purse.most:
                 return {}
-        found: dict[str, tuple[str, Span | None]] = {}
-        asks = {purse.kind: asks[purse.kind] for purse in wanted if purse.counts[asks[purse.kind]]}
-        by_kind = {purse.kind: purse for purse in wanted}
-        while asks:
-            for pool in dict.fromkeys(asks.values()):
-                batch = [
-                    Asking(f"{place}", 0, by_kind[kind].counts[pool])
-                    for place, (kind, where) in enumerate(asks.items())
-                    if where == pool
-                ]
-                kinds = {f"{place}": kind for place, kind in enumerate(asks)}
-                outcome = self.pools[pool].decide(batch, 99) if pool in self.ready else None
-                for each in batch:
-                    found[kinds[each.uid]] = (pool, outcome.granted.get(each.uid) if outcome else None)
-            again = {kind: self._first(by_kind[kind]) for kind, (_, span) in found.items() if span is None}
-            asks = {
-                kind: pool
-                for kind, pool in again.items()
-                if pool != found[kind][0] and self._holds(by_kind[kind], pool)
-            }
-        return found
+        wanted = [purse for purse in wanted if purse.counts[asks[purse.kind]]]
+        for pools in product(*(purse.counts for purse in wanted)):
+            spans = self._take(list(zip(wanted, pools, strict=True)))
+            if spans is not None:
+                places = zip(wanted, pools, spans, strict=True)
+                return {purse.kind: (pool, span) for purse, pool, span in places}
+        return {purse.kind: (self._first(purse), None) for purse in wanted}
+
+    def _take(self, places: list[tuple[Purse, str]]) -> list[Span] | None:
+        """Take a block in each of these pools, or none at all."""
+        before = {pool: list(bitmap.letters) for pool, bitmap in self.pools.items()}
+        spans = [self.one(pool, purse.counts[pool]) if pool in self.ready else None for purse, pool in places]
+        if all(span is not None for span in spans):
+            return [span for span in spans if span is not None]
+        for pool, letters in before.items():
+            self.pools[pool].letters = letters
+        return None
 
     def _first(self, purse: Purse) -> str:
         return next((pool for pool in purse.counts if self._holds(purse, pool)), next(iter(purse.counts)))

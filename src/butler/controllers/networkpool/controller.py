@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final
 from butler.api.codec import status_patch
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
-from butler.api.labels import ConditionType, Finalizer, PoolReason
+from butler.api.labels import ConditionType, Finalizer, Label, PoolReason
 from butler.controllers import absence
 from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.claiming import Claimed, Claiming
@@ -35,7 +35,6 @@ from butler.controllers.networkpool.plan import (
     Plan,
     View,
     is_leaving,
-    is_waiting,
     layout_of,
     no_such_pool,
     only_forgets_intents,
@@ -44,14 +43,16 @@ from butler.controllers.networkpool.plan import (
     uncommitted,
 )
 from butler.controllers.networkpool.register import ClaimRegister
+from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant, is_waiting
 from butler.controllers.networkpool.writes import LOOK_AGAIN, AllocationWriter
+from butler.ipam.requests import read_unbuilt_tenant
 from butler.kube.controller import After, Controller
 from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.objects import finalizers_patch, key_of, with_finalizer, without_finalizer
 from butler.kube.resource import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
     from butler.api.ipallocation import IPAllocation
@@ -106,6 +107,10 @@ class NetworkPoolController:
         self._tidy_at: dict[Key, float] = {}
         allocations.index("uid", lambda allocation: [allocation.metadata.uid])
         allocations.index("waiting", lambda allocation: [pool_key(allocation)] if is_waiting(allocation) else [])
+        allocations.index(
+            "blocks",
+            lambda block: [block.metadata.labels[Label.TENANT_UID]] if is_block_of_a_tenant(block) else [],
+        )
         allocations.index("leaving", lambda allocation: [pool_key(allocation)] if is_leaving(allocation) else [])
         allocations.on_change(self._holdings.changed)
         self._writer = AllocationWriter(
@@ -117,9 +122,15 @@ class NetworkPoolController:
         return (
             Controller("networkpool", self.reconcile, workers=WORKERS, metrics=metrics)
             .hears(self._pools, self._claiming.concerned_by_pool)
-            .watches(self._allocations, lambda allocation: [pool_key(allocation)])
+            .watches(self._allocations, self._pools_concerned)
             .hears(self._claims, self._claiming.concerned_by_claims)
         )
+
+    def _pools_concerned(self, allocation: IPAllocation) -> Iterable[Key]:
+        """The pool of an allocation, and those that its tenant's other blocks wait for."""
+        tenant = read_unbuilt_tenant(allocation)
+        others = self._allocations.by("blocks", tenant.uid) if tenant else ()
+        return {pool_key(allocation), *(pool_key(block) for block in others if is_waiting(block))}
 
     async def reconcile(self, key: Key) -> After | None:
         """Bring a pool and its requests in order."""
@@ -191,7 +202,7 @@ class NetworkPoolController:
         # What was carried out shows in the view any moment; what met a conflict may need us again.
         unsettled = LOOK_AGAIN if uncommitted(pool, view.find) else None
         unread = UNREADABLE_AGAIN if view.unreadable else None
-        waits = (wait, made.next_notice, next_refusal, unsettled, unread, claim.retry)
+        waits = (wait, made.next_notice, made.next_refusal, next_refusal, unsettled, unread, claim.retry)
         soonest = min((each for each in waits if each is not None), default=None)
         return _Done(After(soonest) if soonest is not None else None)
 
@@ -203,6 +214,7 @@ class NetworkPoolController:
             leaving=self._allocations.by("leaving", key),
             live=self._holdings.count(key),
             find=lambda uid: next(iter(self._allocations.by("uid", uid)), None),
+            blocks_of=lambda tenant: self._allocations.by("blocks", tenant),
             unreadable=[*self._holdings.unreadable(key), *self._undecodable(key)],
         )
 

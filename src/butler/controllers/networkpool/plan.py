@@ -20,11 +20,11 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.labels import AllocationReason, Finalizer, PoolReason
 from butler.api.networkpool import MOST_INTENTS, Intent, NetworkPool, NetworkPoolStatus
 from butler.controllers.networkpool.conditions import NotHandingOut, Notice, with_capacity, with_readiness
+from butler.controllers.networkpool.tenant_blocks import WAITING, is_waiting, read_requests
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
 from butler.ipam.capacity import Capacity, capacity_of
-from butler.ipam.decide import Decision, Grant, Refusal, decide
+from butler.ipam.decide import Grant, Refusal, decide
 from butler.ipam.layout import InvalidPool, read_layout
-from butler.ipam.requests import Refused, read_request
 from butler.kube.objects import is_newer
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from butler.controllers.networkpool.holdings import Book
     from butler.ipam.free_space import FreeSpace
     from butler.ipam.layout import PoolLayout
-
-WAITING = (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,8 @@ class View:
     """How many allocations of this pool hold addresses."""
     find: Callable[[str], IPAllocation | None]
     """The allocation with a UID, in whatever phase."""
+    blocks_of: Callable[[str], Sequence[IPAllocation]] = lambda _: ()
+    """What an unbuilt tenant, by its UID, asks for and holds, of whatever pool, see `is_block_of_a_tenant`."""
     unreadable: Collection[str] = ()
     """Names of allocations beside the pool that make no sense to us: they may hold or await anything."""
 
@@ -68,15 +68,8 @@ class Plan:
     """Seconds until a capacity event that is held back now may be sent."""
     awaited: bool
     """Somebody's release waits for this status to take note of it."""
-
-
-def is_waiting(allocation: IPAllocation) -> bool:
-    """Whether a grant may be made: never before the finalizer is there, which is what returns the addresses."""
-    return (
-        allocation.status.phase in WAITING
-        and allocation.metadata.deletion_timestamp is None
-        and Finalizer.IP_ALLOCATION in allocation.metadata.finalizers
-    )
+    next_refusal: float | None = None
+    """Seconds until a request is refused whose tenant has not asked for its other block."""
 
 
 def is_leaving(allocation: IPAllocation) -> bool:
@@ -109,13 +102,7 @@ def open_intents(pool: NetworkPool, view: View) -> tuple[Intent, ...]:
 def uncommitted(pool: NetworkPool, find: Callable[[str], IPAllocation | None]) -> list[tuple[IPAllocation, Intent]]:
     """The grants that stand in the pool and not in their allocations: those to carry out."""
     found = ((find(intent.uid), intent) for intent in pool.status.intents if is_promise(intent))
-    return [
-        (allocation, intent)
-        for allocation, intent in found
-        if allocation is not None
-        and allocation.status.phase in WAITING
-        and allocation.metadata.deletion_timestamp is None
-    ]
+    return [(allocation, intent) for allocation, intent in found if allocation is not None and is_waiting(allocation)]
 
 
 def plan(
@@ -141,6 +128,7 @@ def plan(
     granted: tuple[Intent, ...] = ()
     capacity: Capacity | None = None
     left_over = False
+    next_refusal: float | None = None
     if layout is None or book is None:
         assert obstacle is not None
         refusals = _refuse_all(asking, obstacle)
@@ -153,9 +141,11 @@ def plan(
                 capacity = capacity_of(borrowed.free, layout.total)
             else:
                 most = MOST_INTENTS - len(kept)
-                decision, unfit = _decide(asking, layout, borrowed.free, _holders(book, kept), most)
+                read = read_requests(asking, layout, view.blocks_of, now)
+                decision = decide(read.requests, borrowed.free, layout, _holders(book, kept), most)
                 granted = tuple(_intent(grant, layout.family) for grant in decision.grants)
-                refusals = (*unfit, *decision.refusals)
+                refusals = (*read.refusals, *decision.refusals)
+                next_refusal = read.next_refusal
                 left_over = bool(decision.left_over)
                 capacity = decision.capacity
         status = msgspec.structs.replace(
@@ -175,7 +165,7 @@ def plan(
         allocations_seen=_seen(pool.status, view, {intent.uid for intent in granted}),
     )
     awaited = any(_is_news(allocation, pool.status.allocations_seen) for allocation in view.leaving)
-    return Plan(status, granted, refusals, notices, left_over, next_notice, awaited)
+    return Plan(status, granted, refusals, notices, left_over, next_notice, awaited, next_refusal)
 
 
 def only_forgets_intents(before: NetworkPoolStatus, made: Plan) -> bool:
@@ -206,23 +196,6 @@ def _seen(status: NetworkPoolStatus, view: View, granted: set[str]) -> str | Non
 
 def _is_news(allocation: IPAllocation, seen: str | None) -> bool:
     return seen is None or is_newer(allocation.metadata.resource_version, seen)
-
-
-def _decide(
-    asking: Sequence[IPAllocation],
-    layout: PoolLayout,
-    free: FreeSpace,
-    holders: Callable[[Range], Sequence[str]],
-    most: int,
-) -> tuple[Decision, list[Refusal]]:
-    """The decision on all that this pool might grant, and the refusals of the rest."""
-    requests, refusals = [], []
-    for allocation in asking:
-        try:
-            requests.append(read_request(allocation, layout))
-        except Refused as refused:
-            refusals.append(refused.refusal)
-    return decide(requests, free, layout, holders, most), refusals
 
 
 def _intent(grant: Grant, family: Family) -> Intent:

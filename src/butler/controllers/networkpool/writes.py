@@ -19,7 +19,8 @@ from butler.api.labels import ConditionType
 from butler.controllers.kinds import ALLOCATIONS, WRITE_TIMEOUT
 from butler.controllers.networkpool import outcomes
 from butler.controllers.networkpool.holdings import pool_key
-from butler.controllers.networkpool.plan import WAITING, is_waiting, uncommitted
+from butler.controllers.networkpool.plan import uncommitted
+from butler.controllers.networkpool.tenant_blocks import WAITING, is_waiting
 from butler.controllers.owners import tenant_key
 from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.objects import is_newer, key_of

@@ -5,6 +5,9 @@ priority) whose longest free run can hold it. That is a guess: the pool decides,
 request that was refused is therefore looked at again whenever a pool changes, and moved to another pool as soon as
 one can hold it; until then it waits where it is, and is met there by itself when that pool gains room.
 
+A cluster that is not built yet starts with both blocks or with none. Its requests say so, and pools see to it; where
+two pools could not know of each other's decision, the cluster gives back what it cannot use (`give_back`).
+
 What was granted is never given back here, and never asked for twice: what is missing is what is wanted less what is
 held or under way. Machines that are added later get a further block, so does a load-balancer pool that is enlarged.
 A limit that was lowered refuses what would be added, and leaves alone what is there.
@@ -19,14 +22,23 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from butler.api.conditions import condition_holds, find_condition
+from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationSpec, IPAllocationType
-from butler.api.labels import AllocationReason, AllocationRole, Annotation, ConditionType, Finalizer, Label
+from butler.api.labels import (
+    AllocationReason,
+    AllocationRole,
+    Annotation,
+    ConditionType,
+    Finalizer,
+    Label,
+    NetworkReason,
+)
 from butler.api.meta import LocalObjectReference, NamespacedObjectReference, ObjectMeta
 from butler.api.providerconfig import NetworkMode
 from butler.api.providers import Provider
 from butler.capi.blueprint import NodeNetwork
 from butler.controllers.tenantcluster.blocked import Blocked
+from butler.controllers.tenantcluster.pool_choice import Choice, choose, choose_together, why_not
 from butler.controllers.tenantcluster.wishes import (
     Refused,
     Wish,
@@ -49,6 +61,14 @@ if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
 
 LABEL_LENGTH = 63
+_OF_OTHERS = (AllocationReason.OTHER_BLOCK_UNAVAILABLE, AllocationReason.OTHER_BLOCK_NOT_REQUESTED)
+"""Refusals that say nothing against the pool that they come from."""
+_FOLLOWS = (*_OF_OTHERS, AllocationReason.OTHER_BLOCK_DOES_NOT_FIT, NetworkReason.RECONCILING)
+"""Reasons that only say that something else is in the way, or that all goes its way."""
+_NO_ROOM = (AllocationReason.POOL_EXHAUSTED, AllocationReason.POOL_FRAGMENTED)
+"""Reasons that no longer hold where the pool says that it has room: then the request is granted in a moment."""
+_ANYWHERE = (AllocationReason.QUOTA_EXCEEDED, AllocationReason.INVALID_REQUEST)
+"""Reasons that another pool would have as well."""
 NAMES = {IPAllocationType.NODES: "nodes", IPAllocationType.LOAD_BALANCER: "lb"}
 
 
@@ -59,6 +79,12 @@ class Addresses:
     create: tuple[IPAllocation, ...] = ()
     drop: tuple[IPAllocation, ...] = ()
     """Refused requests that another pool can meet: deleted here, and asked for there when they are gone."""
+    give_back: tuple[IPAllocation, ...] = ()
+    """Blocks that are of no use to a cluster that is not built, because it cannot get its other block."""
+    missing_in: str | None = None
+    """The pool that the other block waits for."""
+    blocks: tuple[IPAllocation, ...] = ()
+    """All that the cluster holds."""
     blocked: Blocked | None = None
     nodes: NodeNetwork | None = None
     load_balancers: tuple[Range, ...] = ()
@@ -96,9 +122,11 @@ def plan(
             None,
         )
         wishes = (node_wish(cluster, network, pools, settled_in), load_balancer_wish(cluster, network, pools))
+        needs = [_Need(wish, [each for each in mine if each.spec.type is wish.type]) for wish in wishes if wish.pools]
+        together = _asked_together(cluster, needs, pools)
         steps = [
-            _next_step(wish, cluster, pools, [each for each in mine if each.spec.type is wish.type], is_taken, home)
-            for wish in wishes
+            _next_step(need, choice, cluster, pools, is_taken, home, together)
+            for need, choice in zip(needs, _choices(needs, pools, together), strict=True)
         ]
     except Refused as refused:
         # Nothing by halves: a cluster that cannot have its one block does not take the other.
@@ -109,8 +137,56 @@ def plan(
         held,
         create=tuple(each for step in steps for each in step.create),
         drop=tuple(each for step in steps for each in step.drop),
-        blocked=next((step.blocked for step in steps if step.blocked), None),
+        blocked=_most_telling([step.blocked for step in steps if step.blocked]),
+        give_back=tuple(_of_no_use(cluster, steps, mine)),
+        missing_in=next((step.refused_by for step in steps if step.refused_by), None),
     )
+
+
+def _asked_together(
+    cluster: TenantCluster, needs: Sequence[_Need], pools: Mapping[str, NetworkPool]
+) -> tuple[IPAllocationType, ...]:
+    """The blocks that the cluster gets all or none of: those that it starts with, as long as nothing is built."""
+    if cluster.status.tenant_namespace is not None:
+        return ()
+    return tuple(need.wish.type for need in needs if need.granted or need.missing(_some_pool(need.wish, pools)) > 0)
+
+
+def _some_pool(wish: Wish, pools: Mapping[str, NetworkPool]) -> NetworkPool | None:
+    return next((pools[name] for name in wish.pools if name in pools), None)
+
+
+def _choices(
+    needs: Sequence[_Need], pools: Mapping[str, NetworkPool], together: Sequence[IPAllocationType]
+) -> list[Choice]:
+    """Which pool each block is asked of."""
+    if len(together) == 2 and not any(need.granted for need in needs):
+        one, other = needs
+        refused_in = one.refused_in | other.refused_in
+        return [*choose_together((one.wish, other.wish), pools, (one.missing, other.missing), refused_in)]
+    return [choose(need.wish, pools, need.missing) for need in needs]
+
+
+def _most_telling(blocked: Sequence[Blocked]) -> Blocked | None:
+    """What to tell of several things in the way: rather a cause than that a block waits for the other one."""
+    causes = [each for each in blocked if each.reason not in _FOLLOWS]
+    return next(iter((*causes, *blocked)), None)
+
+
+def _of_no_use(cluster: TenantCluster, steps: Sequence[_Step], mine: Sequence[IPAllocation]) -> Iterator[IPAllocation]:
+    """What Butler asked for on behalf of a cluster that is not built, and cannot be now."""
+    if cluster.status.tenant_namespace is not None or not any(step.refused_by for step in steps):
+        return
+    if any(step.create or step.drop for step in steps):
+        return
+    for allocation in mine:
+        labels = allocation.metadata.labels
+        if (
+            _is_granted(allocation)
+            and labels.get(Label.TENANT_UID) == cluster.metadata.uid
+            and not _is_growth(allocation)
+        ):
+            yield allocation
 
 
 def _refuse_a_second_block(cluster: TenantCluster, provider: ProviderConfig, held: Addresses) -> None:
@@ -143,37 +219,53 @@ class _Step:
     create: tuple[IPAllocation, ...] = ()
     drop: tuple[IPAllocation, ...] = ()
     blocked: Blocked | None = None
+    refused_by: str | None = None
+    """The pool that refused the request, where no other can meet it."""
+
+
+class _Need:
+    """What a cluster wants of one type, and what there is of it."""
+
+    def __init__(self, wish: Wish, mine: Sequence[IPAllocation]) -> None:
+        self.wish = wish
+        self.mine = mine
+        self.granted = [each for each in mine if _is_granted(each)]
+        self.under_way = [each for each in mine if _is_under_way(each)]
+        self.held = sum(_range(each).size for each in self.granted)
+        self.refused_in = {
+            each.spec.pool_ref.name
+            for each in self.under_way
+            if each.status.phase is IPAllocationPhase.FAILED and _reason(each) not in _OF_OTHERS
+        }
+        """Pools that have said no for a reason of their own."""
+
+    def missing(self, pool: NetworkPool | None) -> int:
+        """How many addresses to ask a pool for."""
+        wish = self.wish
+        if wish.pinned is not None and any(_range(each).contains(_pinned(wish)) for each in self.granted):
+            return 0
+        if not self.granted or wish.pinned is not None:
+            return wish.first(pool)
+        lacking = wish.least - self.held
+        if lacking <= 0:
+            return 0
+        return max(lacking, wish.step if wish.most is None else min(wish.step, wish.most - self.held))
 
 
 def _next_step(
-    wish: Wish,
+    need: _Need,
+    choice: Choice,
     cluster: TenantCluster,
     pools: Mapping[str, NetworkPool],
-    mine: Sequence[IPAllocation],
     is_taken: Callable[[str], bool],
     home: str,
+    together: Sequence[IPAllocationType],
 ) -> _Step:
-    if not wish.pools:
-        return _Step()
-    going = [each for each in mine if each.metadata.deletion_timestamp is not None]
-    granted = [each for each in mine if _is_granted(each)]
-    under_way = [each for each in mine if _is_under_way(each)]
-    held = sum(_range(each).size for each in granted)
-
-    def missing(pool: NetworkPool | None) -> int:
-        if wish.pinned is not None and any(_range(each).contains(_pinned(wish)) for each in granted):
-            return 0
-        if not granted or wish.pinned is not None:
-            return wish.first(pool)
-        lacking = wish.least - held
-        if lacking <= 0:
-            return 0
-        return max(lacking, wish.step if wish.most is None else min(wish.step, wish.most - held))
-
-    pool = _choose(wish, pools, missing)
-    count = missing(pools.get(pool))
-    if under_way and not (wish.elastic and count <= 0):
-        return _about(under_way[0], wish, pools, missing)
+    wish, granted, held, pool = need.wish, need.granted, need.held, choice.pool
+    going = [each for each in need.mine if each.metadata.deletion_timestamp is not None]
+    count = need.missing(pools.get(pool))
+    if need.under_way and not (wish.elastic and count <= 0):
+        return _about(need.under_way[0], need, choice, pools, together)
     if count <= 0:
         return _Step()
     if wish.most is not None and held + count > wish.most:
@@ -189,24 +281,37 @@ def _next_step(
         return _Step(blocked=waiting(f"IPAllocation {going[0].metadata.name} is being deleted"))
     name = free_name(cluster, wish.type, len(granted), is_taken)
     return _Step(
-        create=(new_request(cluster, wish.type, pool, count, name, home, grown=bool(granted), pinned=wish.pinned),),
+        create=(
+            new_request(
+                cluster,
+                wish.type,
+                pool,
+                count,
+                name,
+                home,
+                grown=bool(granted),
+                pinned=wish.pinned,
+                together=() if granted else together,
+            ),
+        ),
         blocked=waiting(f"{count} {_words(wish.type)} are being asked for from pool {pool}"),
     )
 
 
 def _about(
     request: IPAllocation,
-    wish: Wish,
+    need: _Need,
+    choice: Choice,
     pools: Mapping[str, NetworkPool],
-    missing: Callable[[NetworkPool | None], int],
+    together: Sequence[IPAllocationType],
 ) -> _Step:
     """A request that has no addresses yet: wait for it, or take it elsewhere."""
-    here, name = request.spec.pool_ref.name, request.metadata.name
+    wish, here, name = need.wish, request.spec.pool_ref.name, request.metadata.name
     if request.status.phase is not IPAllocationPhase.FAILED:
         return _Step(blocked=waiting(f"IPAllocation {name} waits for pool {here}"))
-    better = _choose(wish, pools, missing)
-    elsewhere = better != here and can_hold(pools.get(better), missing(pools.get(better)))
-    if elsewhere or here not in wish.pools or _is_another(request, wish, missing(pools.get(here))):
+    elsewhere = choice.fits and choice.pool != here and _reason(request) not in _ANYWHERE
+    changed = _is_another(request, wish, need.missing(pools.get(here))) or _is_asked_otherwise(request, together)
+    if elsewhere or here not in wish.pools or changed:
         return _Step(drop=(request,), blocked=waiting(f"IPAllocation {name} is asked for anew"))
     ready = find_condition(request.status.conditions, ConditionType.READY)
     why = ready.message if ready else "refused without a word"
@@ -217,8 +322,20 @@ def _about(
             ready.reason if ready else AllocationReason.POOL_NOT_READY,
             f"no {_words(wish.type)}: pool {here}: {why}{others}",
             waits=True,
-        )
+        ),
+        refused_by=None if choice.fits and ready and ready.reason in _NO_ROOM else here,
     )
+
+
+def _is_asked_otherwise(request: IPAllocation, together: Sequence[IPAllocationType]) -> bool:
+    """Whether the request says that it is granted with others than it is by now; one that says nothing may stay."""
+    told = request.metadata.annotations.get(Annotation.GRANTED_TOGETHER)
+    return told is not None and bool(together) and told != ",".join(together)
+
+
+def _reason(request: IPAllocation) -> str:
+    ready = find_condition(request.status.conditions, ConditionType.READY)
+    return ready.reason if ready else ""
 
 
 def _is_another(request: IPAllocation, wish: Wish, count: int) -> bool:
@@ -226,33 +343,6 @@ def _is_another(request: IPAllocation, wish: Wish, count: int) -> bool:
     if request.spec.pinned_range != wish.pinned:
         return True
     return wish.pinned is None and request.spec.count != count and not (wish.elastic and _is_growth(request))
-
-
-def _choose(wish: Wish, pools: Mapping[str, NetworkPool], count: Callable[[NetworkPool | None], int]) -> str:
-    """The first pool that can hold it; where none can, the first that exists, to wait there."""
-    for name in wish.pools:
-        pool = pools.get(name)
-        if can_hold(pool, count(pool)):
-            return name
-    return next((name for name in wish.pools if name in pools), wish.pools[0])
-
-
-def can_hold(pool: NetworkPool | None, count: int) -> bool:
-    """Whether a pool has so many free addresses in one run, as far as it says."""
-    return (
-        pool is not None
-        and condition_holds(pool.status.conditions, ConditionType.READY)
-        and (pool.status.largest_free_block or 0) >= count
-    )
-
-
-def why_not(pool: NetworkPool | None) -> str:
-    """Why it has not, in words that follow its name."""
-    if pool is None:
-        return "does not exist"
-    if not condition_holds(pool.status.conditions, ConditionType.READY):
-        return "is not ready"
-    return f"has no run of free addresses longer than {pool.status.largest_free_block or 0}"
 
 
 def new_request(
@@ -266,8 +356,10 @@ def new_request(
     grown: bool,
     pinned: PinnedIPRange | None = None,
     reason: str = "",
+    together: Sequence[IPAllocationType] = (),
 ) -> IPAllocation:
-    """An IPAllocation that asks for addresses; `grown` are those that a cluster gets later."""
+    """An IPAllocation that asks for addresses; `grown` are those that a cluster gets later, `together` all the blocks
+    that it gets at once or not at all."""
     labels = {
         Label.NETWORK_POOL: pool,
         Label.TENANT: cluster.metadata.name,
@@ -282,7 +374,7 @@ def new_request(
             name=name,
             namespace=home,
             labels={str(key): value for key, value in labels.items() if len(value) <= LABEL_LENGTH},
-            annotations={Annotation.REASON.value: reason} if reason else {},
+            annotations=({Annotation.REASON.value: reason} if reason else {}) | _as_a_unit(cluster, together),
             finalizers=(Finalizer.IP_ALLOCATION.value,),
         ),
         spec=IPAllocationSpec(
@@ -295,6 +387,17 @@ def new_request(
             pinned_range=pinned,
         ),
     )
+
+
+def _as_a_unit(cluster: TenantCluster, together: Sequence[IPAllocationType]) -> dict[str, str]:
+    """How a pool knows what belongs together, and whose turn it is."""
+    created = cluster.metadata.creation_timestamp
+    if not together or created is None:
+        return {}
+    return {
+        Annotation.GRANTED_TOGETHER.value: ",".join(together),
+        Annotation.TENANT_CREATED.value: created.isoformat(),
+    }
 
 
 def free_name(cluster: TenantCluster, type_: IPAllocationType, present: int, is_taken: Callable[[str], bool]) -> str:
@@ -357,6 +460,7 @@ def _what_there_is(
         load_balancers=tuple(_range(each) for each in balancers),
         node_allocation=nodes[0].metadata.name if nodes else None,
         load_balancer_allocation=balancers[0].metadata.name if balancers else None,
+        blocks=tuple(granted),
     )
 
 

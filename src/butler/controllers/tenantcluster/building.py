@@ -37,6 +37,7 @@ from butler.controllers.absence import read
 from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
 from butler.controllers.tenantcluster import addons, addresses, versions
 from butler.controllers.tenantcluster.blocked import Blocked
+from butler.controllers.tenantcluster.half_tenants import is_given_back
 from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource_of_kind, unused
 from butler.controllers.tenantcluster.provider import access, name_clash, quota, resolve
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, see
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from butler.capi.blueprint import Versions
     from butler.controllers.tenantcluster.addresses import Addresses
     from butler.controllers.tenantcluster.credentials import Credentials
+    from butler.controllers.tenantcluster.half_tenants import HalfTenants
     from butler.controllers.tenantcluster.live import Live
     from butler.controllers.tenantcluster.status_writer import StatusWriter
     from butler.controllers.tenantcluster.tenant_side import TenantSide
@@ -96,7 +98,7 @@ class _Made:
 
 
 class NoLongerWanted(Exception):
-    """The cluster was deleted, and our view has not heard of it."""
+    """The cluster was deleted, or gave its addresses back, and our view has not heard of it."""
 
 
 class Building:
@@ -114,6 +116,7 @@ class Building:
         clock: Callable[[], datetime],
         turnstile: Turnstile,
         writer: StatusWriter,
+        half_tenants: HalfTenants,
     ) -> None:
         self._client = client
         self._views = views
@@ -124,6 +127,7 @@ class Building:
         self._home = home
         self._clock = clock
         self._turnstile = turnstile
+        self._half_tenants = half_tenants
         self._asking = asyncio.Semaphore(ASKING)
         self._writer = writer
         self._unasked: set[str] = set()
@@ -161,6 +165,9 @@ class Building:
             # Unless the answer is slow to come, a status that says "asked for" would be out of date when written.
             return Built(cluster, None, SOON)
         facts = replace(facts, addresses=plan)
+        again = None if started else await self._half_tenants.give_back(cluster, plan)
+        if again is not None:
+            return Built(cluster, replace(facts, blocked=plan.blocked) if plan.blocked else None, again)
         can_go_on = plan.blocked is None or (plan.blocked.waits and is_established(cluster))
         if not can_go_on or unserved is not None:
             if plan.blocked is not None and plan.blocked.reason != NetworkReason.RECONCILING:
@@ -290,7 +297,8 @@ class Building:
         A process may sleep through a deletion at any point, and would then make machines on addresses that are
         others' by now. In this order it cannot: who deletes the cluster after we asked finds the namespace, and
         addresses are given back only when that is gone, and nothing can be made in it any more. Asked before, the
-        deletion could find nothing and be over by the time that we write.
+        deletion could find nothing and be over by the time that we write. The same goes for a cluster that gives one
+        of its blocks back, see `half_tenants`.
         """
         uid, namespace = uid_of(cluster), tenant_namespace(cluster)
         before = await self._live.one(NAMESPACE, "", namespace)
@@ -301,7 +309,8 @@ class Building:
             return cluster
         found = await self._still_there(cluster, facts)
         self._unasked.discard(uid)
-        if found is not None and uid_of(found) == uid and not is_being_deleted(found):
+        wanted = found is not None and uid_of(found) == uid and not is_being_deleted(found)
+        if found is not None and wanted and not await is_given_back(self._client, found, facts.addresses.blocks):
             return found
         if made is not None and (before is None or uid_of(before) != uid_of(made)):
             await self._delete(resource_of_kind(NAMESPACE), key_of(made), uid_of(made))

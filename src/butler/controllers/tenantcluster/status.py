@@ -103,6 +103,8 @@ def new_status(cluster: TenantCluster, facts: Facts, now: datetime) -> TenantClu
             observed_generation=cluster.metadata.generation,
         )
     endpoint = facts.seen.endpoint
+    # Before it is built, a cluster may give back what it had; what was not looked at is not spoken of.
+    kept = old.tenant_namespace is not None or facts.addresses is NO_ADDRESSES
     seen_state = ObservedState(
         kubernetes_version=facts.seen.control_plane.version,
         workers=ObservedWorkers(desired=workers.desired, ready=workers.ready, nodes=workers.nodes),
@@ -116,8 +118,9 @@ def new_status(cluster: TenantCluster, facts: Facts, now: datetime) -> TenantClu
         kubeconfig_secret_ref=(_reference(facts.kubeconfig_secret) if established else None)
         or old.kubeconfig_secret_ref,
         tenant_namespace=facts.namespace or old.tenant_namespace,
-        ip_allocation_ref=_reference(facts.addresses.node_allocation) or old.ip_allocation_ref,
-        lb_allocation_ref=_reference(facts.addresses.load_balancer_allocation) or old.lb_allocation_ref,
+        ip_allocation_ref=_reference(facts.addresses.node_allocation) or (old.ip_allocation_ref if kept else None),
+        lb_allocation_ref=_reference(facts.addresses.load_balancer_allocation)
+        or (old.lb_allocation_ref if kept else None),
         team=facts.team or None,
         worker_nodes_desired=cluster.spec.workers.replicas,
         worker_nodes_ready=workers.ready if facts.seen.exists else old.worker_nodes_ready or 0,

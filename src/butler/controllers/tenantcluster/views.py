@@ -7,19 +7,22 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase
+from butler.api.labels import Label
 from butler.api.meta import TeamReference
 from butler.capi.naming import tenant_namespace
+from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant
 from butler.controllers.owners import recorded_owner, tenant_key
 from butler.controllers.tenantcluster.addons import belongs_to
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.provider import provider_key, resolve
+from butler.ipam.requests import read_unbuilt_tenant
 from butler.kube.objects import is_being_deleted, key_of
 from butler.kube.resource import Key
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantaddon import TenantAddon
@@ -32,6 +35,8 @@ BY_PROVIDER: Final = "clusters by named provider"
 BY_HOME: Final = "clusters by the namespace they are declared in"
 BY_NAME: Final = "clusters by name"
 BY_CLUSTER: Final = "allocations and addons by cluster"
+BLOCKS: Final = "blocks of unbuilt clusters, by the cluster's UID"
+REFUSED_BLOCKS: Final = "refused blocks of unbuilt clusters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,11 @@ class Views:
         self.clusters.index(BY_HOME, lambda cluster: [cluster.metadata.namespace])
         self.clusters.index(BY_NAME, lambda each: [each.metadata.name])
         self.allocations.index(BY_CLUSTER, lambda each: [tenant_key(each)])
+        self.allocations.index(BLOCKS, lambda each: [_tenant(each)] if is_block_of_a_tenant(each) else [])
+        self.allocations.index(
+            REFUSED_BLOCKS,
+            lambda each: [True] if is_block_of_a_tenant(each) and each.status.phase is IPAllocationPhase.FAILED else [],
+        )
         self.addons.index(BY_CLUSTER, lambda each: [Key(each.metadata.namespace, each.spec.cluster_ref.name)])
 
     def all_providers(self) -> dict[Key, ProviderConfig]:
@@ -70,6 +80,23 @@ class Views:
         """Those that surely belong to this very cluster, and go with it."""
         named = self.allocations.by(BY_CLUSTER, key_of(cluster))
         return [each for each in named if recorded_owner(each) == cluster.metadata.uid]
+
+    def younger_halves_hold(self, cluster: TenantCluster, pool: str | None) -> bool:
+        """Whether a younger cluster holds a block from a pool while its other block is refused.
+
+        Looks at all clusters that wait, and only where one of them holds a single block.
+        """
+        age = (cluster.metadata.creation_timestamp, cluster.metadata.uid)
+        for refused in self.allocations.by(REFUSED_BLOCKS, True):
+            tenant = read_unbuilt_tenant(refused)
+            if tenant is None or (tenant.created, tenant.uid) <= age:
+                continue
+            if any(
+                block.status.phase is IPAllocationPhase.ALLOCATED and block.spec.pool_ref.name == pool
+                for block in self.allocations.by(BLOCKS, tenant.uid)
+            ):
+                return True
+        return False
 
     def is_allocation(self, name: str) -> bool:
         return Key(self.home, name) in self.allocations
@@ -118,3 +145,7 @@ class Views:
     def in_namespace(self, namespace: str) -> list[Key]:
         """The cluster whose tenant namespace this is."""
         return [key_of(each) for each in self.clusters.by(BY_NAMESPACE, namespace)]
+
+
+def _tenant(allocation: IPAllocation) -> str:
+    return allocation.metadata.labels[Label.TENANT_UID]

@@ -9,10 +9,11 @@ import msgspec
 
 from butler.api import codec
 from butler.api.ipallocation import IPAllocation, IPAllocationStatus
-from butler.api.labels import Finalizer
+from butler.api.labels import Finalizer, Label
 from butler.api.networkpool import CapacityNotice, Intent, NetworkPool, NetworkPoolStatus
 from butler.controllers.networkpool.holdings import Holdings
-from butler.controllers.networkpool.plan import Plan, View, is_leaving, is_waiting, plan
+from butler.controllers.networkpool.plan import Plan, View, is_leaving, plan
+from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant, is_waiting
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
@@ -127,6 +128,9 @@ def view_of(allocations: Iterable[IPAllocation], holdings: Holdings, key: Key = 
         leaving=[each for each in known if is_leaving(each) and each.spec.pool_ref.name == key.name],
         live=holdings.count(key),
         find=by_uid.get,
+        blocks_of=lambda tenant: [
+            each for each in known if is_block_of_a_tenant(each) and each.metadata.labels[Label.TENANT_UID] == tenant
+        ],
     )
 
 

@@ -13,6 +13,7 @@ from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVI
 from butler.controllers.metrics import IpamMetrics
 from butler.controllers.release import Releases
 from butler.controllers.tenantcluster.building import Building
+from butler.controllers.tenantcluster.half_tenants import HalfTenants
 from butler.controllers.tenantcluster.live import BY_NAMESPACE, Live, NotServed, packed, resource_of_kind
 from butler.controllers.tenantcluster.metrics import TenantMetrics
 from butler.controllers.tenantcluster.settings import TenantSettings
@@ -142,6 +143,7 @@ class Site:
         client, events = cast("Any", self.management), cast("Any", self.events)
         telling, told = Telling(lambda: self.monotonic), TenantMetrics(CollectorRegistry())
         writer = StatusWriter(client, clusters, events, told, telling, self._clock)
+        releases = Releases(client, self.views.pools, events, IpamMetrics(CollectorRegistry()), self._clock)
         self.building = Building(
             client,
             self.views,
@@ -153,9 +155,8 @@ class Site:
             self._clock,
             self.turnstile,
             writer,
+            HalfTenants(client, self.views, releases, self._clock),
         )
-        metrics = IpamMetrics(CollectorRegistry())
-        releases = Releases(client, self.views.pools, events, metrics, self._clock)
         self.teardown = Teardown(
             client, self.views, self.live, cast("Any", self.tenants), releases, events, TenantSettings(), self._clock
         )

@@ -113,7 +113,9 @@ def pool(
         spec["tenantAllocation"] = {"defaults": {"nodesPerTenant": defaults[0], "lbPoolPerTenant": defaults[1]}}
     found = from_json(NetworkPool, {"metadata": {"name": name, "namespace": HOME}, "spec": spec})
     conditions = with_condition((), type=ConditionType.READY, status=ready, reason="Test", message="", now=NOW)
-    return msgspec.structs.replace(found, status=NetworkPoolStatus(conditions=conditions, largest_free_block=free))
+    return msgspec.structs.replace(
+        found, status=NetworkPoolStatus(conditions=conditions, largest_free_block=free, available_ips=free)
+    )
 
 
 def allocation(

@@ -164,7 +164,7 @@ async def _import(
 
 def _waiting(difference: Difference, estate: Estate) -> list[str]:
     """Allocations of an earlier import that have not been granted yet."""
-    from butler.controllers.networkpool.plan import WAITING
+    from butler.controllers.networkpool.tenant_blocks import WAITING
     from butler.views.importing import Verdict
 
     named = {name for each in difference.of(Verdict.THERE) for name in each.names}
