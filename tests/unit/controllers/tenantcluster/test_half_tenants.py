@@ -173,7 +173,13 @@ async def test_what_was_begun_is_finished_though_the_other_block_came(site: Site
 
 # Two processes, of which one has an old view, in which the cluster has both blocks.
 
-STEPS = ("apply namespaces", "patch tenantclusters", "get ipallocations", "apply stewardcontrolplanes", "apply clusters")
+STEPS = (
+    "apply namespaces",
+    "patch tenantclusters",
+    "get ipallocations",
+    "apply stewardcontrolplanes",
+    "apply clusters",
+)
 
 
 def _second(site: Site) -> HalfTenants:
