@@ -144,8 +144,10 @@ async def _insist_it_lasts(town: Town, played: Round, names: list[str]) -> None:
 
 
 def _answers(town: Town) -> dict[str, str]:
+    """What became of every request; records of what was given back go by themselves."""
     found = town.witness.state(ALLOCATION).values()
-    return {each["metadata"]["uid"]: str((each.get("status") or {}).get("phase")) for each in found}
+    phases = {each["metadata"]["uid"]: str((each.get("status") or {}).get("phase")) for each in found}
+    return {uid: phase for uid, phase in phases.items() if phase != "Released"}
 
 
 def _waits(town: Town, name: str) -> bool:
