@@ -129,7 +129,8 @@ def runs(rules: Rules, held: Iterable[Span]) -> list[Span]:
 
 def recount(rules: Rules, held: Iterable[Span]) -> dict[str, int]:
     """The counters of a pool's status when exactly these ranges are held."""
-    total = sum(last - first + 1 for first, last in runs(rules, ()))
+    pieces = [last - first + 1 for first, last in runs(rules, ())]
+    total = sum(pieces)
     sizes = [last - first + 1 for first, last in runs(rules, held)]
     free, largest = sum(sizes), max(sizes, default=0)
     return {
@@ -137,7 +138,7 @@ def recount(rules: Rules, held: Iterable[Span]) -> dict[str, int]:
         "allocatedIPs": total - free,
         "availableIPs": free,
         "largestFreeBlock": largest,
-        "fragmentationPercent": 0 if len(sizes) <= 1 else 100 - largest * 100 // free,
+        "fragmentationPercent": 100 - largest * 100 // min(free, max(pieces)) if free else 0,
     }
 
 

@@ -253,11 +253,11 @@ class CapacityTier(StrEnum):
 
 
 class CapacityNotice(Part):
-    """What was last said in an event about one capacity tier."""
+    """What was last said in an event about one capacity tier, in one direction."""
 
     tier: Annotated[CapacityTier, about("The capacity condition that the event was about.")]
     above: Annotated[bool, about("Whether the event said that the pool is above the tier's threshold.")]
-    time: Annotated[datetime, about("When the event was sent; the next one waits 10 minutes.")]
+    time: Annotated[datetime, about("When the event was sent; the next one in this direction waits 10 minutes.")]
 
 
 class NetworkPoolStatus(Part):
@@ -287,7 +287,11 @@ class NetworkPoolStatus(Part):
     allocation_count: Annotated[int | None, about("IPAllocations that hold these addresses.", minimum=0)] = None
     fragmentation_percent: Annotated[
         int | None,
-        about("How scattered the free addresses are: 0 when all of them form one block.", minimum=0, maximum=100),
+        about(
+            "How scattered the free addresses are: 0 when they form one block, or one as long as the windows allow.",
+            minimum=0,
+            maximum=100,
+        ),
     ] = None
     largest_free_block: Annotated[
         int | None,
@@ -327,10 +331,10 @@ class NetworkPoolStatus(Part):
     capacity_notices: Annotated[
         tuple[CapacityNotice, ...],
         about(
-            "The last event on each capacity tier, so that a restart neither repeats nor forgets one.",
-            max_items=3,
-            list_type=ListType.MAP,
-            map_keys=("tier",),
+            "The last events on each capacity tier, one a direction and the newest first, so that a restart neither"
+            " repeats nor forgets one.",
+            max_items=6,
+            list_type=ListType.ATOMIC,
         ),
     ] = ()
 

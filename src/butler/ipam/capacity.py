@@ -45,13 +45,16 @@ def capacity_of(free: FreeSpace, total: int) -> Capacity:
         total=total,
         allocated=total - free.free,
         largest_free_block=free.largest,
-        fragmentation_percent=fragmentation(free.free, free.largest, free.holes),
+        fragmentation_percent=fragmentation(free.free, free.largest, free.longest_piece),
     )
 
 
-def fragmentation(free: int, largest: int, holes: int) -> int:
-    """How scattered the free addresses are, in percent: 0 when nothing is free, or all of it in one hole."""
-    return 100 - largest * 100 // free if holes > 1 else 0
+def fragmentation(free: int, largest: int, longest_piece: int) -> int:
+    """How scattered the free addresses are, in percent: 0 when nothing is free, or one hole is as long as can be.
+
+    No hole is longer than the longest piece of a pool: a pool with several windows that is empty is not fragmented.
+    """
+    return 100 - largest * 100 // min(free, longest_piece) if free else 0
 
 
 def tiers(capacity: Capacity) -> dict[CapacityTier, bool]:

@@ -52,7 +52,18 @@ class NotTaken(Exception):
 class FreeSpace:
     """Which addresses are free, in holes."""
 
-    __slots__ = ("_by_size", "_ends", "_firsts", "_lasts", "_live", "_piece_firsts", "_piece_lasts", "_sizes", "free")
+    __slots__ = (
+        "_by_size",
+        "_ends",
+        "_firsts",
+        "_lasts",
+        "_live",
+        "_piece_firsts",
+        "_piece_lasts",
+        "_sizes",
+        "free",
+        "longest_piece",
+    )
 
     def __init__(self, extents: Iterable[Range]) -> None:
         """A space with all of these extents free; they must not overlap."""
@@ -73,6 +84,8 @@ class FreeSpace:
     def _lay_out(self, pieces: Sequence[tuple[int, int]], holes: Sequence[tuple[int, int]]) -> None:
         self._piece_firsts = [first for first, _ in pieces]
         self._piece_lasts = [last for _, last in pieces]
+        self.longest_piece = max((last - first + 1 for first, last in pieces), default=0)
+        """Length of the longest hole that there can ever be."""
         self._lasts = dict(holes)
         self._firsts = {last: first for first, last in holes}
         self._by_size: dict[int, list[int]] = {}

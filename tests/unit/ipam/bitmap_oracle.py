@@ -100,9 +100,11 @@ class Bitmap:
 
     @property
     def fragmentation(self) -> int:
-        if len(self.runs()) < 2:
+        if not self.free:
             return 0
-        return 100 - int(self.largest * 100 / self.free)
+        empty = self.copy()
+        empty.letters = ["." if letter == "x" else letter for letter in self.letters]
+        return 100 - int(self.largest * 100 / min(self.free, empty.largest))
 
     def decide(self, batch: list[Asking], most: int) -> Outcome:
         """Serve a batch, changing this bitmap."""

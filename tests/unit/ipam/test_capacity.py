@@ -52,13 +52,32 @@ def test_the_tiers_hold_at_or_above_their_threshold(
 
 
 @pytest.mark.parametrize(
-    ("free", "largest", "holes", "percent"),
-    [(24, 16, 2, 34), (16, 2, 8, 88), (145, 141, 2, 3), (0, 0, 0, 0), (7, 7, 1, 0), (3, 1, 3, 67)],
+    ("free", "largest", "longest_piece", "percent"),
+    [
+        (24, 16, 64, 34),
+        (16, 2, 64, 88),
+        (145, 141, 141, 0),
+        (145, 141, 200, 3),
+        (0, 0, 64, 0),
+        (7, 7, 9, 0),
+        (3, 1, 9, 67),
+    ],
 )
 def test_fragmentation_is_what_the_largest_hole_leaves_over_rounded_up(
-    free: int, largest: int, holes: int, percent: int
+    free: int, largest: int, longest_piece: int, percent: int
 ) -> None:
-    assert fragmentation(free, largest, holes) == percent
+    assert fragmentation(free, largest, longest_piece) == percent
+
+
+@pytest.mark.parametrize("reserved", [(), ("10.40.0.96/28",)])
+def test_an_empty_pool_is_not_fragmented_however_many_pieces_it_has(reserved: tuple[str, ...]) -> None:
+    pool = layout(
+        "10.40.0.0/24", "10.40.0.0-10.40.0.31", "10.40.0.32-10.40.0.63", "10.40.0.80-10.40.0.200", reserved=reserved
+    )
+    capacity = capacity_of(FreeSpace(pool.usable), pool.total)
+    assert capacity.fragmentation_percent == 0
+    held = FreeSpace.without(pool.usable, [span("10.40.0.180-10.40.0.180")])
+    assert capacity_of(held, pool.total).fragmentation_percent > 0
 
 
 def test_ten_tenants_of_5_and_8_in_a_24_with_a_reserved_28() -> None:
@@ -77,7 +96,7 @@ def test_two_windows_count_as_one_pool() -> None:
     free = FreeSpace.without(pool.usable, [span("10.40.0.32-10.40.0.59")])
     capacity = capacity_of(free, pool.total)
     assert (capacity.total, capacity.allocated, capacity.available) == (173, 28, 145)
-    assert (free.holes, capacity.largest_free_block, capacity.fragmentation_percent) == (2, 141, 3)
+    assert (free.holes, capacity.largest_free_block, capacity.fragmentation_percent) == (2, 141, 0)
 
 
 def test_allocations_outside_the_windows_or_in_reserved_blocks_count_nowhere() -> None:

@@ -1,8 +1,9 @@
 """What a pool says about itself: whether it hands out addresses, and how full it is. Pure.
 
 The three capacity conditions are always there, also on an empty or broken pool, so that a query for them never
-comes back empty. An event is due at each crossing of a threshold, up or down, but at most one per tier in ten
-minutes; when the last one was sent stands in the status, so that a restart neither repeats nor forgets one.
+comes back empty. An event is due at each crossing of a threshold, up or down, but at most one per tier and direction
+in ten minutes, so that a recovery is told at once; when the last ones were sent stands in the status, so that a restart
+neither repeats nor forgets one.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def with_capacity(
     """The status with the tiers set, the events that are due, and in how many seconds one that is held back is."""
     conditions = status.conditions
     above = tiers(capacity) if capacity is not None else dict.fromkeys(CapacityTier, False)
-    remembered = {notice.tier: notice for notice in status.capacity_notices}
+    remembered = list(status.capacity_notices)
     notices: list[Notice] = []
     waits: list[float] = []
     for tier in CapacityTier:
@@ -69,19 +70,24 @@ def with_capacity(
             message=_utilization(capacity, tier, above=above[tier]),
             now=now,
         )
-        last = remembered.get(tier)
-        if capacity is None or above[tier] == (last is not None and last.above):
+        if capacity is None or above[tier] == _last_told(remembered, tier):
             continue
+        last = next((each for each in remembered if (each.tier, each.above) == (tier, above[tier])), None)
         wait = (last.time + NOTICE_INTERVAL - now).total_seconds() if last is not None else 0.0
         # A clock that was set back must not silence a pool: nothing waits for longer than the interval.
         if 0 < wait <= NOTICE_INTERVAL.total_seconds():
             waits.append(wait)
         else:
-            remembered[tier] = CapacityNotice(tier=tier, above=above[tier], time=now)
+            remembered = [each for each in remembered if each is not last]
+            remembered.insert(0, CapacityNotice(tier=tier, above=above[tier], time=now))
             notices.append(_notice(tier, capacity, above=above[tier]))
-    kept = tuple(remembered[tier] for tier in CapacityTier if tier in remembered)
-    status = msgspec.structs.replace(status, conditions=conditions, capacity_notices=kept)
+    status = msgspec.structs.replace(status, conditions=conditions, capacity_notices=tuple(remembered))
     return status, tuple(notices), min(waits, default=None)
+
+
+def _last_told(remembered: Sequence[CapacityNotice], tier: CapacityTier) -> bool:
+    """Whether the newest event on a tier said that the pool is above it; none said so of a pool never told of."""
+    return next((notice.above for notice in remembered if notice.tier is tier), False)
 
 
 def with_readiness(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from datetime import datetime, timedelta
 from itertools import pairwise
 
@@ -112,11 +113,11 @@ def test_a_pool_that_was_never_full_has_nothing_to_recover_from() -> None:
 @pytest.mark.parametrize(
     ("story", "tier", "above", "ago", "allocated", "events", "wait"),
     [
-        ("told a minute ago, down now", WARNING, True, MINUTE, 100, [], 540.0),
-        ("told just now, down now", WARNING, True, 0 * MINUTE, 100, [], 600.0),
+        ("told a minute ago, down now", WARNING, True, MINUTE, 100, ["PoolCapacityRecovered"], None),
+        ("told just now, down now", WARNING, True, 0 * MINUTE, 100, ["PoolCapacityRecovered"], None),
         ("told ten minutes ago, down now", WARNING, True, 10 * MINUTE, 100, ["PoolCapacityRecovered"], None),
         ("told eleven minutes ago, down now", WARNING, True, 11 * MINUTE, 100, ["PoolCapacityRecovered"], None),
-        ("recovered a minute ago, up again", WARNING, False, MINUTE, 150, [], 540.0),
+        ("recovered a minute ago, up for the first time", WARNING, False, MINUTE, 150, ["PoolCapacityWarning"], None),
         ("recovered long ago, up again", WARNING, False, 60 * MINUTE, 150, ["PoolCapacityWarning"], None),
         ("told a minute ago and still so", WARNING, True, MINUTE, 150, [], None),
         ("another tier was told a minute ago", WARNING, True, MINUTE, 170, ["PoolCapacityCritical"], None),
@@ -124,7 +125,7 @@ def test_a_pool_that_was_never_full_has_nothing_to_recover_from() -> None:
         ("told in the far future", WARNING, True, -5000 * MINUTE, 100, ["PoolCapacityRecovered"], None),
     ],
 )  # fmt: skip
-def test_a_tier_is_spoken_of_at_most_once_in_ten_minutes_from_what_is_stored_alone(
+def test_a_tier_is_spoken_of_from_what_is_stored_alone(
     story: str, tier: str, above: bool, ago: timedelta, allocated: int, events: list[str], wait: float | None
 ) -> None:
     """There is nothing but the status to go by, so a restart makes no difference."""
@@ -136,26 +137,40 @@ def test_a_tier_is_spoken_of_at_most_once_in_ten_minutes_from_what_is_stored_alo
         assert after.capacity_notices == before.capacity_notices, "what was not told is not stored as told"
 
 
+def test_a_recovery_is_told_at_once() -> None:
+    full, _ = told(EMPTY, filled(200))
+    down, events = told(full, filled(0), NOW)
+    assert events == ["PoolCapacityRecovered"] * 3
+    assert told(down, filled(0), NOW)[1] == [], "and only once, also in the same second"
+
+
 def test_what_was_held_back_is_told_when_its_time_has_come_unless_it_is_over() -> None:
     full, _ = told(EMPTY, filled(200))
-    down, events = told(full, filled(0), NOW + MINUTE)
-    assert events == []
-    assert tiers_of(down) == "", "conditions do not wait"
-    assert told(down, filled(0), NOW + 10 * MINUTE)[1] == ["PoolCapacityRecovered"] * 3
-    assert told(down, filled(200), NOW + 10 * MINUTE)[1] == [], "full again: nothing changed since it was told"
+    down, _ = told(full, filled(0), NOW + MINUTE)
+    again, notices, wait = with_capacity(down, filled(200), NOW + 2 * MINUTE)
+    assert (notices, wait) == ((), 480.0)
+    assert tiers_of(again) == tiers_of(full), "conditions do not wait"
+    assert len(told(again, filled(200), NOW + 10 * MINUTE)[1]) == 3
+    assert told(again, filled(0), NOW + 10 * MINUTE)[1] == [], "down again: nothing changed since it was told"
+    _, notices, wait = with_capacity(told(again, filled(200), NOW + 10 * MINUTE)[0], filled(0), NOW + 10.5 * MINUTE)
+    assert (notices, wait) == ((), 30.0), "one a direction"
 
 
-def test_at_any_pace_of_filling_and_emptying_a_tier_is_spoken_of_once_in_ten_minutes() -> None:
-    status, spoken = EMPTY, []
+def test_at_any_pace_of_filling_and_emptying_a_direction_is_spoken_of_once_in_ten_minutes() -> None:
+    status: NetworkPoolStatus = EMPTY
+    spoken: defaultdict[str, list[int]] = defaultdict(list)
     for second in range(0, 7200, 10):
         status, notices, _ = with_capacity(
             status, filled(200 if second // 10 % 2 else 0), NOW + timedelta(seconds=second)
         )
         # As from the server: a restart at every step.
         status = msgspec.json.decode(msgspec.json.encode(status), type=NetworkPoolStatus)
-        spoken += [second for each in notices if "Exhausted" in each.reason or "Exhausted" in each.message]
-    assert len(spoken) > 2
-    assert all(later - earlier >= 600 for earlier, later in pairwise(spoken))
+        for each in notices:
+            spoken[each.reason] += [second] if "Exhausted" in each.reason + each.message else []
+    assert set(spoken) >= {"PoolCapacityExhausted", "PoolCapacityRecovered"}
+    for seconds in (spoken["PoolCapacityExhausted"], spoken["PoolCapacityRecovered"]):
+        assert len(seconds) > 2
+        assert all(later - earlier >= 600 for earlier, later in pairwise(seconds))
 
 
 # Ready.
