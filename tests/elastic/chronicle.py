@@ -100,7 +100,9 @@ def is_growth(allocation: Json) -> bool:
 
 
 def tenant_of(allocation: Json) -> str:
-    return str((allocation["metadata"].get("labels") or {}).get(TENANT_UID, ""))
+    """The UID of its cluster; one that was made by hand has it in its status."""
+    labelled = (allocation["metadata"].get("labels") or {}).get(TENANT_UID)
+    return str(labelled or (allocation.get("status") or {}).get("tenantClusterUID") or "")
 
 
 def granted(allocation: Json) -> set[int]:

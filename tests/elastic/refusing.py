@@ -1,4 +1,4 @@
-"""A webhook in place of MetalLB's own, which refuses address pools until it is told otherwise."""
+"""A webhook that refuses objects of a kind while it stands: address pools, in place of MetalLB's own, or others."""
 
 from __future__ import annotations
 
@@ -36,8 +36,14 @@ class _Judge(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def refusing_webhook(directory: Path) -> Iterator[Json]:
-    """The ValidatingWebhookConfiguration to put on a tenant, while somebody answers for it."""
+def refusing_webhook(
+    directory: Path,
+    *,
+    name: str = "metallb-webhook-configuration",
+    kind: tuple[str, str, str] = ("metallb.io", "v1beta1", "ipaddresspools"),
+    only: dict[str, str] | None = None,
+) -> Iterator[Json]:
+    """The ValidatingWebhookConfiguration to put on a server, while somebody answers for it; `only` are labels."""
     directory.mkdir(parents=True, exist_ok=True)
     file, bundle = certificate_for_loopback(directory)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -46,17 +52,19 @@ def refusing_webhook(directory: Path) -> Iterator[Json]:
     server.socket = context.wrap_socket(server.socket, server_side=True)
     answering = threading.Thread(target=server.serve_forever, daemon=True)
     answering.start()
-    rule = {"operations": ["CREATE", "UPDATE"], "apiGroups": ["metallb.io"], "apiVersions": ["v1beta1"]}
+    group, version, resources = kind
+    rule = {"operations": ["CREATE", "UPDATE"], "apiGroups": [group], "apiVersions": [version]}
     hook = {
-        "name": "ipaddresspoolvalidationwebhook.metallb.io",
+        "name": f"{resources}.refused.example.com",
+        "objectSelector": {"matchLabels": only or {}},
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
         "failurePolicy": "Fail",
         "clientConfig": {"url": f"https://127.0.0.1:{server.server_port}/", "caBundle": bundle},
-        "rules": [{**rule, "resources": ["ipaddresspools"]}],
+        "rules": [{**rule, "resources": [resources]}],
     }
     try:
-        yield {"metadata": {"name": "metallb-webhook-configuration"}, "webhooks": [hook]}
+        yield {"metadata": {"name": name}, "webhooks": [hook]}
     finally:
         server.shutdown()
         server.server_close()

@@ -1,7 +1,8 @@
 """What must be true of elastic tenants when nothing moves any more; shares no code with Butler.
 
 No Service that quota and pools could serve stays without an address. MetalLB has exactly what the tenant holds. The
-figures in the TenantCluster's status are those that one gets by counting. A request that nobody needs any more is
+figures in the TenantCluster's status are those that one gets by counting, and its condition LoadBalancersReady says
+that all is well exactly if no Service waits and MetalLB hands out addresses. A request that nobody needs any more is
 gone. And at rest nothing is written (`written_since`).
 """
 
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from ipam.history import Json
 
+CONDITION = "LoadBalancersReady"
 PLATFORM = "butler.butlerlabs.dev/platform-lb"
 
 
@@ -48,6 +50,7 @@ def at_rest(chronicle: Chronicle) -> list[Violation]:
             continue
         tenant = Standing(chronicle, cluster)
         found += [*tenant.unserved(), *tenant.unpublished(), *tenant.miscounted(), *tenant.needless()]
+        found += tenant.untrue()
     return found
 
 
@@ -95,6 +98,12 @@ class Standing:
         return {address for each in self.allocations for address in granted(each)}
 
     @property
+    def going(self) -> set[int]:
+        """What was deleted and is held until no Service uses it; new Services get other addresses."""
+        deleted = [each for each in self.allocations if each["metadata"].get("deletionTimestamp")]
+        return {address for each in deleted for address in granted(each)}
+
+    @property
     def published(self) -> set[int]:
         pool = self.metallb.get(DEFAULT_POOL)
         return announced(pool) if pool is not None else set()
@@ -119,7 +128,7 @@ class Standing:
         if not waiting:
             return
         names = ", ".join(each["metadata"]["name"] for each in waiting)
-        free = sorted((self.published & self.held) - self.claimed())
+        free = sorted((self.published & self.held) - self.claimed() - self.going)
         if free:
             what = f"{names} of {self.name} wait, and {text((free[0], free[0]))} is free"
             yield Violation("unserved", what)
@@ -153,7 +162,7 @@ class Standing:
         wanted = [f"{each['startAddress']}-{each['endAddress']}" for each in granted_now]
         if sorted(entries) != sorted(wanted):
             yield Violation("unpublished", f"default-pool of {self.name} has {entries}, and the tenant holds {wanted}")
-        if pool is not None and pool["spec"].get("autoAssign") is False:
+        if pool is not None and pool["spec"].get("autoAssign") is False and not self.going:
             yield Violation("unpublished", f"default-pool of {self.name} hands out nothing by itself at rest")
 
     def miscounted(self) -> Iterator[Violation]:
@@ -174,6 +183,24 @@ class Standing:
         wrong = {name: (use.get(name, 0), value) for name, value in right.items() if use.get(name, 0) != value}
         if wrong:
             yield Violation("miscounted", f"{self.name} says and is: {wrong}")
+
+    def untrue(self) -> Iterator[Violation]:
+        """A condition that says that all is well while it is not, or the other way round."""
+        conditions = (self.cluster.get("status") or {}).get("conditions") or ()
+        said = next((each for each in conditions if each["type"] == CONDITION), None)
+        if said is None:
+            return
+        pool = self.metallb.get(DEFAULT_POOL)
+        wrong = [f"{each['metadata']['name']} waits" for each in self.waiting()]
+        if pool is not None and pool["spec"].get("autoAssign") is False:
+            wrong.append("default-pool hands out nothing")
+        if self.going:
+            wrong.append("an allocation that was deleted is still in use")
+        well = (said["status"], said["reason"]) == ("True", "InStep")
+        if well == bool(wrong):
+            yield Violation(
+                "untrue", f"{self.name} says {said['status']} {said['reason']}, and {wrong or 'all is well'}"
+            )
 
     def needless(self) -> Iterator[Violation]:
         """Requests under way although nobody waits."""

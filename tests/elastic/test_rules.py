@@ -51,13 +51,19 @@ class Story:
         tenant: str = RED,
         role: str = "growth",
         when: When = None,
+        deleted: bool = False,
         **status: Any,
     ) -> None:
         labels = {"butler.butlerlabs.dev/tenant-uid": tenant, "butler.butlerlabs.dev/allocation-role": role}
         addresses = [f"10.0.0.{each}" for each in last]
         ends = {"startAddress": addresses[0], "endAddress": addresses[-1]} if last else {}
         obj = {
-            "metadata": {"uid": f"a-{name}", "name": name, "labels": labels},
+            "metadata": {
+                "uid": f"a-{name}",
+                "name": name,
+                "labels": labels,
+                **({"deletionTimestamp": "now"} if deleted else {}),
+            },
             "spec": {"type": "loadbalancer", "poolRef": {"name": "lab"}, "count": len(last) or 1},
             "status": {"phase": phase, "addresses": addresses, **ends, **status},
         }
@@ -96,10 +102,13 @@ class Story:
         spec = {"cidr": "10.0.0.0/24", "tenantAllocation": {"start": "10.0.0.1", "end": f"10.0.0.{last}"}}
         self.manage(POOL, "lab", {"metadata": {"uid": "pool", "name": "lab"}, "spec": spec})
 
-    def cluster(self, **use: int) -> None:
+    def cluster(self, *, says: str = "", **use: int) -> None:
+        """`says` is the reason of its condition; it holds for InStep."""
         meta = {"uid": RED, "name": "red"}
         spec = {"providerConfigRef": {"name": "lab"}}
-        self.manage(TENANT, meta["name"], {"metadata": meta, "spec": spec, "status": {"loadBalancers": use}})
+        said = {"type": "LoadBalancersReady", "status": "True" if says == "InStep" else "False", "reason": says}
+        status = {"loadBalancers": use, "conditions": [said] if says else []}
+        self.manage(TENANT, meta["name"], {"metadata": meta, "spec": spec, "status": status})
 
     def broken(self) -> list[str]:
         return [each.rule for each in rules.check(self.chronicle)]
@@ -432,6 +441,45 @@ def test_figures_that_are_wrong(story: Story, wrong: str) -> None:
     right = {"held": 2, "inUse": 2, "idle": 0, "services": 2, "platformServices": 0, "waitingServices": 0}
     story.cluster(**{**right, wrong: 7})
     assert story.broken_at_rest() == ["miscounted"]
+
+
+def waits_for_quota(story: Story, says: str) -> None:
+    story.provider(quotaPerTenant={"maxLoadBalancerIPs": 2})
+    story.service("three")
+    story.cluster(held=2, inUse=2, idle=0, services=2, waitingServices=1, says=says)
+
+
+def is_deleted_in_use(story: Story, says: str) -> None:
+    story.allocation("red-lb-2", "Allocated", 2, deleted=True)
+    story.cluster(held=2, inUse=2, idle=0, services=2, says=says)
+
+
+def is_well(story: Story, says: str) -> None:
+    story.cluster(held=2, inUse=2, idle=0, services=2, says=says)
+
+
+@pytest.mark.parametrize(
+    ("state", "says", "wrong"),
+    [
+        (is_well, "InStep", False),
+        (is_well, "TenantUnreachable", True),
+        (waits_for_quota, "InStep", True),
+        (waits_for_quota, "QuotaReached", False),
+        (is_deleted_in_use, "InStep", True),
+        (is_deleted_in_use, "DeletionWaits", False),
+    ],
+)
+def test_a_condition_that_is_not_true(story: Story, state: Any, says: str, wrong: bool) -> None:
+    resting(story)
+    state(story, says)
+    assert story.broken_at_rest() == (["untrue"] if wrong else [])
+
+
+def test_a_condition_that_says_all_is_well_while_metallb_hands_out_nothing(story: Story) -> None:
+    resting(story)
+    is_well(story, "InStep")
+    story.pool("1-10.0.0.1", "2-10.0.0.2", autoAssign=False)
+    assert story.broken_at_rest() == ["unpublished", "untrue"]
 
 
 def test_a_request_that_nobody_needs(story: Story) -> None:
