@@ -193,6 +193,8 @@ class LoadBalancerReason(StrEnum):
     """The management cluster refuses IPAllocations, or does not answer: a policy, a quota, a webhook, a namespace."""
     DELETION_WAITS = "DeletionWaits"
     """An IPAllocation of the tenant was deleted, and stays until no Service uses its addresses."""
+    FOREIGN_ADDRESSES = "ForeignAddresses"
+    """Services show addresses of pools that the tenant does not hold: from MetalLB pools of the tenant's own."""
     PAUSED = "Paused"
     """Services wait, and the cluster is left as it is."""
     TENANT_UNREACHABLE = "TenantUnreachable"

@@ -14,7 +14,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar, Literal
 
 from butler.api.labels import ConditionType
-from butler.api.meta import Condition
+from butler.api.meta import Condition, NamespacedObjectReference
 from butler.api.resource import AGE, Column, ColumnType, CustomResource, Definition, name_at_most
 from butler.api.schema import ListType, Part, Reason, Rule, about
 from butler.api.text import (
@@ -34,6 +34,8 @@ SHORTEST_PREFIX = 8
 MOST_RESERVED = 256
 MOST_WINDOWS = 16
 MOST_INTENTS = 512
+MOST_WITHHELD = 64
+"""Foreign addresses that a pool does not hand out; more are only told."""
 """How many grants one batch may carry: about 75 kB of status, with names of usual length."""
 
 NOT_SHORTER_THAN_8 = Rule(
@@ -260,6 +262,13 @@ class CapacityNotice(Part):
     time: Annotated[datetime, about("When the event was sent; the next one in this direction waits 10 minutes.")]
 
 
+class ForeignAddress(Part):
+    """An address of the pool that a Service of a tenant shows, though it was not granted to the tenant."""
+
+    address: Annotated[str, about("The address.", max_length=45)]
+    tenant_cluster_ref: Annotated[NamespacedObjectReference, about("The TenantCluster of the Service.")]
+
+
 class NetworkPoolStatus(Part):
     """What the allocator knows about the pool."""
 
@@ -328,6 +337,15 @@ class NetworkPoolStatus(Part):
             max_length=64,
         ),
     ] = None
+    foreign_addresses: Annotated[
+        tuple[ForeignAddress, ...],
+        about(
+            "Addresses that Services of tenants show and that nobody granted them; not handed out meanwhile, and"
+            " counted as allocated.",
+            max_items=MOST_WITHHELD,
+            list_type=ListType.ATOMIC,
+        ),
+    ] = ()
     capacity_notices: Annotated[
         tuple[CapacityNotice, ...],
         about(

@@ -25,6 +25,8 @@ from butler.api.text import (
 )
 
 NAME_LENGTH = 54
+MOST_FOREIGN = 8
+"""Addresses of pools that a tenant does not hold and that count as shown by its Services; more are only told."""
 """The cluster gets a namespace called <name>-<8 characters of its UID>, which may have 63."""
 
 UNCHANGEABLE = Rule(
@@ -414,6 +416,15 @@ class LoadBalancerUse(Part):
     services: Annotated[int, about("Services that have an address.", minimum=0)]
     platform_services: Annotated[int, about("Of these, Services of platform addons such as Traefik.", minimum=0)]
     waiting_services: Annotated[int, about("Services that MetalLB would serve and that have none.", minimum=0)]
+    foreign_addresses: Annotated[
+        tuple[Annotated[str, about("One address.", max_length=45)], ...],
+        about(
+            "Addresses of pools that Services show and that the tenant does not hold; pools do not hand them out"
+            " meanwhile.",
+            max_items=MOST_FOREIGN,
+            list_type=ListType.ATOMIC,
+        ),
+    ] = ()
     last_growth: Annotated[PoolChange | None, about("When addresses were last added, and why.")] = None
     last_shrink: Annotated[PoolChange | None, about("When addresses were last given back, and why.")] = None
 

@@ -13,7 +13,7 @@ from butler.ipam.addresses import range_text
 from butler.ipam.capacity import THRESHOLDS, Capacity, capacity_of, tiers
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import InvalidPool, read_layout
-from butler.views.segments import HELD, segments_of
+from butler.views.segments import HELD, Kind, segments_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from butler.api.networkpool import CapacityTier, NetworkPool
     from butler.ipam.layout import PoolLayout
     from butler.views.segments import PoolSegments
+
+
+NOT_FREE = HELD | {Kind.RESERVED}
+"""What is reserved among usable addresses is kept back because a Service shows it that may not have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,8 @@ def standing_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> Stand
 
 
 def _standing(layout: PoolLayout, shown: PoolSegments) -> Standing:
-    free = FreeSpace.without(layout.usable, [each.range for each in shown.segments if each.kind in HELD])
+    taken = [each.range for each in shown.segments if each.kind in NOT_FREE]
+    free = FreeSpace.without(layout.usable, taken)
     return Standing(layout, free, capacity_of(free, layout.total))
 
 

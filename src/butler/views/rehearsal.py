@@ -27,6 +27,7 @@ from butler.api.labels import ConditionType, Finalizer, Label, PoolReason
 from butler.api.meta import ConditionStatus
 from butler.controllers.networkpool.claims import Claim, ClaimTable, claimed_network
 from butler.controllers.networkpool.conditions import NotHandingOut
+from butler.controllers.networkpool.foreign import shown_in
 from butler.controllers.networkpool.holdings import Holdings
 from butler.controllers.networkpool.outcomes import granted, refused
 from butler.controllers.networkpool.plan import (
@@ -256,6 +257,7 @@ class Rehearsal:
             live=self._holdings.count(key),
             find=self.find,
             blocks_of=self._blocks_of,
+            foreign=shown_in(pool),
         )
         made = plan(
             pool,

@@ -19,6 +19,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from butler.api.labels import Label
+from butler.controllers.networkpool.foreign import shown_in
 from butler.controllers.networkpool.plan import intent_range
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, range_cidr
 from butler.ipam.layout import InvalidPool, Problem, read_layout
@@ -26,10 +27,11 @@ from butler.views.estate import held_range, tenant_of
 from butler.views.promises import promised
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool, NetworkPoolSpec
+    from butler.controllers.networkpool.foreign import Shown
     from butler.ipam.layout import PoolLayout
 
 MOST_HOLDERS = 8
@@ -168,7 +170,7 @@ def segments_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> PoolS
     held, elsewhere = _held_in(pool, every, family, network)
     if network is None:
         return PoolSegments(name, cidr, family, None, (), tuple(elsewhere), problems)
-    pieces = _pieces(layout) if layout else _pieces_of_invalid(pool.spec, family, network)
+    pieces = _pieces(layout, shown_in(pool)) if layout else _pieces_of_invalid(pool.spec, family, network)
     made = tuple(_laid_over(pieces, _spans(held), is_valid=layout is not None))
     return PoolSegments(name, cidr, family, network, made, tuple(elsewhere), problems)
 
@@ -186,10 +188,25 @@ def _network_of(pool: NetworkPool) -> tuple[Family, Range] | None:
 # What the spec says.
 
 
-def _pieces(layout: PoolLayout) -> list[_Piece]:
-    usable = [_Piece(first, last, Kind.FREE) for first, last in layout.usable]
+def _pieces(layout: PoolLayout, foreign: Sequence[Shown]) -> list[_Piece]:
+    withheld = {shown.address: f"shown by {shown.holder}" for shown in foreign}
+    usable = [piece for part in layout.usable for piece in _with_kept_back(part, withheld)]
     reserved = [_Piece(*block.addresses, Kind.RESERVED, block.description) for block in layout.blocks]
     return list(_without_gaps(sorted([*usable, *reserved]), layout.network))
+
+
+def _with_kept_back(part: Range, withheld: Mapping[int, str]) -> Iterator[_Piece]:
+    """A usable part, in which single addresses are kept back for the reasons given."""
+    at = part.first
+    for address in sorted(withheld):
+        if not part.first <= address <= part.last:
+            continue
+        if address > at:
+            yield _Piece(at, address - 1, Kind.FREE)
+        yield _Piece(address, address, Kind.RESERVED, withheld[address])
+        at = address + 1
+    if at <= part.last:
+        yield _Piece(at, part.last, Kind.FREE)
 
 
 def _pieces_of_invalid(spec: NetworkPoolSpec, family: Family, network: Range) -> list[_Piece]:

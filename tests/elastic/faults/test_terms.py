@@ -45,12 +45,12 @@ def test_a_drain_ends_though_its_terms_change_in_its_middle(drill: Drill, change
         moments = Moments(writes_pool, moment="after", then=lambda: change(drill, web))
         butler.lines.tenants[web.name].on_write = moments
         web.remove("a")
-        moments.comes()
-        web.add("b")
-        web.gets("b")
-        web.sees(lambda: (web.pool() or {}).get("spec", {}).get("autoAssign") is True, "MetalLB hands out addresses")
-        web.until(
-            lambda: not [each for each in web.growths() if each["status"].get("drainingSince")], "no mark is left"
-        )
-        back(drill, web)
+        try:
+            moments.comes()
+            web.add("b")
+            web.gets("b")
+            web.sees(lambda: (web.pool() or {}).get("spec", {}).get("autoAssign") is True, "MetalLB hands out again")
+            web.until(lambda: not any(each["status"].get("drainingSince") for each in web.growths()), "no mark is left")
+        finally:
+            back(drill, web)
         drill.verdict(web)

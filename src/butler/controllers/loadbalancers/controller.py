@@ -19,6 +19,7 @@ from butler.api.providerconfig import NetworkMode
 from butler.capi.naming import tenant_namespace
 from butler.controllers.absence import read
 from butler.controllers.loadbalancers.deletions import unknown, waits_for
+from butler.controllers.loadbalancers.foreign import SHOWN_FOR, PoolAddresses, foreign, remembered
 from butler.controllers.loadbalancers.growth import ENOUGH, grow, longest_run
 from butler.controllers.loadbalancers.idleness import idle_marks, seconds_to_next
 from butler.controllers.loadbalancers.memory import Memory
@@ -107,10 +108,13 @@ class LoadBalancerController:
         self._settings = settings
         self._told = told
         self._clock = clock
+        self._monotonic = monotonic
         self._memories: dict[str, Memory] = {}
         self._uids: dict[Key, str] = {}
         """Which cluster has a name at present, for when it is gone."""
         self._surveys: dict[str, Survey] = {}
+        self._handed_out = PoolAddresses()
+        views.pools.on_change(self._handed_out.changed)
 
     def controller(self, *, workers: int = 64, metrics: Metrics | None = None) -> Controller:
         """The queue and the watches that call `reconcile`. Most workers only wait for a tenant to answer."""
@@ -298,12 +302,17 @@ class LoadBalancerController:
         self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory, growth: Growth
     ) -> float | None:
         found = self._survey(cluster, terms, feed, memory)
-        said = verdict(found, memory, growth.short, feed.services(), paused=cluster.spec.paused)
+        shown = foreign(feed.services(), self._views.allocations_for(cluster), self._handed_out.hand_out)
+        memory.foreign = remembered(shown, memory.foreign, self._monotonic())
+        said = verdict(found, memory, growth.short, feed.services(), paused=cluster.spec.paused, foreign=shown)
         if not (is_established(cluster) or _says_all_is_well(cluster)):
             return None  # it comes up yet, says so elsewhere, and wakes us when it can be used
-        figures = use(found, cluster.status.load_balancers, memory.last_growth, memory.last_shrink)
+        figures = use(found, cluster.status.load_balancers, memory)
         left = await self._telling.say(cluster, said, figures, memory)
-        return SOON if found.about_to_share else left
+        waits = [each for each in (left, SOON if found.about_to_share else None) if each is not None]
+        if memory.foreign:
+            waits.append(SHOWN_FOR)
+        return min(waits, default=None)
 
     def _survey(self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory) -> Survey:
         now = self._clock()

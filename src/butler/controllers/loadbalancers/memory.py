@@ -88,6 +88,8 @@ class Memory:
     """What the management cluster did not do; None when the last look went well."""
     deletions_told: dict[str, float] = field(default_factory=dict)
     """When each allocation that was deleted last said what it waits for, by its UID."""
+    foreign: dict[int, float] = field(default_factory=dict)
+    """Addresses of pools that its Services show and it does not hold, and when each was last seen."""
     last_growth: PoolChange | None = None
     last_shrink: PoolChange | None = None
     """Changes that the status does not tell of yet."""

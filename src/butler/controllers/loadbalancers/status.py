@@ -13,8 +13,9 @@ import msgspec
 
 from butler.api.conditions import find_condition, with_condition
 from butler.api.labels import ConditionType, LoadBalancerReason
-from butler.api.tenantcluster import LoadBalancerUse
+from butler.api.tenantcluster import MOST_FOREIGN, LoadBalancerUse
 from butler.controllers.loadbalancers.deletions import in_words, named
+from butler.controllers.loadbalancers.foreign import as_told
 from butler.controllers.loadbalancers.growth import waiting_in_words
 from butler.controllers.loadbalancers.survey import users_of
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
 
-    from butler.api.tenantcluster import PoolChange, TenantCluster, TenantClusterStatus
+    from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
     from butler.controllers.loadbalancers.growth import Short
     from butler.controllers.loadbalancers.memory import Memory
     from butler.controllers.loadbalancers.survey import Block, Survey
@@ -48,11 +49,19 @@ def unreachable(why: str) -> Verdict:
 
 
 def verdict(
-    found: Survey, memory: Memory, short: Short | None, services: Sequence[Balancer] = (), *, paused: bool = False
+    found: Survey,
+    memory: Memory,
+    short: Short | None,
+    services: Sequence[Balancer] = (),
+    *,
+    paused: bool = False,
+    foreign: Sequence[int] = (),
 ) -> Verdict:
     """How things stand, the worst first."""
     said = _problem(memory) or _trouble(found, memory) or _waiting(found, short, paused=paused)
     deleted = deleted_in_words(found, services)
+    if said is None and not found.going and foreign:
+        return Verdict(False, LoadBalancerReason.FOREIGN_ADDRESSES, foreign_in_words(foreign, services))
     if said is None and not found.going:
         message = "MetalLB has exactly the tenant's addresses, and no Service waits"
         return Verdict(True, LoadBalancerReason.IN_STEP, message)
@@ -100,6 +109,17 @@ def _waiting(found: Survey, short: Short | None, *, paused: bool) -> Verdict | N
     return None
 
 
+def foreign_in_words(foreign: Sequence[int], services: Sequence[Balancer]) -> str:
+    """Which Services show addresses that the tenant does not hold, and what comes of it."""
+    texts = set(as_told(foreign))
+    users = [service for service in services if texts & set(service.addresses)]
+    kept = "no pool hands them out" if len(foreign) <= MOST_FOREIGN else f"pools do not hand out {MOST_FOREIGN} of them"
+    return (
+        f"Services show addresses of pools that the tenant does not hold: {in_words(users)}; {kept} meanwhile."
+        " Remove the addresses from the tenant's own MetalLB pools, or allocate them to the tenant"
+    )
+
+
 def deleted_in_words(found: Survey, services: Sequence[Balancer]) -> str:
     """What becomes of blocks whose allocations were deleted; those in use first."""
     said = []
@@ -114,9 +134,7 @@ def _used(blocks: Iterable[Block]) -> bool:
     return any(block.claimed for block in blocks)
 
 
-def use(
-    found: Survey, old: LoadBalancerUse | None, grew: PoolChange | None, shrank: PoolChange | None
-) -> LoadBalancerUse:
+def use(found: Survey, old: LoadBalancerUse | None, memory: Memory) -> LoadBalancerUse:
     """The figures."""
     return LoadBalancerUse(
         held=found.held,
@@ -125,8 +143,9 @@ def use(
         services=found.services,
         platform_services=found.platform_services,
         waiting_services=len(found.waiting),
-        last_growth=grew or (old.last_growth if old else None),
-        last_shrink=shrank or (old.last_shrink if old else None),
+        foreign_addresses=as_told(memory.foreign),
+        last_growth=memory.last_growth or (old.last_growth if old else None),
+        last_shrink=memory.last_shrink or (old.last_shrink if old else None),
     )
 
 
@@ -175,4 +194,4 @@ def _condition(status: TenantClusterStatus) -> tuple[object, ...] | None:
 
 
 def _changes(figures: LoadBalancerUse | None) -> tuple[object, ...] | None:
-    return (figures.held, figures.last_growth, figures.last_shrink) if figures else None
+    return (figures.held, figures.foreign_addresses, figures.last_growth, figures.last_shrink) if figures else None

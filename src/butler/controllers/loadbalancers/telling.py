@@ -36,6 +36,7 @@ AFTER_A_CONFLICT: Final = 0.2
 EVENTS: Final = {
     LoadBalancerReason.QUOTA_REACHED: "LoadBalancerQuotaReached",
     LoadBalancerReason.POOL_EXHAUSTED: "LoadBalancerPoolExhausted",
+    LoadBalancerReason.FOREIGN_ADDRESSES: "LoadBalancerForeignAddresses",
     LoadBalancerReason.ALLOCATIONS_NOT_WRITTEN: "LoadBalancerAllocationsNotWritten",
 }
 

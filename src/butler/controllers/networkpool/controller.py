@@ -30,6 +30,7 @@ from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.claiming import Claimed, Claiming
 from butler.controllers.networkpool.claims import claimed_network
 from butler.controllers.networkpool.conditions import NotHandingOut, names, unreadable
+from butler.controllers.networkpool.foreign import ForeignAddresses, shown_by
 from butler.controllers.networkpool.holdings import Holdings, pool_key, pool_named_in
 from butler.controllers.networkpool.plan import (
     Plan,
@@ -60,11 +61,13 @@ if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.metrics import IpamMetrics
     from butler.controllers.settings import IpamSettings
+    from butler.ipam.layout import PoolLayout
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
     from butler.kube.metrics import Metrics
     from butler.kube.resource import Json
+    from butler.kube.store import Change
 
 WORKERS: Final = 16
 """Pools at a time, which is also how many may share one write of the claims."""
@@ -104,7 +107,10 @@ class NetworkPoolController:
         self._holdings = Holdings(lambda pool: metrics.inconsistent(pool, "unreadable"))
         register = ClaimRegister(client, settings.home_namespace, settings.namespace, claims.wrote)
         self._claiming = Claiming(register, claims, pools, self._holdings, settings.namespace)
+        self._tenants = tenants
+        self._foreign = ForeignAddresses()
         self._tidy_at: dict[Key, float] = {}
+        tenants.on_change(self._foreign.changed)
         allocations.index("uid", lambda allocation: [allocation.metadata.uid])
         allocations.index("waiting", lambda allocation: [pool_key(allocation)] if is_waiting(allocation) else [])
         allocations.index(
@@ -124,6 +130,7 @@ class NetworkPoolController:
             .hears(self._pools, self._claiming.concerned_by_pool)
             .watches(self._allocations, self._pools_concerned)
             .hears(self._claims, self._claiming.concerned_by_claims)
+            .hears(self._tenants, self._concerned_by_tenant)
         )
 
     def _pools_concerned(self, allocation: IPAllocation) -> Iterable[Key]:
@@ -131,6 +138,11 @@ class NetworkPoolController:
         tenant = read_unbuilt_tenant(allocation)
         others = self._allocations.by("blocks", tenant.uid) if tenant else ()
         return {pool_key(allocation), *(pool_key(block) for block in others if is_waiting(block))}
+
+    def _concerned_by_tenant(self, change: Change[TenantCluster]) -> Iterable[Key]:
+        """The pools of the addresses that a tenant's Services began to show, or show no longer."""
+        differs = set(shown_by(change.old)) ^ set(shown_by(change.new))
+        return [pool for shown in differs for pool in self._holdings.pools_around(shown.family, shown.range)]
 
     async def reconcile(self, key: Key) -> After | None:
         """Bring a pool and its requests in order."""
@@ -158,7 +170,7 @@ class NetworkPoolController:
         claim = await self._claiming.step(pool, layout)
         obstacle = obstacle or claim.obstacle
         # From here to the reserve nothing is awaited: pool and view belong together.
-        view = self._view(key)
+        view = self._view(key, layout)
         if view.unreadable:
             obstacle = NotHandingOut(PoolReason.ALLOCATION_UNREADABLE, unreadable(view.unreadable))
             claim = Claimed(claimed_network(pool))  # nor is anything given up that somebody may hold
@@ -208,7 +220,8 @@ class NetworkPoolController:
 
     # Observe.
 
-    def _view(self, key: Key) -> View:
+    def _view(self, key: Key, layout: PoolLayout | None) -> View:
+        foreign = self._foreign.within(layout.family, layout.network) if layout is not None else ()
         return View(
             waiting=self._allocations.by("waiting", key),
             leaving=self._allocations.by("leaving", key),
@@ -216,6 +229,7 @@ class NetworkPoolController:
             find=lambda uid: next(iter(self._allocations.by("uid", uid)), None),
             blocks_of=lambda tenant: self._allocations.by("blocks", tenant),
             unreadable=[*self._holdings.unreadable(key), *self._undecodable(key)],
+            foreign=foreign,
         )
 
     def _undecodable(self, pool: Key) -> list[str]:

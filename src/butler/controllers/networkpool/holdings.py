@@ -232,6 +232,10 @@ class Holdings:
         if known is not None:
             self._reaches[known.layout.family].remove(known.reach, pool)
 
+    def pools_around(self, family: Family, addresses: Range) -> list[Key]:
+        """The pools that have a book and may hand out any of these addresses."""
+        return [pool for _, pool in self._reaches[family].touching(addresses)]
+
     def count(self, pool: Key) -> int:
         """How many live allocations name the pool."""
         return len(self._live.of(pool))

@@ -20,6 +20,7 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.labels import AllocationReason, Finalizer, PoolReason
 from butler.api.networkpool import MOST_INTENTS, Intent, NetworkPool, NetworkPoolStatus
 from butler.controllers.networkpool.conditions import NotHandingOut, Notice, with_capacity, with_readiness
+from butler.controllers.networkpool.foreign import as_told, withheld
 from butler.controllers.networkpool.tenant_blocks import WAITING, is_waiting, read_requests
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
 from butler.ipam.capacity import Capacity, capacity_of
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from datetime import datetime
 
+    from butler.controllers.networkpool.foreign import Shown
     from butler.controllers.networkpool.holdings import Book
     from butler.ipam.free_space import FreeSpace
     from butler.ipam.layout import PoolLayout
@@ -52,6 +54,8 @@ class View:
     """What an unbuilt tenant, by its UID, asks for and holds, of whatever pool, see `is_block_of_a_tenant`."""
     unreadable: Collection[str] = ()
     """Names of allocations beside the pool that make no sense to us: they may hold or await anything."""
+    foreign: Sequence[Shown] = ()
+    """Addresses that Services of tenants show, and that the tenants do not hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +140,16 @@ def plan(
         with _Borrowed(book) as borrowed:
             for intent in kept:
                 borrowed.take(_range_of(intent))
+            foreign = withheld(view.foreign, asking, borrowed.free)
+            for shown in foreign:
+                borrowed.take(shown.range)
             if obstacle is not None:
                 refusals = _refuse_all(asking, obstacle)
                 capacity = capacity_of(borrowed.free, layout.total)
             else:
                 most = MOST_INTENTS - len(kept)
                 read = read_requests(asking, layout, view.blocks_of, now)
-                decision = decide(read.requests, borrowed.free, layout, _holders(book, kept), most)
+                decision = decide(read.requests, borrowed.free, layout, _holders(book, kept, foreign), most)
                 granted = tuple(_intent(grant, layout.family) for grant in decision.grants)
                 refusals = (*read.refusals, *decision.refusals)
                 next_refusal = read.next_refusal
@@ -156,6 +163,7 @@ def plan(
             allocation_count=view.live + len(kept) + len(granted),
             largest_free_block=capacity.largest_free_block,
             fragmentation_percent=capacity.fragmentation_percent,
+            foreign_addresses=as_told(foreign),
         )
     status = with_readiness(status, capacity, obstacle, sorted(book.stranded.values()) if book else (), now)
     status, notices, next_notice = with_capacity(status, capacity, now)
@@ -207,9 +215,10 @@ def _intent(grant: Grant, family: Family) -> Intent:
     )
 
 
-def _holders(book: Book, intents: Sequence[Intent]) -> Callable[[Range], Sequence[str]]:
-    """Who holds addresses, or is about to."""
+def _holders(book: Book, intents: Sequence[Intent], foreign: Sequence[Shown]) -> Callable[[Range], Sequence[str]]:
+    """Who holds addresses, is about to, or shows them without holding them."""
     promised = [(intent.name, _range_of(intent)) for intent in intents]
+    promised += [(shown.holder, shown.range) for shown in foreign]
     return lambda wanted: [*book.holders(wanted), *(name for name, each in promised if each.overlaps(wanted))]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from butler.api.ipallocation import IPAllocationPhase
+from butler.controllers.networkpool.foreign import shown_in
 from butler.controllers.networkpool.holdings import Book
 from butler.controllers.networkpool.plan import View, intent_range, is_promise, plan
 from butler.ipam.addresses import BadAddress, Family, parse_network, range_text
@@ -91,6 +92,7 @@ def recounted(pool: NetworkPool, layout: PoolLayout, books: Books, now: datetime
         leaving=(),
         live=len(books.live.of(key)),
         find=books.by_uid.get,
+        foreign=shown_in(pool),
     )
     book = Book(key, layout, books.live)
     return plan(pool, layout, book, view, obstacle=None, claimed_cidr=pool.status.claimed_cidr, now=now).status

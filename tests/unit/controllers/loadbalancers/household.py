@@ -188,7 +188,8 @@ class Household:
         held = [each for each in self.allocations() if each.status.phase is IPAllocationPhase.ALLOCATED]
         announced = set(self.tenant.addresses)
         assert announced <= {_entry(each) for each in held}, "the pool has what the tenant does not hold"
-        used = {parse_address(address)[1] for each in self.tenant.balancers() for address in each.addresses}
+        served = [each for each in self.tenant.balancers() if not each.class_name]  # others are not MetalLB's
+        used = {parse_address(address)[1] for each in served for address in each.addresses}
         ranges = [found for each in held if (found := granted_range(each)) is not None]
         assert all(any(each.first <= address <= each.last for each in ranges) for address in used), "in use, not held"
         assert self.tenant.moved == []

@@ -76,21 +76,21 @@ def test_a_tenant_that_cannot_be_reached_keeps_what_it_has_and_is_told_so() -> N
 
 def test_the_figures_say_what_is_held_in_use_idle_and_waited_for() -> None:
     services = [service("traefik", "10.40.0.20", platform=True), service("a", "10.40.0.21"), *waiting(2)]
-    found = use(look(lb(), lb("web-lb-2", "10.40.0.30", 3, growth=True), services=services), None, None, None)
+    found = use(look(lb(), lb("web-lb-2", "10.40.0.30", 3, growth=True), services=services), None, Memory())
     assert (found.held, found.in_use, found.idle, found.services) == (5, 2, 3, 2)
     assert (found.platform_services, found.waiting_services) == (1, 2)
     assert (found.last_growth, found.last_shrink) == (None, None)
 
 
 def test_the_last_growth_and_shrink_stay_until_there_is_another() -> None:
-    old = use(look(), None, CHANGE, None)
+    old = use(look(), None, Memory(last_growth=CHANGE))
     shrank = msgspec.structs.replace(CHANGE, reason="idle")
-    new = use(look(), old, None, shrank)
+    new = use(look(), old, Memory(last_shrink=shrank))
     assert (new.last_growth, new.last_shrink) == (CHANGE, shrank)
 
 
 def figures(**fields: int) -> LoadBalancerUse:
-    return msgspec.structs.replace(use(look(lb()), None, None, None), **fields)
+    return msgspec.structs.replace(use(look(lb()), None, Memory()), **fields)
 
 
 # The status as a whole.

@@ -17,6 +17,7 @@ from butler.kube.client import Listed
 from butler.kube.errors import ApiError, Status, error_from_status
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
+from butler.kube.store import Change
 from unit.kube.fake_api import merge
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ class Management:
         self.before: Callable[[str, str], None] = lambda _verb, _plural: None
         """Called ahead of every request: what happens meanwhile."""
         self.counts: Counter[str] = Counter()
+        self.told: dict[str, list[Callable[[Key, Json | None], None]]] = {}
+        """Whom to tell of changes, by plural."""
         self._version = 100
 
     def put(self, plural: str, obj: Any) -> Json:
@@ -52,11 +55,18 @@ class Management:
         self._version += 1
         meta.setdefault("uid", f"uid-{self._version}")
         meta["resourceVersion"] = str(self._version)
-        self.objects.setdefault(plural, {})[Key(meta.get("namespace", ""), meta["name"])] = found
+        key = Key(meta.get("namespace", ""), meta["name"])
+        self.objects.setdefault(plural, {})[key] = found
+        self._tell(plural, key, found)
         return found
 
     def drop(self, plural: str, namespace: str, name: str) -> None:
         del self.objects[plural][Key(namespace, name)]
+        self._tell(plural, Key(namespace, name), None)
+
+    def _tell(self, plural: str, key: Key, now: Json | None) -> None:
+        for handler in self.told.get(plural, ()):
+            handler(key, now)
 
     def find(self, plural: str, namespace: str, name: str) -> Json | None:
         return self.objects.get(plural, {}).get(Key(namespace, name))
@@ -183,3 +193,13 @@ class View:
 
     def wrote(self, obj: Any) -> None:
         """The view follows by itself, or not at all."""
+
+    def on_change(self, handler: Callable[[Change[Any]], None]) -> None:
+        """Tell of what is there, and of what people do to it; never of what was there before."""
+
+        def told(key: Key, now: Json | None) -> None:
+            handler(Change(key, None, _typed(self.resource, now) if now is not None else None))
+
+        for key, obj in self._management.objects.get(self.resource.plural, {}).items():
+            told(key, obj)
+        self._management.told.setdefault(self.resource.plural, []).append(told)

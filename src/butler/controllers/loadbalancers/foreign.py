@@ -1,0 +1,100 @@
+"""Addresses of pools that a tenant's Services show and that the tenant does not hold.
+
+They come from an address pool that the tenant made in its own MetalLB. What is found here is written into the status of
+the TenantCluster, and pools do not hand it out meanwhile (`butler.controllers.networkpool.foreign`). An address that a
+Service showed a moment ago counts as shown: a tenant that changes its Services all the time must not make pools write
+all the time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from butler.api.tenantcluster import MOST_FOREIGN
+from butler.controllers.loadbalancers.demand import in_use
+from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
+from butler.ipam.layout import InvalidPool, read_layout
+from butler.ipam.range_index import RangeIndex
+from butler.kube.resource import Key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.networkpool import NetworkPool
+    from butler.kube.store import Change
+    from butler.tenant.services import Balancer
+
+SHOWN_FOR: Final = 60.0
+"""Seconds for which an address counts as shown after the last Service that showed it."""
+
+
+def foreign(
+    services: Iterable[Balancer], own: Iterable[IPAllocation], is_handed_out: Callable[[int], bool]
+) -> list[int]:
+    """The addresses that Services show, that pools hand out, and that the tenant does not hold. Pure."""
+    held = [held for allocation in own if (held := _held(allocation)) is not None]
+    return [
+        address
+        for address in in_use(services)
+        if not any(each.first <= address <= each.last for each in held) and is_handed_out(address)
+    ]
+
+
+def _held(allocation: IPAllocation) -> Range | None:
+    """What an allocation of whatever type holds."""
+    if allocation.status.phase != "Allocated":
+        return None
+    try:
+        family, found = parse_range(allocation.status.start_address or "", allocation.status.end_address or "")
+    except BadAddress:
+        return None
+    return found if family is Family.V4 else None
+
+
+def remembered(shown: Iterable[int], before: Mapping[int, float], now: float) -> dict[int, float]:
+    """The addresses that count as shown, and when each was last seen: as many as may count, the known ones first."""
+    kept = {address: seen for address, seen in before.items() if now - seen < SHOWN_FOR}
+    for address in shown:
+        if address in kept or len(kept) < MOST_FOREIGN:
+            kept[address] = now
+    return kept
+
+
+def as_told(addresses: Iterable[int]) -> tuple[str, ...]:
+    """As the status says it."""
+    return tuple(address_text(address, Family.V4) for address in sorted(addresses))
+
+
+class PoolAddresses:
+    """All addresses that pools hand out, kept in step with the cache of pools."""
+
+    def __init__(self) -> None:
+        self._index = RangeIndex[Key]()
+        self._pieces: dict[Key, tuple[Range, ...]] = {}
+
+    def changed(self, change: Change[NetworkPool]) -> None:
+        """Take in what the cache reports."""
+        after = _usable(change.new)
+        if after == self._pieces.get(change.key, ()):
+            return
+        for piece in self._pieces.pop(change.key, ()):
+            self._index.remove(piece, change.key)
+        if after:
+            self._pieces[change.key] = after
+        for piece in after:
+            self._index.add(piece, change.key)
+
+    def hand_out(self, address: int) -> bool:
+        """Whether a pool hands out an IPv4 address."""
+        return bool(self._index.touching(Range(address, address)))
+
+
+def _usable(pool: NetworkPool | None) -> tuple[Range, ...]:
+    if pool is None:
+        return ()
+    try:
+        layout = read_layout(pool.spec)
+    except InvalidPool:
+        return ()
+    return tuple(layout.usable) if layout.family is Family.V4 else ()

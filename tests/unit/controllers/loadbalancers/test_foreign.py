@@ -1,0 +1,92 @@
+"""Addresses of pools that a tenant's Services show and that it does not hold."""
+
+from __future__ import annotations
+
+import pytest
+
+from butler.api.tenantcluster import MOST_FOREIGN
+from butler.controllers.loadbalancers.foreign import SHOWN_FOR, as_told, foreign, remembered
+from butler.ipam.addresses import parse_address
+from unit.controllers.loadbalancers.balancers import lb, service
+from unit.controllers.loadbalancers.household import Household
+from unit.controllers.tenantcluster.values import allocation, pool
+
+
+def number(text: str) -> int:
+    return parse_address(text)[1]
+
+
+def shown(*texts: str) -> list[str]:
+    """Of what Services show, what is foreign to a tenant with 10.40.0.20-21 and nodes on 10.40.0.10-14."""
+    own = [lb(), allocation("web-nodes", "nodes", 5, start="10.40.0.10")]
+    services = [service(f"s{text}", text) for text in texts]
+    return list(as_told(foreign(services, own, lambda address: address < number("10.40.1.0"))))
+
+
+def test_what_the_tenant_holds_is_not_foreign_nor_what_no_pool_hands_out() -> None:
+    assert shown("10.40.0.20", "10.40.0.14", "10.41.0.7", "fd00::1") == []
+    assert shown("10.40.0.22", "10.40.0.20", "10.40.0.9") == ["10.40.0.9", "10.40.0.22"]
+
+
+def test_an_address_counts_as_shown_for_a_while_after_it_went() -> None:
+    first = remembered([1, 2], {}, 100.0)
+    later = remembered([2], first, 100.0 + SHOWN_FOR - 1)
+    assert set(later) == {1, 2}
+    assert set(remembered([2], later, 100.0 + SHOWN_FOR)) == {2}
+
+
+def test_so_many_count_and_the_first_seen_stay() -> None:
+    first = remembered([50], {}, 0.0)
+    many = remembered(range(100), first, 1.0)
+    assert len(many) == MOST_FOREIGN
+    assert 50 in many
+
+
+@pytest.fixture
+async def house() -> Household:
+    found = Household()
+    found.management.put("networkpools", pool(free=18))
+    await found.live(10)
+    return found
+
+
+def told(house: Household) -> tuple[str, ...]:
+    figures = house.cluster().status.load_balancers
+    assert figures is not None
+    return figures.foreign_addresses
+
+
+async def test_they_are_told_in_status_condition_and_event_and_no_longer_when_they_are_gone(house: Household) -> None:
+    house.tenant.metallb_hangs = True  # the tenant serves these itself
+    house.tenant.add_service("mine", ip="10.40.0.48", loadBalancerClass="example.com/mine")
+    await house.live(5)
+    assert told(house) == ("10.40.0.48",)
+    assert house.reason() == "ForeignAddresses"
+    assert "shop/mine (10.40.0.48)" in house.said()
+    assert house.events.reasons().count("LoadBalancerForeignAddresses") == 1
+    house.tenant.remove_service("mine")
+    await house.live(5)
+    assert told(house) == ("10.40.0.48",), "a moment ago is now"
+    assert house.reason() == "InStep"
+    await house.live(2 * SHOWN_FOR)
+    assert told(house) == ()
+
+
+async def test_a_tenant_that_changes_them_all_the_time_does_not_write_all_the_time(house: Household) -> None:
+    house.tenant.metallb_hangs = True
+    await house.live(10)
+    before = house.management.counts["patch tenantclusters"]
+    for turn in range(100):
+        house.tenant.add_service("mine", ip=f"10.40.0.{100 + turn}", loadBalancerClass="example.com/mine")
+        await house.live(0.5)
+    assert house.management.counts["patch tenantclusters"] - before < 40, "at most one in a while"
+    assert len(told(house)) == MOST_FOREIGN
+
+
+async def test_a_tenant_that_cannot_be_reached_keeps_them(house: Household) -> None:
+    house.tenant.add_service("mine", ip="10.40.0.48", loadBalancerClass="example.com/mine")
+    house.tenant.metallb_hangs = True
+    await house.live(5)
+    house.feeds.feed.trouble = "connection refused"
+    await house.live(600)
+    assert told(house) == ("10.40.0.48",)
