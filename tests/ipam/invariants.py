@@ -271,6 +271,11 @@ class Replay:
             return  # promised to somebody who is gone by now: wasteful, not wrong
         if ALLOCATION_FINALIZER not in (allocation["metadata"].get("finalizers") or ()):
             yield Violation("finalizer", f"{name} was promised {text(span)} without finalizer", self._story(uid))
+        cluster = allocation["spec"].get("tenantClusterRef")
+        for shown, tenant in _foreign(revision.before).items():
+            if inside(shown, span) and tenant != cluster:
+                what = f"{name} was promised {text(span)}, and a Service of {tenant['name']} shows {text(shown)}"
+                yield Violation("foreign", what, (*self._story(uid), revision))
         wanted = oracle.pinned(allocation)
         if wanted not in (None, span):
             yield Violation("S2", f"{name} asked for {text(wanted)} and was promised {text(span)}", (revision,))
@@ -330,6 +335,7 @@ class Replay:
         spans = {turn.uid: turn.span for turn in held if turn.span is not None}
         own = {turn.uid for turn in held if turn.pool == key} | _intents(pool).keys()
         spans |= {uid: _span(intent) or (0, 0) for uid, intent in _intents(pool).items()}
+        spans |= {f"shown {span[0]}": span for span in _foreign(pool)}
         right = oracle.recount(rules, spans.values())
         status = pool["status"]
         wrong = {name: value for name, value in right.items() if status.get(name) != value}
@@ -381,6 +387,7 @@ class Replay:
                 continue
             rules = oracle.rules_of(pool["spec"])
             held = [*self.live.values(), *(span for i in _intents(pool).values() if (span := _span(i)))]
+            held += _foreign(pool)
             if rules is not None and oracle.would_fit(rules, held, allocation):
                 name, free = allocation["metadata"]["name"], [text(run) for run in oracle.runs(rules, held)]
                 what = f"{name} waits for {rules.size_of(allocation)} addresses, and free are {free[:8]}"
@@ -440,6 +447,12 @@ def _pool_of(allocation: Json) -> Key:
 
 def _intents(pool: Json | None) -> dict[str, Json]:
     return {intent["uid"]: intent for intent in ((pool or {}).get("status") or {}).get("intents") or ()}
+
+
+def _foreign(pool: Json | None) -> dict[Span, Json]:
+    """Addresses that a Service shows and nobody granted it, and its cluster."""
+    shown = ((pool or {}).get("status") or {}).get("foreignAddresses") or ()
+    return {(number(each["address"]), number(each["address"])): each["tenantClusterRef"] for each in shown}
 
 
 def _seen(pool: Json) -> int:
