@@ -114,7 +114,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def _wants_kubernetes(item: pytest.Item) -> bool:
-    return _parameter(item, "control_plane") == "kubernetes"
+    return "kubernetes" in (_parameter(item, "control_plane"), _parameter(item, "restorable"))
 
 
 def _wants_metallb(item: pytest.Item) -> bool:

@@ -163,6 +163,8 @@ class PoolReason(StrEnum):
     DELETING = "Deleting"
     ALLOCATION_UNREADABLE = "AllocationUnreadable"
     """Nobody can tell which addresses are free, because an allocation of the namespace makes no sense to us."""
+    VERSIONS_WENT_BACK = "VersionsWentBack"
+    """The pool's status is from another life of the API server, or from another one; it is put right by itself."""
     UTILIZATION_ABOVE_THRESHOLD = "UtilizationAboveThreshold"
     UTILIZATION_BELOW_THRESHOLD = "UtilizationBelowThreshold"
 

@@ -10,8 +10,7 @@ The life of an allocation, as far as this controller goes:
     Released       by Butler itself: kept for the retention time, then deleted, and on as above
 
 Every step is one write that is valid only for the version it was decided on; who comes too late gets a conflict and
-looks again. Two of these controllers may run at once: they would write the same. The view follows the server and
-nothing else: answers are not put into it, because the allocator next door needs to know of which moment it is.
+looks again. Two of these controllers may run at once: they would write the same.
 """
 
 from __future__ import annotations
@@ -198,8 +197,8 @@ class IPAllocationController:
         self._releases = Releases(client, pools, events, metrics, clock)
         self._retention = retention
         self._clock = clock
-        self._written: dict[Key, str] = {}
-        """The version that our last write replaced, until the view shows what came of it."""
+        self._written: dict[Key, tuple[str, int]] = {}
+        """The version that our last write replaced, until the view shows what came of it, be it by a new list."""
         allocations.index(LEAVING_BY_POOL, lambda each: [pool_key(each)] if is_leaving(each) else ())
         allocations.index(OWNERLESS_BY_TENANT, lambda each: [tenant_key(each)] if wants_owner(each) else ())
 
@@ -226,7 +225,7 @@ class IPAllocationController:
     async def reconcile(self, key: Key) -> After | None:
         """Observe, decide, act."""
         allocation = self._allocations.get(key)
-        if allocation is None or self._written.get(key) != allocation.metadata.resource_version:
+        if allocation is None or self._written.get(key) != self._seen_at(allocation):
             self._written.pop(key, None)
         else:
             return None  # what we wrote is on its way: from this version there is nothing more to do
@@ -252,10 +251,13 @@ class IPAllocationController:
         return None
 
     async def _act(self, allocation: IPAllocation, step: Step) -> None:
-        version = allocation.metadata.resource_version
+        seen_at = self._seen_at(allocation)
         answer = await self._write(allocation, step)
-        if answer is None or answer.metadata.resource_version != version:
-            self._written[key_of(allocation)] = version
+        if answer is None or answer.metadata.resource_version != allocation.metadata.resource_version:
+            self._written[key_of(allocation)] = seen_at
+
+    def _seen_at(self, allocation: IPAllocation) -> tuple[str, int]:
+        return allocation.metadata.resource_version, self._allocations.lists
 
     async def _write(self, allocation: IPAllocation, step: Step) -> IPAllocation | None:
         """One write; the allocation as it is now, or None when it goes."""

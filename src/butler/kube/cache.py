@@ -8,6 +8,10 @@ falls silent is taken for dead. Lines that repeat the past are ignored; a line t
 proves that the stream lost its order, so everything is listed again. Failures are retried for ever with a short
 pause, because a cache that gives up is a controller that is blind.
 
+Versions may go back, when a server is restored from a backup (see `timeline`). So every watch that is opened again has
+its position compared with a quorum read of the collection, and nothing counts as `reached` before that; after long
+without contact everything is listed anew.
+
 A cache may be optional: of a kind whose definition may not be installed yet. Nobody waits for it, it looks for the
 kind now and then, and it fills when the kind appears. That a kind is not served says nothing about its objects (a
 server that starts serves none for a moment), so what is known stays; until `has_synced` an optional cache knows
@@ -36,6 +40,7 @@ from butler.kube.metrics import Metrics
 from butler.kube.objects import is_newer, is_older, key_of, uid_of, version_of
 from butler.kube.retry import Backoff
 from butler.kube.store import Change, Entry, IndexFunction, RangeFunction, Store
+from butler.kube.timeline import may_resume
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
@@ -50,6 +55,7 @@ log = logging.getLogger(__name__)
 RECONNECT = Backoff(first=0.1, cap=5.0)
 LOOK_FOR_KIND = Backoff(first=1.0, cap=30.0)
 """How often an optional cache asks whether its kind is there by now: soon while things start, calmly later."""
+COMPARE_SECONDS = 10.0
 TOO_LARGE_VERSION = "ResourceVersionTooLarge"
 LONGEST_ERROR = 1000
 
@@ -68,6 +74,14 @@ class Bounds:
 
 class OutOfOrder(KubeError):
     """A watch told something after what had happened later: others may have been passed over."""
+
+
+class OutOfTouch(KubeError):
+    """There was no contact for so long that nothing is known about what happened meanwhile."""
+
+
+class WentBack(KubeError):
+    """The server's versions are behind what was seen here."""
 
 
 class Cache(Generic[T]):
@@ -132,7 +146,10 @@ class Cache(Generic[T]):
         self._silence: asyncio.Timeout | None = None
         self._is_open = False
         self._quiet_failures = 0
-        self._version_lost = 0
+        self._doubts = 0  # how often everything known here was called in question
+        self._verified = False  # whether the server that is followed now has all that was seen here
+        self._contact_at = float("-inf")  # when that was last known
+        client.timeline.join(self)
 
     # Reading.
 
@@ -214,16 +231,22 @@ class Cache(Generic[T]):
             return float("inf")
         return asyncio.get_running_loop().time() - self._heard_at
 
-    async def reached(self, version: str, timeout: float) -> bool:
+    @property
+    def is_followed(self) -> bool:
+        """Whether what is here belongs to the server as it is now, as far as it was heard."""
+        return self._verified and not self._must_list and self._position is not None
+
+    async def reached(self, version: str | None, timeout: float) -> bool:
         """Wait until everything up to a version has been seen; False when that takes too long.
 
-        Where the watch lost its place or its order, nothing counts as seen before the next list.
+        Where the watch lost its place or its order, nothing counts as seen before the next list; where it was opened
+        again, not before its position was compared with the server's. Without a version only that is waited for.
         """
         moved = asyncio.Event()
         self._moved.add(moved)
         try:
             async with asyncio.timeout(timeout):
-                while self._must_list or self._position is None or is_newer(version, self._position):
+                while not self.is_followed or (version is not None and is_newer(version, self._position or "")):
                     await moved.wait()
                     moved.clear()
         except TimeoutError:
@@ -231,6 +254,48 @@ class Cache(Generic[T]):
         finally:
             self._moved.discard(moved)
         return True
+
+    async def confirm(self, within: float) -> None:
+        """Make sure that the server was in step with this cache so many seconds ago or less, if need be by asking.
+
+        Raises what stands in the way. Versions that went back are told to everyone, and then wait for `reached`.
+        """
+        if self.is_followed and asyncio.get_running_loop().time() - self._contact_at <= within:
+            return
+        await self._compare()
+
+    async def newest(self) -> str:
+        """The version of the collection on the server, by a quorum read."""
+        return await self._client.newest_version(
+            self.resource,
+            self.namespace,
+            label_selector=self._labels,
+            field_selector=self._fields,
+            timeout=COMPARE_SECONDS,
+        )
+
+    async def read_again(self, key: Key) -> T:
+        """The object as the server has it now, taken in like a write; NotFound when it is gone.
+
+        Older than what was known before it was asked for: then the server's versions went back.
+        """
+        known, uid = self._store.version(key), self._store.uid(key)
+        found = await self._client.get(self.resource, key.name, key.namespace)
+        if known is not None and uid_of(found) == uid and is_older(version_of(found), known):
+            self._client.timeline.went_back(f"{self.resource} {key} was at {known} and is at {version_of(found)}")
+        else:
+            self.wrote(found)
+        return found
+
+    def doubt(self) -> None:
+        """List anew before anything else: what is here may never have happened, and more may have."""
+        self._doubts += 1
+        self._must_list = True
+        self._verified = False
+        self._position = None
+        self._synced.clear()
+        if self._silence is not None and not self._silence.expired():  # ends the watch that is under way
+            self._silence.reschedule(asyncio.get_running_loop().time())
 
     def wrote(self, obj: T) -> None:
         """Read your writes: take in the server's answer to a write at once, ahead of the watch.
@@ -259,7 +324,9 @@ class Cache(Generic[T]):
 
     def use(self, client: Client) -> None:
         """Go on through another client, from a list on. What is known stays until that is there. Not while it runs."""
+        self._client.timeline.leave(self)
         self._client = client
+        client.timeline.join(self)
         self._must_list = True
         self._synced.clear()
         self._looked = self.failures = self.cut_short = self._quiet_failures = 0
@@ -267,13 +334,14 @@ class Cache(Generic[T]):
 
     def forget(self) -> None:
         """Nobody needs it any more: take its objects out of the metrics. Not while it runs."""
+        self._client.timeline.leave(self)
         self._metrics.cache_objects.labels(str(self.resource)).dec(len(self._store))
 
     async def run(self) -> None:
         """Follow the server until cancelled."""
         while True:
             try:
-                if self._must_list:
+                if self._must_list or not self._may_resume():
                     await self._list()
                 await self._follow()
                 continue
@@ -283,6 +351,10 @@ class Cache(Generic[T]):
             except OutOfOrder as error:
                 self._restart("disorder", error)
                 self._must_list = True
+            except OutOfTouch as error:
+                self._restart("out_of_touch", error)
+            except WentBack as error:
+                self._restart("went_back", error)
             except OutcomeUnknown as error:
                 self._restart("lost", error)
             except ApiError as error:
@@ -330,16 +402,48 @@ class Cache(Generic[T]):
             self._on_state()
 
     def _doubt_version(self, error: ApiError) -> None:
-        """A server that is behind our version will catch up; one restored from a backup never will."""
+        """A server that is behind our version may catch up; one restored from a backup never will. A list can tell."""
         if any(cause.reason == TOO_LARGE_VERSION for cause in error.causes):
-            self._version_lost += 1
-            if self._version_lost >= 3:
-                self._must_list, self._version_lost = True, 0
+            self._must_list = True
+
+    def _may_resume(self) -> bool:
+        """Whether the watch can go on from its position; True for the first one after a list."""
+        if self._verified:
+            return True
+        now, still = asyncio.get_running_loop().time(), self._client.timeline.stood_still_at
+        return may_resume(contact_at=self._contact_at, stood_still_at=still, now=now)
+
+    async def _compare(self) -> None:
+        """Hold what was seen here against what the server has: a quorum read is never behind what came before it."""
+        seen, doubts = self._position, self._doubts
+        newest = await self.newest()
+        if doubts != self._doubts or seen is None:
+            return  # a list is due anyhow
+        if is_older(newest, seen):
+            self._client.timeline.went_back(f"{self.resource} was seen at {seen} and is at {newest}")
+            return
+        if self._is_open:  # else the next watch has to be compared, too
+            self._verified = True
+            self._in_contact()
+            self._wake()
+
+    async def _keep_comparing(self) -> None:
+        """Compare until there was an answer: nothing counts as seen on a watch before that."""
+        attempt = 0
+        while True:
+            try:
+                await self._compare()
+                return
+            except KubeError as error:
+                log.info("cache of %s: its position could not be compared: %s", self._title, error)
+            await asyncio.sleep(self._backoff.delay(attempt, self._rng))
+            attempt += 1
 
     async def _list(self) -> None:
         undecodable: dict[Key, bytes] = {}
         bounds = self._bounds
         await self._enter()
+        doubts = self._doubts
         self._listing = {}
         try:
             async with asyncio.timeout(None if bounds is None else bounds.list_seconds):
@@ -358,14 +462,26 @@ class Cache(Generic[T]):
         finally:
             self._listing = None
             self._leave()
+        if doubts != self._doubts:
+            raise WentBack(f"list {self.resource}: the server's versions went back meanwhile")
+        if self._position is not None and is_older(listed.resource_version, self._position):
+            proof = f"{self.resource} was seen at {self._position} and is at {listed.resource_version}"
+            self._client.timeline.went_back(proof, besides=self)
         entries = {key_of(obj): self._entry(obj) for obj in listed.items}
-        self._move(listed.resource_version)
+        in_doubt = self._position is None and self.lists > 0
+        self._position = listed.resource_version
         self.lists += 1
         self._unreadable = undecodable
-        self._publish(self._store.replace(entries, keep=ahead | undecodable.keys()))
+        changes = self._store.replace(entries, keep=ahead | undecodable.keys())
+        if in_doubt:  # whoever waits for what never was has to look again
+            told = {change.key for change in changes}
+            changes += [Change(key, entry.obj, entry.obj) for key, entry in entries.items() if key not in told]
+        self._publish(changes)
         # Only now: a transform or an index that fails leaves us blind, however well the server answers.
-        self._heard()
         self._must_list = False
+        self._verified = True
+        self._heard()
+        self._wake()
         if self._looked:
             log.info("cache of %s: the kind is served now", self._title)
         self._looked = 0
@@ -379,7 +495,16 @@ class Cache(Generic[T]):
         """One watch, until the server ends it. Raises what went wrong otherwise."""
         await self._enter()
         cut_before = self.cut_short
+        comparing: asyncio.Task[None] | None = None
+        orderly = False
         started = asyncio.get_running_loop().time()
+
+        def opened() -> None:
+            nonlocal comparing
+            self._opened()
+            if not self._verified:
+                comparing = asyncio.create_task(self._keep_comparing())
+
         events = self._client.watch(
             self.resource,
             self.namespace,
@@ -389,7 +514,7 @@ class Cache(Generic[T]):
             # Spread, so that the caches of many processes do not all come back at the same moment.
             timeout_seconds=300 + self._rng.randrange(300),
             silence=self.silence,
-            on_open=self._opened,
+            on_open=opened,
             on_undecodable=None if self._bounds else self._undecodable_event,
         )
         try:
@@ -399,15 +524,24 @@ class Cache(Generic[T]):
                         self._heard()
                         self._is_well(asyncio.get_running_loop().time() - started)
                         self._take(event)
+            orderly = True
         except TimeoutError:  # also one that talks byte by byte without saying anything is silent
+            if self._must_list:
+                raise WentBack(f"watch {self.resource}: the server's versions went back") from None
             raise OutcomeUnknown(f"watch {self.resource}: nothing was said for {self.silence:.0f} s") from None
         finally:
             self._leave()
             self._silence = None
+            if orderly:
+                self._in_contact()
+            self._verified = False
             if self._is_open:
                 lasted = asyncio.get_running_loop().time() - started
                 self.cut_short = 0 if lasted >= self._steady else self.cut_short + 1
                 self._is_open = False
+            if comparing is not None:
+                comparing.cancel()
+                await asyncio.gather(comparing, return_exceptions=True)
         self._metrics.watch_restarts.labels(str(self.resource), "closed").inc()
         if self.cut_short != cut_before:  # what was no failure is told by nobody else
             self._tell_state()
@@ -417,7 +551,7 @@ class Cache(Generic[T]):
             self._quiet_failures += 1
 
     def _is_well(self, lasted: float) -> None:
-        self._version_lost = self.failures = 0
+        self.failures = 0
         self.last_error = ""
         if lasted >= self._steady:
             self._quiet_failures = 0
@@ -485,6 +619,9 @@ class Cache(Generic[T]):
 
     def _opened(self) -> None:
         self._leave()
+        if not self._may_resume():  # it took long to get here
+            self._must_list = True
+            raise OutOfTouch(f"watch {self.resource}: too long without contact to go on from {self._position}")
         self._heard()
         self._is_open = True
         if self.failures:
@@ -494,11 +631,20 @@ class Cache(Generic[T]):
 
     def _heard(self) -> None:
         self._heard_at = asyncio.get_running_loop().time()
-        if self._silence is not None:
+        self._in_contact()
+        if self._silence is not None and not self._must_list:
             self._silence.reschedule(self._heard_at + self.silence)
+
+    def _in_contact(self) -> None:
+        """What was just heard comes from the server that has all that was seen here."""
+        if self._verified:
+            self._contact_at = asyncio.get_running_loop().time()
 
     def _move(self, version: str) -> None:
         self._position = version
+        self._wake()
+
+    def _wake(self) -> None:
         for moved in self._moved:
             moved.set()
 

@@ -49,14 +49,17 @@ class Controller:
         workers: int = 4,
         timeout: float | None = None,
         backoff: Backoff = PER_KEY,
+        longest_pause: Callable[[Key], float | None] = lambda _: None,
         metrics: Metrics | None = None,
     ) -> None:
+        """`longest_pause`: for how long a key may rest at most after a failure, where that is less than usual."""
         self.name = name
         self._reconcile = reconcile
         self._workers = workers
         self._timeout = timeout
         self._metrics = metrics or Metrics()
         self._backoff = backoff
+        self._longest_pause = longest_pause
         self.queue = self._new_queue()
         self.caches: list[Cache[Any]] = []
         self._replays: list[Callable[[], None]] = []
@@ -133,6 +136,8 @@ class Controller:
                 key = await queue.get()
             except QueueClosed:
                 return
+            for cache in self.caches:
+                await cache.wait_settled()  # one that was called in question lists anew before anything is decided
             with self._metrics.active_workers.labels(self.name).track_inprogress():
                 await self._process(key)
 
@@ -173,4 +178,4 @@ class Controller:
 
     def _later(self, key: Key) -> float:
         self._metrics.queue_retries.labels(self.name).inc()
-        return self.queue.retry(key)
+        return self.queue.retry(key, self._longest_pause(key))

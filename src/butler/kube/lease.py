@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from butler.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from butler.kube.metrics import Metrics
+from butler.kube.objects import is_older, uid_of, version_of
 from butler.kube.resource import LEASES, Json
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ class LeaderLease:
         self._seen: tuple[object, ...] = ()  # the last record of another holder, and since when it stands unchanged
         self._seen_at = 0.0
         self._lease: Json = {}
+        self._known = ("", "")  # the Lease's UID and version when it was last read or written
         self._renewed_at = float("-inf")
 
     @property
@@ -155,6 +157,7 @@ class LeaderLease:
             lease = await self._client.get(LEASES, self.name, self._namespace, timeout=timeout)
         except NotFound:
             return await self._write_new(now, sent, timeout)
+        self._compare(lease)
         self._lease = lease
         spec = lease.setdefault("spec", {})
         holder = spec.get("holderIdentity") or ""
@@ -170,10 +173,17 @@ class LeaderLease:
         }
         try:
             self._lease = await self._client.replace(LEASES, lease, timeout=timeout)
+            self._known = (uid_of(self._lease), version_of(self._lease))
         except Conflict:
             return False if holder != self.identity else await self._try_again(timeout, sent)
         self._renewed_at = sent
         return True
+
+    def _compare(self, lease: Json) -> None:
+        """Read every few seconds by every replica, the Lease is the first to show that versions went back."""
+        known, self._known = self._known, (uid_of(lease), version_of(lease))
+        if known[0] == self._known[0] and is_older(self._known[1], known[1]):
+            self._client.timeline.went_back(f"lease {self.name} was at {known[1]} and is at {self._known[1]}")
 
     async def _try_again(self, timeout: float, began: float) -> bool:
         """A conflict on our own lease: mostly our own earlier write whose answer was lost. Look once more."""

@@ -24,8 +24,9 @@ from prometheus_client import generate_latest
 
 from butler.kube.cache import Cache
 from butler.kube.events import EventRecorder
-from butler.kube.lease import LeaderLease, LeadershipLost
+from butler.kube.lease import LeaderLease, LeadershipLost, awake_seconds
 from butler.kube.metrics import Metrics
+from butler.kube.timeline import STANDSTILL
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -38,6 +39,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 LAG_PERIOD = 0.25
+CONFIRMED = 2.0
+"""Seconds since a cache was last in contact, up to which a new leader takes it as it is."""
 
 
 class Operator:
@@ -183,9 +186,19 @@ class Operator:
             return
         while True:
             try:
-                await self._lease.lead(self._work)
+                await self._lease.lead(self._take_over)
             except LeadershipLost as lost:
                 log.warning("%s no longer leads: %s", self.name, lost)
+
+    async def _take_over(self) -> None:
+        """Work, on a view that was held against the server first: a standby may have waited for weeks."""
+        caches = [cache for cache in self._caches.values() if cache.has_synced]
+        confirmed = await asyncio.gather(*(cache.confirm(CONFIRMED) for cache in caches), return_exceptions=True)
+        for cache, outcome in zip(caches, confirmed, strict=True):
+            if isinstance(outcome, BaseException):
+                # Whoever needs it waits until it is followed again; the others can work.
+                log.warning("%s leads without having confirmed %s: %s", self.name, cache.resource, outcome)
+        await self._work()
 
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as group:
@@ -202,9 +215,11 @@ class Operator:
     async def _measure_lag(self) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            wanted = loop.time() + LAG_PERIOD
+            wanted, woken = loop.time() + LAG_PERIOD, awake_seconds()
             await asyncio.sleep(LAG_PERIOD)
             self.metrics.loop_lag.observe(max(0.0, loop.time() - wanted))
+            if awake_seconds() - woken > LAG_PERIOD + STANDSTILL:
+                self.client.timeline.stood_still(loop.time())
 
     async def _serve_probes(self, ends: AsyncExitStack) -> None:
         app = web.Application()

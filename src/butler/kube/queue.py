@@ -96,11 +96,13 @@ class WorkQueue(Generic[K]):
         if self._later[0][2] is key:
             self._set_timer()
 
-    def retry(self, key: K) -> float:
-        """Look at this again after its back-off, which grows with every call; gives the delay."""
+    def retry(self, key: K, most: float | None = None) -> float:
+        """Look at this again after its back-off, which grows with every call up to `most`; gives the delay."""
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
         delay = self._backoff.delay(failures, self._rng)
+        if most is not None and delay > most:
+            delay = most * (0.5 + 0.5 * self._rng.random())
         self.add_after(key, delay)
         return delay
 

@@ -68,6 +68,10 @@ class Store(Generic[T]):
         entry = self._entries.get(key)
         return None if entry is None else entry.version
 
+    def uid(self, key: Key) -> str | None:
+        entry = self._entries.get(key)
+        return None if entry is None else entry.uid
+
     def values(self) -> list[T]:
         return [entry.obj for entry in self._entries.values()]
 

@@ -39,6 +39,7 @@ class FakeCache(Generic[T]):
 
     def __init__(self, *objects: T) -> None:
         self.objects = {key_of(each): each for each in objects}
+        self.lists = 1
 
     def get(self, key: Key) -> T | None:
         return self.objects.get(key)

@@ -8,7 +8,7 @@ import asyncio
 import copy
 import json
 from collections import Counter, deque
-from collections.abc import Callable  # noqa: TC003
+from collections.abc import Callable
 from typing import Any
 
 from aiohttp import web
@@ -110,6 +110,16 @@ class FakeApi:
         self._forgotten += len(self.history)
         self.history.clear()
 
+    def snapshot(self) -> Callable[[], None]:
+        """Remember everything; calling what comes back restores it, as an etcd from a backup, and ends all watches."""
+        objects, version, history = copy.deepcopy(self.objects), self.version, list(self.history)
+
+        def restore() -> None:
+            self.objects, self.version, self.history = copy.deepcopy(objects), version, list(history)
+            self.close_watches()
+
+        return restore
+
     def close_watches(self) -> None:
         self._generation += 1
         self._wake()
@@ -123,6 +133,8 @@ class FakeApi:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         watching = request.query.get("watch") == "true"
         verb = "WATCH" if watching else request.method
+        if verb == "GET" and request.query.get("limit") == "1":
+            verb = "COMPARE"  # only the version of the collection is wanted
         self.requests.append((verb, request.path_qs))
         self.headers.append(dict(request.headers))
         self.counts[verb] += 1

@@ -6,11 +6,13 @@ import asyncio
 import os
 import sqlite3
 import stat
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
 from butler.local.apiserver.storage.store import (
+    Compacted,
     StorageFailed,
     Store,
     StoreRefused,
@@ -128,3 +130,21 @@ async def test_a_closed_store_takes_no_writes(tmp_path: Path) -> None:
     assert (await pending).revision == 2, "what was submitted before is written"
     with pytest.raises(StorageFailed, match="closed"):
         store.create(pod("b"), value())
+
+
+async def test_a_copy_that_was_put_back_does_not_answer_for_revisions_that_it_never_had(tmp_path: Path) -> None:
+    """Whoever resumes a watch from one of them would not hear what it missed; so it has to list anew."""
+    store = await Store.open(tmp_path / "data")
+    first = await store.create(pod("a"), value())
+    with closing(sqlite3.connect(tmp_path / "data" / "store.db")) as live:
+        (tmp_path / "copy").mkdir(mode=0o700)
+        with closing(sqlite3.connect(tmp_path / "copy" / "store.db")) as copy:
+            live.backup(copy)
+    lost = await store.create(pod("b"), value())
+    await store.close()
+    store = await Store.open(tmp_path / "copy")
+    assert store.revision > lost.revision
+    store.watch(PODS, since=first.revision).close()
+    with pytest.raises(Compacted):
+        store.watch(PODS, since=lost.revision)
+    await store.close()

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
 
+    from butler.api.networkpool import NetworkPool
     from butler.kube.events import EventType
 
 NOTICE_INTERVAL: Final = timedelta(minutes=10)
@@ -127,6 +128,14 @@ def unreadable(of: Collection[str]) -> str:
     return (
         f"nobody can tell which addresses are free, because IPAllocation {names(sorted(of))} cannot be read:"
         " run the version of Butler that wrote it, or put right what its status says about its addresses"
+    )
+
+
+def seen_too_much(pool: NetworkPool, newest: str) -> str:
+    """Why a pool hands out nothing whose status speaks of allocations that never were."""
+    return (
+        f"its status speaks of IPAllocations up to version {pool.status.allocations_seen}, and the newest is {newest}:"
+        " it was restored from a backup or from another cluster; everything is counted anew"
     )
 
 

@@ -10,8 +10,8 @@ One pass over a pool:
 Nothing is remembered between passes that safety depends on. A conflict or an unknown outcome of the reserve means
 reading the pool again and deciding again; a commit that fails leaves its intent in the pool, and the next pass, of
 this process or another, carries it out. Several processes may do all this at once: at worst they get in each other's
-way. What must never happen here: a commit for which no intent stands in the pool, or an answer put into the
-allocation cache ahead of the watch, which would make the view a mixture of moments.
+way. What must never happen here: a commit for which no intent stands in the pool, or a decision on a cache that does
+not follow the server as it is now.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from butler.api.codec import status_patch
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
@@ -29,7 +31,7 @@ from butler.controllers import absence
 from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.claiming import Claimed, Claiming
 from butler.controllers.networkpool.claims import claimed_network
-from butler.controllers.networkpool.conditions import NotHandingOut, names, unreadable
+from butler.controllers.networkpool.conditions import NotHandingOut, names, seen_too_much, unreadable, with_readiness
 from butler.controllers.networkpool.foreign import ForeignAddresses, shown_by
 from butler.controllers.networkpool.holdings import Holdings, pool_key, pool_named_in
 from butler.controllers.networkpool.plan import (
@@ -49,7 +51,7 @@ from butler.controllers.networkpool.writes import LOOK_AGAIN, AllocationWriter
 from butler.ipam.requests import read_unbuilt_tenant
 from butler.kube.controller import After, Controller
 from butler.kube.errors import Conflict, KubeError, NotFound
-from butler.kube.objects import finalizers_patch, key_of, with_finalizer, without_finalizer
+from butler.kube.objects import finalizers_patch, is_older, key_of, with_finalizer, without_finalizer
 from butler.kube.resource import Key
 
 if TYPE_CHECKING:
@@ -57,7 +59,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.api.ipallocation import IPAllocation
-    from butler.api.networkpool import NetworkPool
+    from butler.api.networkpool import NetworkPool, NetworkPoolStatus
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.metrics import IpamMetrics
     from butler.controllers.settings import IpamSettings
@@ -71,8 +73,14 @@ if TYPE_CHECKING:
 
 WORKERS: Final = 16
 """Pools at a time, which is also how many may share one write of the claims."""
-VIEW_TIMEOUT: Final = 5.0
-"""Seconds to wait for the allocation cache to catch up with what the pool has seen."""
+VIEW_TIMEOUT: Final = 0.5
+"""Seconds to wait for the allocation cache to catch up with what the pool has seen: its worker is needed elsewhere."""
+CONFIRMED: Final = 10.0
+"""Seconds since the allocation cache was last in contact, up to which addresses are granted on it unasked."""
+LIST_TIMEOUT: Final = 5.0
+"""Seconds to wait for our own writes, or a list, to show."""
+LONGEST_PAUSE: Final = 1.0
+"""Seconds after which a pool that someone waits for is looked at again, whatever went wrong."""
 TIDY_AFTER: Final = 2.0
 """Seconds that carried out intents may stay in a pool's status when nothing else is to be written."""
 UNREADABLE_AGAIN: Final = 5.0
@@ -126,7 +134,9 @@ class NetworkPoolController:
     def controller(self, metrics: Metrics | None = None) -> Controller:
         """With its watches. That a key is never worked on twice at once is all the order that is needed here."""
         return (
-            Controller("networkpool", self.reconcile, workers=WORKERS, metrics=metrics)
+            Controller(
+                "networkpool", self.reconcile, workers=WORKERS, longest_pause=self._longest_pause, metrics=metrics
+            )
             .hears(self._pools, self._claiming.concerned_by_pool)
             .watches(self._allocations, self._pools_concerned)
             .hears(self._claims, self._claiming.concerned_by_claims)
@@ -144,6 +154,11 @@ class NetworkPoolController:
         differs = set(shown_by(change.old)) ^ set(shown_by(change.new))
         return [pool for shown in differs for pool in self._holdings.pools_around(shown.family, shown.range)]
 
+    def _longest_pause(self, key: Key) -> float | None:
+        pool = self._pools.get(key)
+        is_awaited = (pool is not None and pool.status.intents) or self._allocations.count("waiting", key)
+        return LONGEST_PAUSE if is_awaited else None
+
     async def reconcile(self, key: Key) -> After | None:
         """Bring a pool and its requests in order."""
         before: NetworkPool | None = None
@@ -159,7 +174,10 @@ class NetworkPoolController:
             if finalizers is not None:
                 await self._set_finalizers(pool, finalizers)
                 continue
-            await self._catch_up(pool.status.allocations_seen)
+            ahead_of = await self._observe(key, pool)
+            if ahead_of is not None:
+                await self._take_back(pool, ahead_of)
+                continue
             outcome = await self._pass(key, pool)
             if outcome is not None:
                 return outcome.after
@@ -247,9 +265,31 @@ class NetworkPoolController:
                 found.append(key.name)
         return found
 
+    async def _observe(self, key: Key, pool: NetworkPool) -> str | None:
+        """Have a view that is as new as the pool; the version of all allocations where that is impossible.
+
+        The version that a pool has seen may be from elsewhere: a status restored into another cluster, or written by a
+        process that had not yet noticed that the server was restored. A fresh list is as new as anything can be then.
+        """
+        if self._allocations.count("waiting", key):
+            await self._allocations.confirm(CONFIRMED)
+        seen = pool.status.allocations_seen
+        if await self._allocations.reached(seen, VIEW_TIMEOUT):
+            return None
+        if seen is not None and self._allocations.is_followed:
+            newest = await self._allocations.newest()
+            if not seen.isdecimal() or is_older(newest, seen):
+                # All that this pool's status rests on happened before it was written.
+                written = pool.metadata.resource_version
+                if not await self._allocations.reached(written, 0.0):
+                    self._allocations.doubt()
+                if await self._allocations.reached(written, LIST_TIMEOUT):
+                    return self._allocations.position
+        raise StaleView(f"the allocation cache has not reached version {seen} in {VIEW_TIMEOUT} seconds")
+
     async def _catch_up(self, version: str | None) -> None:
-        if version is not None and not await self._allocations.reached(version, VIEW_TIMEOUT):
-            raise StaleView(f"the allocation cache has not reached version {version} in {VIEW_TIMEOUT:.0f} seconds")
+        if not await self._allocations.reached(version, LIST_TIMEOUT):
+            raise StaleView(f"the allocation cache has not reached version {version} in {LIST_TIMEOUT:.0f} seconds")
 
     def _put_off(self, key: Key, pool: NetworkPool, made: Plan) -> float | None:
         """Seconds for which a write that only forgets carried out intents may wait for a better occasion."""
@@ -273,8 +313,22 @@ class NetworkPoolController:
 
     async def _reserve(self, pool: NetworkPool, made: Plan) -> NetworkPool | None:
         """Write the decision, for this version of the pool and no other. None: it did not count, decide again."""
+        written = await self._write_status(pool, made.status)
+        if written is not None:
+            self._tell(written, made)
+        return written
+
+    async def _take_back(self, pool: NetworkPool, newest: str) -> None:
+        """Let a pool that speaks of allocations that never were say so, and have seen what there is."""
+        obstacle = NotHandingOut(PoolReason.VERSIONS_WENT_BACK, seen_too_much(pool, newest))
+        status = msgspec.structs.replace(pool.status, allocations_seen=newest)
+        written = await self._write_status(pool, with_readiness(status, None, obstacle, (), self._clock()))
+        if written is not None:
+            self._events.record(written, POOLS, obstacle.reason, obstacle.message, "Warning")
+
+    async def _write_status(self, pool: NetworkPool, status: NetworkPoolStatus) -> NetworkPool | None:
         key = key_of(pool)
-        patch = status_patch(pool.metadata, pool.status, made.status)
+        patch = status_patch(pool.metadata, pool.status, status)
         assert patch is not None
         try:
             written = await self._client.patch(
@@ -293,13 +347,12 @@ class NetworkPoolController:
                 await self._read_again(key)
             raise
         self._pools.wrote(written)
-        self._tell(written, made)
         return written
 
     async def _read_again(self, key: Key) -> None:
         """Have the newest state of a pool before deciding again."""
         try:
-            self._pools.wrote(await self._client.get(POOLS, key.name, key.namespace))
+            await self._pools.read_again(key)
         except NotFound as gone:
             # The watch will say so too; until then there is nothing to decide.
             raise Conflict(409, gone.status, f"NetworkPool {key} is gone") from gone

@@ -111,6 +111,7 @@ class Store:
         self._changes = self._bytes = 0  # committed since the start
         self._marks: deque[Mark] = deque()
         self._closed = False
+        newest = journal.compacted
         for each in journal.replay():
             key = self._own(Key(*each[1:6]))
             shelf = self._shelf(key)
@@ -118,6 +119,9 @@ class Store:
             if each.revision > self.compacted:
                 shelf.feed.publish(change)
             self.revision = self._assigned = max(self.revision, each.revision)
+            newest = max(newest, each.revision)
+        self.skipped = range(newest + 1, journal.start)
+        """Revisions that were left out because the journal had not been closed."""
 
     @classmethod
     async def open(
@@ -234,8 +238,7 @@ class Store:
         """
         if revision > self.revision:
             raise ValueError(f"revision {revision} is in the future: the newest is {self.revision}")
-        if revision < self.compacted:
-            raise Compacted(revision, self.compacted)
+        self._refuse_unknown(revision)
         # Taken before any await: from here on the past of `now` is what it is.
         now, upto = self.entries(table, namespace), self.revision
         shelf = self._shelves.get(table)
@@ -256,9 +259,19 @@ class Store:
 
     def watch(self, table: Table, namespace: str | None = None, *, since: int) -> Watch:
         """All changes after `since`; raises Compacted if some of them are gone."""
-        if since < self.compacted:
-            raise Compacted(since, self.compacted)
+        self._refuse_unknown(since)
         return Watch(self, self._shelf(table).feed, table, namespace, since=since)
+
+    def _refuse_unknown(self, revision: int) -> None:
+        """Raise Compacted for a revision whose successors are not all here.
+
+        Neither are those of a revision that was skipped after a crash: whoever has seen it has seen what this file
+        does not have, because the file was put back from a backup.
+        """
+        if revision < self.compacted:
+            raise Compacted(revision, self.compacted)
+        if revision in self.skipped:
+            raise Compacted(revision, self.skipped.stop)
 
     async def history(self, table: Table, namespace: str | None, *, after: int, upto: int) -> tuple[list[Change], int]:
         """Some changes in (after, upto] from the journal, and the revision up to which they are all."""
