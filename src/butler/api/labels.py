@@ -31,7 +31,8 @@ class Annotation(StrEnum):
     """What does not fit elsewhere: words of people to Butler, and of Butler to people and to itself."""
 
     FORCE_DELETE = "butler.butlerlabs.dev/force-delete"
-    """On a TenantCluster that is being deleted, with its own name as the value: give up waiting for machines."""
+    """On a TenantCluster that is being deleted, with its own name as the value: give up waiting for machines.
+    On an IPAllocation, with its own name as the value: release it at once, though its TenantCluster lives."""
     GRANTED_TOGETHER = "butler.butlerlabs.dev/granted-together"
     """On an IPAllocation of a cluster that is not built yet: the types of all blocks that the cluster starts with, such
     as `nodes,loadbalancer`. It gets all of them or none."""
@@ -179,6 +180,8 @@ class NetworkReason(StrEnum):
     POOL_EXHAUSTED = "PoolExhausted"
     VALIDATION_FAILED = "ValidationFailed"
     POOL_NOT_FOUND = "PoolNotFound"
+    MACHINE_OUTSIDE_ALLOCATION = "MachineOutsideAllocation"
+    """A machine has an address that the cluster does not hold, and that another cluster may be given."""
 
 
 class LoadBalancerReason(StrEnum):

@@ -5,8 +5,9 @@ The life of an allocation, as far as this controller goes:
     created        the finalizer is added where the creator did not; nothing is granted before it is there
     waiting        nothing is written
     Allocated      the owner's UID is recorded when its TenantCluster is first seen after the grant
-    deleted        Released (addresses kept for the record), then the pool takes note (`allocationsSeen` reaches this
-                   version), then the finalizer goes
+    deleted        while something may use its addresses it stays Allocated and says what it waits for, in condition
+                   Deleting (see `allocation_deletion`). Else it is Released (addresses kept for the record), then the
+                   pool takes note (`allocationsSeen` reaches this version), then the finalizer goes
     Released       by Butler itself: kept for the retention time, then deleted, and on as above
 
 Every step is one write that is valid only for the version it was decided on; who comes too late gets a conflict and
@@ -21,18 +22,20 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from butler.api.codec import status_patch
-from butler.api.conditions import condition_holds
+from butler.api.conditions import condition_holds, find_condition, with_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
 from butler.api.labels import ConditionType, Finalizer, Label
 from butler.controllers.absence import read
+from butler.controllers.allocation_deletion import Obstacle, grounds, is_wish, judge, observe
 from butler.controllers.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.holdings import pool_key
 from butler.controllers.networkpool.plan import is_leaving
 from butler.controllers.owners import owner_of, tenant_key
-from butler.controllers.release import DELETED_BY_REQUEST, Releases
+from butler.controllers.release import Releases
 from butler.kube.controller import After, Controller
 from butler.kube.errors import NotFound
 from butler.kube.objects import finalizers_patch, is_newer, key_of, with_finalizer, without_finalizer
+from butler.tenant.owner import is_insisted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -49,8 +52,13 @@ if TYPE_CHECKING:
 
 LEAVING_BY_POOL: Final = "leaving allocations by pool"
 OWNERLESS_BY_TENANT: Final = "allocations without a found owner by tenant"
+WISHES_BY_TENANT: Final = "allocations whose deletion waits by tenant"
 LOOK_AGAIN: Final = After(1.0)
 """For a view that must be behind the server: the watch brings the news, this is for a watch that broke."""
+
+USERS_AGAIN: Final = After(5.0)
+"""For a deletion that waits: what its tenant does is watched, its machines are not."""
+DELETION_WAITS: Final = "DeletionWaits"
 
 # What to do, decided by `decide`.
 
@@ -69,7 +77,14 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Give the addresses back: the object is being deleted."""
+    """Give the addresses back: the object is being deleted, and nothing uses them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """It is being deleted, and its addresses may be in use: say so, and look again."""
+
+    status: IPAllocationStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +109,7 @@ class Delete:
     """Released, and kept long enough."""
 
 
-Step = AddFinalizer | Record | Release | AwaitPool | RemoveFinalizer | Keep | Delete
+Step = AddFinalizer | Record | Release | Wait | AwaitPool | RemoveFinalizer | Keep | Delete
 
 
 def decide(
@@ -104,17 +119,18 @@ def decide(
     *,
     retention: timedelta,
     now: datetime,
+    obstacle: Obstacle | None = None,
 ) -> Step | None:
     """The next step in an allocation's life; None when there is none to take.
 
     `tenant` is the TenantCluster that it names, as far as known. `pool` matters for an allocation that `is_leaving`:
-    there, None means that the pool surely does not exist.
+    there, None means that the pool surely does not exist. `obstacle` matters for one that `is_wish`.
     """
     status = allocation.status
     released = status.phase is IPAllocationPhase.RELEASED
     if allocation.metadata.deletion_timestamp is not None:
         if not released:
-            return Release()
+            return Release() if obstacle is None else Wait(waiting(allocation, tenant, obstacle, now))
         if not is_leaving(allocation):
             return None
         if pool is not None and not has_taken_note(pool, allocation):
@@ -134,6 +150,30 @@ def decide(
                 )
             )
     return None
+
+
+def waiting(
+    allocation: IPAllocation, tenant: TenantCluster | None, obstacle: Obstacle, now: datetime
+) -> IPAllocationStatus:
+    """The status of an allocation whose deletion waits: what for, and whose it is."""
+    owner = owner_of(allocation, tenant, now)
+    status = allocation.status
+    if owner.found:
+        # The teardown of its cluster releases what is known to be the cluster's.
+        status = msgspec.structs.replace(
+            status, tenant_cluster_uid=owner.tenant_cluster_uid, conditions=owner.conditions
+        )
+    if obstacle.others_know_better and find_condition(status.conditions, ConditionType.DELETING) is not None:
+        return status
+    conditions = with_condition(
+        status.conditions,
+        type=ConditionType.DELETING,
+        status=True,
+        reason=obstacle.reason,
+        message=obstacle.message,
+        now=now,
+    )
+    return msgspec.structs.replace(status, conditions=conditions)
 
 
 def _retain(status: IPAllocationStatus, retention: timedelta, now: datetime) -> Step:
@@ -194,6 +234,7 @@ class IPAllocationController:
         self._allocations = allocations
         self._pools = pools
         self._tenants = tenants
+        self._events = events
         self._releases = Releases(client, pools, events, metrics, clock)
         self._retention = retention
         self._clock = clock
@@ -201,6 +242,7 @@ class IPAllocationController:
         """The version that our last write replaced, until the view shows what came of it, be it by a new list."""
         allocations.index(LEAVING_BY_POOL, lambda each: [pool_key(each)] if is_leaving(each) else ())
         allocations.index(OWNERLESS_BY_TENANT, lambda each: [tenant_key(each)] if wants_owner(each) else ())
+        allocations.index(WISHES_BY_TENANT, lambda each: [tenant_key(each)] if is_wish(each) else ())
 
     def controller(self, *, workers: int = 16, metrics: Metrics | None = None) -> Controller:
         """The queue and the watches that call `reconcile`."""
@@ -210,6 +252,7 @@ class IPAllocationController:
         controller.watches(self._pools, self._noted_by, when=_seen_more)
         controller.watches(self._pools, self._waiting_for, when=lambda _, new: new is None)
         controller.watches(self._tenants, self._ownerless, when=lambda old, _: old is None)
+        controller.watches(self._tenants, self._wishes, when=_comes_or_goes)
         return controller
 
     def _noted_by(self, pool: NetworkPool) -> Iterable[Key]:
@@ -221,6 +264,9 @@ class IPAllocationController:
 
     def _ownerless(self, tenant: TenantCluster) -> Iterable[Key]:
         return [key_of(allocation) for allocation in self._allocations.by(OWNERLESS_BY_TENANT, key_of(tenant))]
+
+    def _wishes(self, tenant: TenantCluster) -> Iterable[Key]:
+        return [key_of(allocation) for allocation in self._allocations.by(WISHES_BY_TENANT, key_of(tenant))]
 
     async def reconcile(self, key: Key) -> After | None:
         """Observe, decide, act."""
@@ -235,10 +281,15 @@ class IPAllocationController:
         if pool is None and is_leaving(allocation):
             pool = await read(self._client, POOLS, pool_key(allocation))
         tenant = self._tenants.get(tenant_key(allocation))
-        step = decide(allocation, tenant, pool, retention=self._retention, now=self._clock())
+        obstacle = None
+        if is_wish(allocation) and not is_insisted(allocation):
+            obstacle = judge(allocation, await observe(self._client, allocation, tenant))
+        step = decide(allocation, tenant, pool, retention=self._retention, now=self._clock(), obstacle=obstacle)
         match step:
             case None:
                 return None
+            case Wait(status) if status == allocation.status:
+                return USERS_AGAIN
             case AwaitPool():
                 # A pool that the view does not show yet cannot wake us.
                 return None if pool_key(allocation) in self._pools else LOOK_AGAIN
@@ -248,7 +299,7 @@ class IPAllocationController:
             await self._act(allocation, step)
         except NotFound:
             return LOOK_AGAIN  # gone meanwhile, and the view will say so
-        return None
+        return USERS_AGAIN if isinstance(step, Wait) else None
 
     async def _act(self, allocation: IPAllocation, step: Step) -> None:
         seen_at = self._seen_at(allocation)
@@ -272,13 +323,27 @@ class IPAllocationController:
                 if changes is None:
                     return allocation
                 return await self._patch(key, changes, "status")
+            case Wait(status):
+                return await self._say(allocation, status)
             case Release():
-                return await self._releases.release(allocation, DELETED_BY_REQUEST)
+                return await self._releases.release(allocation, grounds(allocation))
             case Delete():
                 await self._client.delete(
                     ALLOCATIONS, key.name, key.namespace, uid=allocation.metadata.uid, timeout=WRITE_TIMEOUT
                 )
         return None
+
+    async def _say(self, allocation: IPAllocation, status: IPAllocationStatus) -> IPAllocation:
+        """Write what a deletion waits for, and tell it if that is news."""
+        changes = status_patch(allocation.metadata, allocation.status, status)
+        if changes is None:
+            return allocation
+        written = await self._patch(key_of(allocation), changes, "status")
+        before = find_condition(allocation.status.conditions, ConditionType.DELETING)
+        now = find_condition(status.conditions, ConditionType.DELETING)
+        if now is not None and (before is None or before.reason != now.reason):
+            self._events.record(allocation, ALLOCATIONS, DELETION_WAITS, now.message, "Warning")
+        return written
 
     async def _patch(self, key: Key, patch: Json, subresource: str = "") -> IPAllocation:
         return await self._client.patch(
@@ -288,3 +353,9 @@ class IPAllocationController:
 
 def _seen_more(old: NetworkPool | None, new: NetworkPool | None) -> bool:
     return new is not None and (old is None or old.status.allocations_seen != new.status.allocations_seen)
+
+
+def _comes_or_goes(old: TenantCluster | None, new: TenantCluster | None) -> bool:
+    if old is None or new is None or old.metadata.uid != new.metadata.uid:
+        return True
+    return old.metadata.deletion_timestamp != new.metadata.deletion_timestamp

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from butler.api.conditions import with_condition
-from butler.api.ipallocation import IPAllocationPhase
-from butler.api.labels import ConditionType, Label, TenantReason
-from butler.kube.resource import Key
+from butler.api.labels import ConditionType, TenantReason
+from butler.tenant.owner import deletion_waits, owner_lives, recorded_owner, tenant_key
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -34,35 +33,6 @@ class Owner:
     found: bool
     conditions: tuple[Condition, ...]
     """The allocation's conditions with TenantFound set; the very same tuple when that changes nothing."""
-
-
-def tenant_key(allocation: IPAllocation) -> Key:
-    """The TenantCluster that an allocation names."""
-    reference = allocation.spec.tenant_cluster_ref
-    return Key(reference.namespace, reference.name)
-
-
-def recorded_owner(allocation: IPAllocation) -> str | None:
-    """The UID of the TenantCluster that the allocation belongs to; None as long as nobody has seen it."""
-    return allocation.metadata.labels.get(Label.TENANT_UID) or allocation.status.tenant_cluster_uid
-
-
-def owner_lives(allocation: IPAllocation, tenant: TenantCluster | None) -> bool:
-    """Whether the very TenantCluster that an allocation belongs to exists, given the one that has its name at present.
-
-    One that is being deleted exists still: its machines and Services use their addresses until they are gone. An
-    allocation whose owner was not recorded yet belongs to the cluster that it names.
-    """
-    return tenant is not None and recorded_owner(allocation) in (None, tenant.metadata.uid)
-
-
-def deletion_waits(allocation: IPAllocation, tenant: TenantCluster | None) -> bool:
-    """Whether the deletion of an allocation is a wish only, because machines or Services may use its addresses.
-
-    It stays Allocated until they do not: load-balancer ranges are drained and released by the controller of load
-    balancers, node ranges wait for machines. What has no addresses, or no owner, goes at once.
-    """
-    return allocation.status.phase is IPAllocationPhase.ALLOCATED and owner_lives(allocation, tenant)
 
 
 def owner_of(allocation: IPAllocation, tenant: TenantCluster | None, now: datetime) -> Owner:
@@ -90,3 +60,6 @@ def owner_of(allocation: IPAllocation, tenant: TenantCluster | None, now: dateti
         now=now,
     )
     return Owner(uid, found, conditions)
+
+
+__all__ = ["Owner", "deletion_waits", "owner_lives", "owner_of", "recorded_owner", "tenant_key"]

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from butler.controllers.metrics import IpamMetrics, Why
     from butler.kube.cache import Cache
     from butler.kube.client import Client
-    from butler.kube.events import EventRecorder
+    from butler.kube.events import EventRecorder, EventType
 
 IPS_RELEASED: Final = "IPsReleased"
 ORPHANED_ALLOCATION_GC: Final = "OrphanedAllocationGC"
@@ -50,6 +50,7 @@ class Grounds:
     because: str
     why: Why
     event: str = IPS_RELEASED
+    event_type: EventType = "Normal"
 
 
 DELETED_BY_REQUEST: Final = Grounds("deleted by request", "deleted")
@@ -138,5 +139,5 @@ class Releases:
         self._metrics.reclaimed(pool, allocation.status.allocated_count or 0, grounds.why)
         subject = self._pools.get(pool)
         if subject is not None and (held or grounds.why == "orphan"):
-            self._events.record(subject, POOLS, grounds.event, message)
+            self._events.record(subject, POOLS, grounds.event, message, grounds.event_type)
         return written

@@ -88,6 +88,7 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
         Turnstile(time.monotonic),
         writer,
         HalfTenants(client, views, releases, _now),
+        releases,
     )
     teardown = Teardown(client, views, live, side, releases, operator.events, settings, _now)
     whole = TenantClusterController(views, building, teardown, writer, metrics, settings, _now)

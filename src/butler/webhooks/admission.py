@@ -9,6 +9,8 @@ network is new or changes, the cache says which of them may overlap it, and so d
 ago (`admitted`); each of those is read afresh. Two pools that are created at the same moment, or a moment apart through
 two replicas, may both pass: the controllers see to it that only one of them hands out anything (`networkpool.claims`).
 
+Whether an allocation's owner lives is always read afresh, too.
+
 What cannot be read is refused (fail closed), with the advice to try again. New allocations are the exception: about
 them we only warn, and a warning is not worth a failed write.
 
@@ -28,6 +30,7 @@ import msgspec
 
 from butler.api import GROUP, HOME_NAMESPACE
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
+from butler.api.labels import Annotation
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
@@ -37,8 +40,10 @@ from butler.kube.objects import key_of
 from butler.kube.resource import Key, resource_of
 from butler.kube.retry import Backoff
 from butler.providers.placement import placement
+from butler.tenant.owner import is_insisted, owner_lives, tenant_key
 from butler.webhooks import ipallocation, networkpool, providerconfig, registration, review
 from butler.webhooks.admitted import AdmittedPools
+from butler.webhooks.allocation_users import users_of
 from butler.webhooks.certificates import FromFiles, FromSecret, SelfMade, UnusableCertificate
 from butler.webhooks.paths import OwnPaths, SharedPaths
 from butler.webhooks.registration import AtService, AtUrl, Installed
@@ -51,6 +56,7 @@ if TYPE_CHECKING:
     from butler.ipam.addresses import Range
     from butler.kube.cache import Cache
     from butler.kube.client import Client
+    from butler.kube.events import EventRecorder
     from butler.kube.operator import Operator
     from butler.webhooks.certificates import Source
     from butler.webhooks.paths import PathSource
@@ -64,6 +70,7 @@ POOLS: Final = resource_of(NetworkPool)
 ALLOCATIONS: Final = resource_of(IPAllocation)
 PROVIDERS: Final = resource_of(ProviderConfig)
 CLUSTERS: Final = resource_of(TenantCluster)
+RELEASE_FORCED: Final = "ReleaseForced"
 CACHE_PATIENCE: Final = 1.0
 READ_PATIENCE: Final = 2.5
 BY_POOL: Final = "admission: allocations by pool"
@@ -80,6 +87,8 @@ UPGRADE: Final = 300.0
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
+    name: str = ""
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
     deletion_timestamp: str | None = None
 
 
@@ -101,10 +110,12 @@ class Admission:
         *,
         namespace: str = "",
         home: str = HOME_NAMESPACE,
+        events: EventRecorder | None = None,
         cache_patience: float = CACHE_PATIENCE,
         read_patience: float = READ_PATIENCE,
     ) -> None:
         self._client = client
+        self._events = events
         self._pools = pools
         self._allocations = allocations
         self._namespace = namespace
@@ -207,6 +218,8 @@ class Admission:
     # IPAllocations.
 
     async def _about_allocation(self, question: Question) -> Answer:
+        if question.operation == "DELETE":
+            return await self._about_release(question)
         if question.operation != "CREATE":
             return review.allow()
         text = _text(question, "object")
@@ -234,6 +247,48 @@ class Admission:
             yield from self._allocations.by(BY_POOL, pool)
         else:
             yield from self._allocations.touching(HELD, pool, addresses)
+
+    async def _about_release(self, question: Question) -> Answer:
+        """A person deletes an allocation: not while its owner lives and it holds addresses, unless he insists."""
+        text = _text(question, "oldObject")
+        meta = _head(text, "oldObject").metadata
+        if meta.deletion_timestamp is not None:
+            return review.allow()
+        try:
+            leaving = _decoded(IPAllocation, text, "oldObject")
+        except _Unreadable:
+            if meta.annotations.get(Annotation.FORCE_DELETE) == meta.name:
+                return review.allow()  # nobody can say what it holds, and a way has to be left
+            raise
+        if leaving.status.phase is not IPAllocationPhase.ALLOCATED:
+            return review.allow()
+        named = tenant_key(leaving)
+        try:
+            tenant = await self._client.get(CLUSTERS, named.name, named.namespace, timeout=self._read_patience)
+        except NotFound:
+            return review.allow()
+        if not owner_lives(leaving, tenant):
+            return review.allow()
+        if is_insisted(leaving):
+            self._audit(question, leaving)
+            return review.allow()
+        used = await users_of(self._client, leaving, tenant, self._read_patience)
+        return review.forbid(question, ipallocation.why_not_deleted(leaving, used))
+
+    def _audit(self, question: Question, leaving: IPAllocation) -> None:
+        """Tell who insists: the object itself will not be there to be asked."""
+        if question.dry_run:
+            return
+        who, meta = question.user_info.username or "an unknown user", leaving.metadata
+        message = (
+            f"{who} deletes IPAllocation {meta.name} ({leaving.status.start_address}-{leaving.status.end_address}) of"
+            f" TenantCluster {tenant_key(leaving)}, which exists, and insists on it by annotation"
+            f" {Annotation.FORCE_DELETE}"
+        )
+        log.warning("%s (namespace %s)", message, meta.namespace)
+        pool = self._pools.get(Key(meta.namespace, leaving.spec.pool_ref.name))
+        if self._events is not None and pool is not None:
+            self._events.record(pool, POOLS, RELEASE_FORCED, message, "Warning")
 
     # ProviderConfigs.
 
@@ -461,6 +516,7 @@ def add_admission(operator: Operator, settings: AdmissionSettings | None = None)
         operator.cache(ALLOCATIONS, namespace=settings.namespace),
         namespace=settings.namespace,
         home=settings.home_namespace,
+        events=operator.events,
     )
     service = AdmissionService(operator.client, admission, settings)
     operator.add_service(service.run, why_unready=lambda: service.why_unready)

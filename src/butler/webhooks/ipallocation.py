@@ -1,15 +1,18 @@
-"""The rules for new IPAllocations. Pure: plain values in, a verdict out.
+"""The rules for new IPAllocations, and for deleting them. Pure: plain values in, a verdict out.
 
-Little is refused here. The schema has bounded the numbers and the texts already, and the spec of an allocation never
-changes after creation (a rule of the schema too), so only new ones are looked at. What the pool could never grant,
-because the request itself makes no sense, is refused with the field to blame. What the pool cannot grant *now* is
-legal: the request is kept, becomes Failed and is tried again whenever something changes. Its author is warned, in the
-very words that the allocation will show, because most often it is a slip of the pen.
+Of new ones, little is refused. The schema has bounded the numbers and the texts already, and the spec of an allocation
+never changes after creation (a rule of the schema too). What the pool could never grant, because the request itself
+makes no sense, is refused with the field to blame. What the pool cannot grant *now* is legal: the request is kept,
+becomes Failed and is tried again whenever something changes. Its author is warned, in the very words that the
+allocation will show, because most often it is a slip of the pen.
+
+One that holds addresses may not be deleted while its owner lives: its machines and Services use them.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
 
 from butler.api.labels import AllocationReason
 from butler.ipam import refusals
@@ -18,6 +21,7 @@ from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import InvalidPool, Problem, read_layout
 from butler.ipam.refusals import Refused
 from butler.ipam.requests import read_request
+from butler.tenant.owner import how_to_insist, tenant_key
 from butler.webhooks.networkpool import Held, Verdict, held_in
 
 if TYPE_CHECKING:
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
     from butler.ipam.addresses import Range
     from butler.ipam.layout import PoolLayout
     from butler.ipam.requests import Request
+
+SHOWN_USERS: Final = 5
 
 
 def judge(
@@ -105,3 +111,35 @@ def _ignored(new: IPAllocation) -> tuple[str, ...]:
 
 def _will_fail(message: str) -> str:
     return f"the request will be Failed for now: {message}"
+
+
+# Deletion.
+
+
+@dataclass(frozen=True, slots=True)
+class InUse:
+    """What is known of who uses an allocation's addresses."""
+
+    users: tuple[str, ...] = ()
+    """Machines or Services, each with its address."""
+    unknown: str = ""
+    """What could not be found out, and why, as the rest of a sentence; empty when everything was."""
+
+
+def why_not_deleted(allocation: IPAllocation, used: InUse) -> str:
+    """Why an allocation must stay whose owner lives, as a sentence with what to do instead."""
+    meta, status = allocation.metadata, allocation.status
+    held = f"{status.start_address}-{status.end_address}"
+    if used.users:
+        more = len(used.users) - SHOWN_USERS
+        shown = ", ".join(used.users[:SHOWN_USERS]) + (f" and {more} more" if more > 0 else "")
+        who = f"used by {shown}"
+    elif used.unknown:
+        who = f"and {used.unknown}"
+    else:
+        who = "though nothing is seen to use them at the moment"
+    return (
+        f"IPAllocation {meta.name} holds {held} for TenantCluster {tenant_key(allocation)}, which exists: the addresses"
+        f" would go to another tenant, {who}; delete the TenantCluster to give them back, or insist:"
+        f" {how_to_insist(allocation)}"
+    )

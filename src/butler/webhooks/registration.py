@@ -4,8 +4,9 @@ It is applied with force, so that whatever was edited in between is put right, a
 process that died (its port is gone, and every write of our kinds would be refused) is replaced by the next start.
 Every field is written out, because a field that we leave to defaults is a field that we cannot put right.
 
-Only what people decide is asked about: pools and providers when their spec is made, changed or removed, and
-allocations that are not made by Butler itself. Status writes are a subresource, which the rules do not name;
+Only what people decide is asked about: pools and providers when their spec is made, changed or removed, allocations
+that are not made by Butler itself, and the deletion of allocations that hold addresses, which Butler itself never does:
+it releases them first. Status writes are a subresource, which the rules do not name;
 finalizers and labels are let pass by a match condition, so that a controller can still let go of an object while
 nobody serves the webhooks.
 
@@ -60,6 +61,12 @@ _NOT_FROM_BUTLER: Final = {
     "name": "not-from-butler",
     "expression": f"!has(object.metadata.finalizers) || !('{Finalizer.IP_ALLOCATION}' in object.metadata.finalizers)",
 }
+_HOLDS_ADDRESSES: Final = {
+    # What holds nothing may go at any time: Butler deletes records and refused requests, also while nobody serves.
+    "name": "holds-addresses",
+    "expression": "has(oldObject.status) && has(oldObject.status.phase) && oldObject.status.phase == 'Allocated'"
+    " && !has(oldObject.metadata.deletionTimestamp)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +111,11 @@ def configuration(reach: AtUrl | AtService, ca_bundle: bytes, *, name: str = NAM
             _webhook(ProviderConfig, ("CREATE", "UPDATE", "DELETE"), _CHANGES_SPEC, "Fail", client, selector),
             # Mostly good advice: what slips through while nobody serves turns Failed and says why.
             _webhook(IPAllocation, ("CREATE",), _NOT_FROM_BUTLER, "Ignore", client, selector),
+            # Without an answer the deletion would begin, and could only wait for what it would have been refused for.
+            # Who insists is told in an event: a side effect, though none of a dry run.
+            _webhook(
+                IPAllocation, ("DELETE",), _HOLDS_ADDRESSES, "Fail", client, selector, prefix="deletion.", events=True
+            ),
         ],
     }
 
@@ -115,6 +127,9 @@ def _webhook(
     on_failure: str,
     client: Json,
     selector: Json,
+    *,
+    prefix: str = "",
+    events: bool = False,
 ) -> Json:
     plural = kind.definition.plural
     rule = {
@@ -125,12 +140,12 @@ def _webhook(
         "scope": "Namespaced",
     }
     return {
-        "name": f"{plural}.{GROUP}",
+        "name": f"{prefix}{plural}.{GROUP}",
         "clientConfig": client,
         "rules": [rule],
         "failurePolicy": on_failure,
         "matchPolicy": "Equivalent",
-        "sideEffects": "None",
+        "sideEffects": "NoneOnDryRun" if events else "None",
         "timeoutSeconds": TIMEOUT_SECONDS,
         "admissionReviewVersions": ["v1"],
         "namespaceSelector": selector,

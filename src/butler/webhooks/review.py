@@ -50,6 +50,12 @@ class GroupResource(msgspec.Struct, frozen=True):
         return f"{self.resource}.{self.group}" if self.group else self.resource
 
 
+class UserInfo(msgspec.Struct, frozen=True):
+    """Who asks for the write."""
+
+    username: str = ""
+
+
 class Question(msgspec.Struct, frozen=True, rename="camel"):
     """`request` of an AdmissionReview, as far as we act on it."""
 
@@ -62,6 +68,8 @@ class Question(msgspec.Struct, frozen=True, rename="camel"):
     namespace: str = ""
     object: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
     old_object: msgspec.Raw = msgspec.field(default_factory=msgspec.Raw)
+    user_info: UserInfo = UserInfo()
+    dry_run: bool | None = None
 
 
 class _Review(msgspec.Struct, rename="camel"):

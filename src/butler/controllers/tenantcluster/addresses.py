@@ -8,7 +8,8 @@ one can hold it; until then it waits where it is, and is met there by itself whe
 A cluster that is not built yet starts with both blocks or with none. Its requests say so, and pools see to it; where
 two pools could not know of each other's decision, the cluster gives back what it cannot use (`give_back`).
 
-What was granted is never given back here, and never asked for twice: what is missing is what is wanted less what is
+What was granted to a cluster that is built is never given back here, unless a person deletes it and the cluster can do
+without (see `node_addresses`), and never asked for twice: what is missing is what is wanted less what is
 held or under way. Machines that are added later get a further block, so does a load-balancer pool that is enlarged.
 A limit that was lowered refuses what would be added, and leaves alone what is there.
 
@@ -38,6 +39,14 @@ from butler.api.providerconfig import NetworkMode
 from butler.api.providers import Provider
 from butler.capi.blueprint import NodeNetwork
 from butler.controllers.tenantcluster.blocked import Blocked
+from butler.controllers.tenantcluster.node_addresses import (
+    NO_FLEET,
+    NOTHING_GIVEN_UP,
+    Fleet,
+    GivenUp,
+    give_up,
+    strays,
+)
 from butler.controllers.tenantcluster.pool_choice import Choice, choose, choose_together, why_not
 from butler.controllers.tenantcluster.wishes import (
     Refused,
@@ -88,6 +97,10 @@ class Addresses:
     blocked: Blocked | None = None
     nodes: NodeNetwork | None = None
     load_balancers: tuple[Range, ...] = ()
+    given_up: GivenUp = NOTHING_GIVEN_UP
+    """Node allocations that a person deletes, and that are released as soon as no machine can use them."""
+    strays: tuple[str, ...] = ()
+    """Machines with an address that the cluster does not hold, each as a sentence."""
     node_allocation: str | None = None
     load_balancer_allocation: str | None = None
 
@@ -102,16 +115,22 @@ def plan(
     own: Iterable[IPAllocation],
     is_taken: Callable[[str], bool],
     home: str,
+    fleet: Fleet = NO_FLEET,
 ) -> Addresses:
     """What to ask for and what there is. `own` are the allocations that belong to this very cluster, by its UID;
-    `is_taken` says whether any IPAllocation has a name."""
+    `is_taken` says whether any IPAllocation has a name; `fleet` are the machines, which may keep what is deleted."""
     network = provider.spec.network
     if network.mode is NetworkMode.CLOUD:
         return _no_pools(cluster)
     mine = _in_order(own)
-    held = NO_ADDRESSES
+    given_up = give_up(filter(_is_granted, mine), fleet, cluster.spec.workers.replicas)
+    going = [each for each in mine if each.metadata.uid in given_up.uids or _is_going(each)]
+    mine = [each for each in mine if each.metadata.uid not in given_up.uids]
+    held = replace(NO_ADDRESSES, given_up=given_up)
     try:
-        held = _what_there_is([each for each in mine if _is_granted(each)], network, pools)
+        held = replace(_what_there_is([each for each in mine if _is_granted(each)], network, pools), given_up=given_up)
+        leaving = [_range(each) for each in given_up.once_withdrawn]
+        held = replace(held, strays=strays(provider, held.nodes, leaving, fleet.machines, pools))
         _refuse_a_second_block(cluster, provider, held)
         settled_in = next(
             (
@@ -122,7 +141,7 @@ def plan(
             None,
         )
         wishes = (node_wish(cluster, network, pools, settled_in), load_balancer_wish(cluster, network, pools))
-        needs = [_Need(wish, [each for each in mine if each.spec.type is wish.type]) for wish in wishes if wish.pools]
+        needs = [_Need(wish, mine, going) for wish in wishes if wish.pools]
         together = _asked_together(cluster, needs, pools)
         steps = [
             _next_step(need, choice, cluster, pools, is_taken, home, together)
@@ -226,11 +245,12 @@ class _Step:
 class _Need:
     """What a cluster wants of one type, and what there is of it."""
 
-    def __init__(self, wish: Wish, mine: Sequence[IPAllocation]) -> None:
+    def __init__(self, wish: Wish, mine: Sequence[IPAllocation], going: Sequence[IPAllocation]) -> None:
         self.wish = wish
-        self.mine = mine
-        self.granted = [each for each in mine if _is_granted(each)]
-        self.under_way = [each for each in mine if _is_under_way(each)]
+        of_type = [each for each in mine if each.spec.type is wish.type]
+        self.granted = [each for each in of_type if _is_granted(each)]
+        self.under_way = [each for each in of_type if _is_under_way(each)]
+        self.going = [each for each in going if each.spec.type is wish.type]
         self.held = sum(_range(each).size for each in self.granted)
         self.refused_in = {
             each.spec.pool_ref.name
@@ -261,8 +281,7 @@ def _next_step(
     home: str,
     together: Sequence[IPAllocationType],
 ) -> _Step:
-    wish, granted, held, pool = need.wish, need.granted, need.held, choice.pool
-    going = [each for each in need.mine if each.metadata.deletion_timestamp is not None]
+    wish, granted, held, pool, going = need.wish, need.granted, need.held, choice.pool, need.going
     count = need.missing(pools.get(pool))
     if need.under_way and not (wish.elastic and count <= 0):
         return _about(need.under_way[0], need, choice, pools, together)
@@ -426,7 +445,12 @@ def further_names(cluster: TenantCluster, type_: IPAllocationType, is_taken: Cal
 
 
 def _is_granted(each: IPAllocation) -> bool:
-    return each.status.phase is IPAllocationPhase.ALLOCATED and each.metadata.deletion_timestamp is None
+    """Whether it holds addresses: one that is being deleted holds them until it is Released."""
+    return each.status.phase is IPAllocationPhase.ALLOCATED
+
+
+def _is_going(each: IPAllocation) -> bool:
+    return each.metadata.deletion_timestamp is not None and not _is_granted(each)
 
 
 def _is_under_way(each: IPAllocation) -> bool:

@@ -18,6 +18,7 @@ from butler.api.labels import ConditionType, FieldManager, Finalizer, NetworkRea
 from butler.api.providerconfig import NetworkMode
 from butler.api.tenantcluster import OSType
 from butler.capi.blueprint import Blueprint, Unbuildable
+from butler.capi.machines import read_machine
 from butler.capi.naming import (
     CLUSTER,
     KINDS,
@@ -34,11 +35,14 @@ from butler.capi.naming import (
 )
 from butler.capi.objects import objects
 from butler.controllers.absence import read
+from butler.controllers.allocation_deletion import users_of
 from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
+from butler.controllers.release import DELETED_BY_REQUEST
 from butler.controllers.tenantcluster import addons, addresses, versions
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.half_tenants import is_given_back
 from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource_of_kind, unused
+from butler.controllers.tenantcluster.node_addresses import Fleet
 from butler.controllers.tenantcluster.provider import access, name_clash, quota, resolve
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, see
 from butler.controllers.tenantcluster.status import Facts, is_established, new_status
@@ -55,6 +59,7 @@ if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
     from butler.capi.blueprint import Versions
+    from butler.controllers.release import Releases
     from butler.controllers.tenantcluster.addresses import Addresses
     from butler.controllers.tenantcluster.credentials import Credentials
     from butler.controllers.tenantcluster.half_tenants import HalfTenants
@@ -117,8 +122,10 @@ class Building:
         turnstile: Turnstile,
         writer: StatusWriter,
         half_tenants: HalfTenants,
+        releases: Releases,
     ) -> None:
         self._client = client
+        self._releases = releases
         self._views = views
         self._live = live
         self._credentials = credentials
@@ -155,11 +162,11 @@ class Building:
         if denied is not None:
             return Built(cluster, replace(facts, blocked=denied), LATER)
         cluster = self._views.in_its_team(cluster)
-        plan = self._plan(cluster, provider)
-        if plan.create or plan.drop:
+        plan = self._plan(cluster, provider, Fleet(seen.workers.addresses, built=seen.exists or unserved is not None))
+        if plan.create or plan.drop or plan.given_up.at_once:
             self._turnstile.asked(uid_of(cluster))
             async with self._asking:
-                refused = await self._ask(plan)
+                refused = await self._ask(cluster, plan)
             if refused is not None:
                 return Built(cluster, replace(facts, addresses=plan, blocked=refused), LATER)
             # Unless the answer is slow to come, a status that says "asked for" would be out of date when written.
@@ -216,6 +223,8 @@ class Building:
             return Built(cluster, replace(facts, blocked=made.blocked), LATER)
         # Past the turnstile: tenants are asked from here on, and one that hangs keeps nobody from being built.
         try:
+            if facts.addresses.given_up.once_withdrawn:
+                await self._release(cluster, facts.addresses.given_up.once_withdrawn)
             facts = replace(facts, seen=await self._see(cluster))
             built = await self._furnish(cluster, provider, facts, made.parts)
             # Machines that wait for a word from the tenant: nobody tells when it could give one.
@@ -226,7 +235,19 @@ class Building:
 
     # Addresses.
 
-    def _plan(self, cluster: TenantCluster, provider: ProviderConfig) -> Addresses:
+    async def _release(self, cluster: TenantCluster, leaving: Iterable[IPAllocation]) -> None:
+        """Give back node addresses that a person deletes, unless a machine came meanwhile that may have one."""
+        try:
+            listed = await self._client.list(resource_of_kind(MACHINE), tenant_namespace(cluster))
+        except NotFound:
+            return  # without Cluster API nobody can tell
+        machines = tuple(map(read_machine, listed.items))
+        for allocation in leaving:
+            if not users_of(allocation, machines):
+                with contextlib.suppress(Conflict, NotFound):  # it changed, and is looked at again
+                    await self._releases.release(allocation, DELETED_BY_REQUEST)
+
+    def _plan(self, cluster: TenantCluster, provider: ProviderConfig, fleet: Fleet) -> Addresses:
         return addresses.plan(
             cluster,
             provider,
@@ -234,10 +255,13 @@ class Building:
             self._views.allocations_for(cluster),
             self._views.is_allocation,
             self._home,
+            fleet,
         )
 
-    async def _ask(self, plan: Addresses) -> Blocked | None:
+    async def _ask(self, cluster: TenantCluster, plan: Addresses) -> Blocked | None:
         """Ask for what is missing, all at once; why the API server will not even take the request."""
+        if plan.given_up.at_once:
+            await self._release(cluster, plan.given_up.at_once)
         asked = (*map(self._create, plan.create), *map(self._drop, plan.drop))
         for outcome in await asyncio.gather(*asked, return_exceptions=True):
             if isinstance(outcome, BaseException):
@@ -392,7 +416,10 @@ class Building:
         self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, *, made: bool
     ) -> Built:
         """Tell Cluster API to keep its hands off as well; it is told to go on when all is applied again."""
-        facts = replace(facts, addresses=self._plan(cluster, provider), namespace=cluster.status.tenant_namespace)
+        fleet = Fleet(facts.seen.workers.addresses, built=True)
+        facts = replace(
+            facts, addresses=self._plan(cluster, provider, fleet), namespace=cluster.status.tenant_namespace
+        )
         found = await self._live.one(CLUSTER, tenant_namespace(cluster), cluster.metadata.name) if made else None
         if found is not None and not found.get("spec", {}).get("paused"):
             await self._client.patch(

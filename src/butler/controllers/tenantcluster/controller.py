@@ -172,7 +172,12 @@ def _may_hold_more(old: NetworkPool | None, new: NetworkPool | None) -> bool:
 def _allocation_changed(old: IPAllocation | None, new: IPAllocation | None) -> bool:
     if old is None:
         return False  # it is ours, or it waits
-    return new is None or old.status.phase is not new.status.phase or _refusal(old) != _refusal(new)
+    return (
+        new is None
+        or old.status.phase is not new.status.phase
+        or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        or _refusal(old) != _refusal(new)
+    )
 
 
 def _refusal(allocation: IPAllocation) -> str | None:

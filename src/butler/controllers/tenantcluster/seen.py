@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from butler.capi.blueprint import Endpoint
+from butler.capi.machines import MachineAddresses, read_machine
 from butler.controllers.tenantcluster.versions import Version
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class WorkersSeen:
     """A sentence for each machine that says what keeps it from coming up."""
     machines: int = 0
     """How many machines exist, those that are going included."""
+    addresses: tuple[MachineAddresses, ...] = ()
+    """Each of them with the addresses that it reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,7 @@ def _workers(deployment: Json | None, machines: list[Json]) -> WorkersSeen:
         failures=tuple(f"{name}: {said}" for name, said in sorted(failures.items())),
         obstacles=tuple(f"{name}: {said}" for name, said in sorted(obstacles.items())),
         machines=len(machines),
+        addresses=tuple(map(read_machine, machines)),
     )
 
 

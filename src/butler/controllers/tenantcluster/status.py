@@ -87,7 +87,7 @@ def new_status(cluster: TenantCluster, facts: Facts, now: datetime) -> TenantClu
     """The status of a cluster that is not being deleted."""
     old, workers = cluster.status, facts.seen.workers
     verdicts = _verdicts(cluster, facts)
-    usable = all(kind in verdicts and verdicts[kind].holds for kind in NEEDED) and _installed(cluster, facts)
+    usable = all(kind in verdicts and _will_do(verdicts[kind]) for kind in NEEDED) and _installed(cluster, facts)
     established = is_established(cluster) or usable
     phase = _phase(cluster, facts, verdicts, established=established)
     conditions = old.conditions
@@ -155,7 +155,7 @@ def _verdicts(cluster: TenantCluster, facts: Facts) -> dict[ConditionType, _Verd
     found = {
         ConditionType.PROVIDER_ACCESS_GRANTED: _Verdict(True, TenantClusterReason.GRANTED, "the provider can be used"),
         ConditionType.QUOTA_SATISFIED: _Verdict(True, TenantClusterReason.WITHIN_LIMITS, "within all limits"),
-        ConditionType.NETWORK_READY: _Verdict(True, NetworkReason.READY, _addresses_in_words(facts.addresses)),
+        ConditionType.NETWORK_READY: _network(facts),
         ConditionType.INFRASTRUCTURE_READY: _infrastructure(facts.seen),
         ConditionType.CONTROL_PLANE_READY: _control_plane(cluster, facts.seen),
         ConditionType.WORKERS_READY: _workers(cluster, facts.seen),
@@ -169,7 +169,12 @@ def _verdicts(cluster: TenantCluster, facts: Facts) -> dict[ConditionType, _Verd
             for kind, verdict in found.items()
             if not _after(kind, blocked.condition) or (kind in OBSERVED and seen.exists)
         }
-        found[blocked.condition] = _Verdict(False, blocked.reason, blocked.message)
+        also = (
+            f"; {in_short(facts.addresses.strays)}"
+            if facts.addresses.strays and blocked.condition is ConditionType.NETWORK_READY
+            else ""
+        )
+        found[blocked.condition] = _Verdict(False, blocked.reason, f"{blocked.message}{also}")
     if facts.addon_progress is None and addons.installs_addons(cluster) and _has(cluster, ConditionType.ADDONS_READY):
         found.pop(ConditionType.ADDONS_READY, None)
     if cluster.spec.paused:
@@ -185,6 +190,22 @@ def _has(cluster: TenantCluster, kind: ConditionType) -> bool:
 
 def _after(kind: ConditionType, other: ConditionType) -> bool:
     return ORDER.index(kind) > ORDER.index(other)
+
+
+def _will_do(verdict: _Verdict) -> bool:
+    """Whether a part does its work: a machine with an address that is not the cluster's works until another has it."""
+    return verdict.holds or verdict.reason == NetworkReason.MACHINE_OUTSIDE_ALLOCATION
+
+
+def _network(facts: Facts) -> _Verdict:
+    if facts.addresses.strays:
+        what_to_do = "replace it, or have the address allocated to the cluster (butleradm allocation pin)"
+        return _Verdict(
+            False,
+            NetworkReason.MACHINE_OUTSIDE_ALLOCATION,
+            f"{in_short(facts.addresses.strays)}: another cluster may be given that address; {what_to_do}",
+        )
+    return _Verdict(True, NetworkReason.READY, _addresses_in_words(facts.addresses))
 
 
 def _addresses_in_words(addresses: Addresses) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from butler.api.codec import status_patch
 from butler.api.conditions import condition_holds, find_condition
-from butler.api.labels import ConditionType
+from butler.api.labels import ConditionType, NetworkReason
 from butler.api.tenantcluster import TenantClusterPhase
 from butler.controllers.kinds import CLUSTERS, WRITE_TIMEOUT
 from butler.controllers.tenantcluster.status import is_established
@@ -98,6 +98,10 @@ class StatusWriter:
             ready = find_condition(status.conditions, ConditionType.READY)
             if reason:
                 self._events.record(before, CLUSTERS, reason, ready.message if ready else "", kind)  # type: ignore[arg-type]
+        network = find_condition(status.conditions, ConditionType.NETWORK_READY)
+        was = find_condition(before.status.conditions, ConditionType.NETWORK_READY)
+        if network is not None and network.reason == NetworkReason.MACHINE_OUTSIDE_ALLOCATION and network != was:
+            self._events.record(before, CLUSTERS, network.reason, network.message, "Warning")
         created = before.metadata.creation_timestamp
         if created is None:
             return

@@ -156,6 +156,7 @@ class Site:
             self.turnstile,
             writer,
             HalfTenants(client, self.views, releases, self._clock),
+            releases,
         )
         self.teardown = Teardown(
             client, self.views, self.live, cast("Any", self.tenants), releases, events, TenantSettings(), self._clock

@@ -1,0 +1,61 @@
+"""Whose an allocation is: the one TenantCluster that it was made for, known by its UID. Pure.
+
+Names come back, UIDs do not. Controllers and admission ask the same functions, so that a deletion that admission
+would refuse is also the one that waits where admission is off.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from butler.api.ipallocation import IPAllocationPhase
+from butler.api.labels import Annotation, Label
+from butler.kube.resource import Key
+
+if TYPE_CHECKING:
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.tenantcluster import TenantCluster
+
+
+def tenant_key(allocation: IPAllocation) -> Key:
+    """The TenantCluster that an allocation names."""
+    reference = allocation.spec.tenant_cluster_ref
+    return Key(reference.namespace, reference.name)
+
+
+def recorded_owner(allocation: IPAllocation) -> str | None:
+    """The UID of the TenantCluster that the allocation belongs to; None as long as nobody has seen it."""
+    return allocation.metadata.labels.get(Label.TENANT_UID) or allocation.status.tenant_cluster_uid
+
+
+def owner_lives(allocation: IPAllocation, tenant: TenantCluster | None) -> bool:
+    """Whether the very TenantCluster that an allocation belongs to exists, given the one that has its name at present.
+
+    One that is being deleted exists still: its machines and Services use their addresses until they are gone. An
+    allocation whose owner was not recorded yet belongs to the cluster that it names. Where a label and the status
+    name different owners, either counts: a slip of a hand must not cost addresses.
+    """
+    if tenant is None:
+        return False
+    recorded = {allocation.metadata.labels.get(Label.TENANT_UID), allocation.status.tenant_cluster_uid} - {None, ""}
+    return not recorded or tenant.metadata.uid in recorded
+
+
+def deletion_waits(allocation: IPAllocation, tenant: TenantCluster | None) -> bool:
+    """Whether the deletion of an allocation is a wish only, because machines or Services may use its addresses.
+
+    It stays Allocated until they do not: load-balancer ranges are drained and released by the controller of load
+    balancers, node ranges wait for machines. What has no addresses, or no owner, goes at once.
+    """
+    return allocation.status.phase is IPAllocationPhase.ALLOCATED and owner_lives(allocation, tenant)
+
+
+def is_insisted(allocation: IPAllocation) -> bool:
+    """Whether a person vouches for nothing using it. The value is its name, so that nobody does it by habit."""
+    return allocation.metadata.annotations.get(Annotation.FORCE_DELETE) == allocation.metadata.name
+
+
+def how_to_insist(allocation: IPAllocation) -> str:
+    """The command that insists."""
+    meta = allocation.metadata
+    return f"kubectl annotate ipallocation {meta.name} -n {meta.namespace} {Annotation.FORCE_DELETE}={meta.name}"

@@ -1,0 +1,92 @@
+"""Who uses the addresses of an allocation, found out while an API server waits for an answer.
+
+Machines are listed on the management cluster. Services are the tenant's own, so the tenant is asked, for a moment: a
+tenant may be slow or away, and then the figures stand in that its TenantCluster shows.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from butler.api.ipallocation import IPAllocationType
+from butler.capi.machines import in_range, may_have, read_machine
+from butler.capi.naming import MACHINE, tenant_namespace
+from butler.ipam.addresses import BadAddress, Family, parse_address, parse_range
+from butler.kube.errors import KubeError, NotFound
+from butler.kube.objects import key_of
+from butler.kube.resource import untyped
+from butler.tenant import asking
+from butler.webhooks.ipallocation import InUse
+
+if TYPE_CHECKING:
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.tenantcluster import TenantCluster
+    from butler.ipam.addresses import Range
+    from butler.kube.client import Client
+
+MACHINES: Final = untyped(MACHINE.group, MACHINE.version, MACHINE.plural, MACHINE.kind)
+TENANT_PATIENCE: Final = 1.5
+"""Seconds that the tenant has; the whole answer has four."""
+
+
+async def users_of(client: Client, allocation: IPAllocation, owner: TenantCluster, patience: float) -> InUse:
+    """What uses an allocation of a living cluster."""
+    try:
+        family, held = parse_range(allocation.status.start_address or "", allocation.status.end_address or "")
+    except BadAddress:
+        return InUse(unknown="its status does not say which addresses these are")
+    if allocation.spec.type is IPAllocationType.LOAD_BALANCER:
+        return await _services(client, owner, family, held)
+    return await _machines(client, owner, family, held, patience)
+
+
+async def _machines(client: Client, owner: TenantCluster, family: Family, held: Range, patience: float) -> InUse:
+    try:
+        listed = await client.list(MACHINES, tenant_namespace(owner), timeout=patience)
+    except NotFound:
+        return InUse(unknown="Cluster API, which knows its machines, is not served")
+    except KubeError as error:
+        return InUse(unknown=f"its machines cannot be listed ({error})")
+    machines = [read_machine(each) for each in listed.items]
+    having = in_range(machines, family, held)
+    if having:
+        return InUse(tuple(f"Machine {name} ({address})" for name, address in having))
+    booting = may_have(machines, family, held)
+    return InUse(unknown=f"Machine {booting[0]} does not say yet which address it has" if booting else "")
+
+
+async def _services(client: Client, owner: TenantCluster, family: Family, held: Range) -> InUse:
+    if owner.status.tenant_namespace is None:
+        return InUse()
+    whom = asking.Whom(key_of(owner), owner.metadata.uid, tenant_namespace(owner))
+    try:
+        async with asyncio.timeout(TENANT_PATIENCE):
+            told = (await asking.inventories(client, [whom]))[whom.key]
+    except TimeoutError:
+        told = "it does not answer"
+    if isinstance(told, str):
+        return InUse(unknown=f"which Services use them cannot be told{_figures(owner)}: {told}")
+    return InUse(
+        tuple(
+            f"Service {service} ({address})"
+            for service in told.balancers
+            for address in service.addresses
+            if _is_in(address, family, held)
+        )
+    )
+
+
+def _figures(owner: TenantCluster) -> str:
+    use = owner.status.load_balancers
+    if use is None:
+        return ""
+    return f" (when last seen, {use.services} Services had {use.in_use} of its {use.held} load-balancer addresses)"
+
+
+def _is_in(text: str, family: Family, held: Range) -> bool:
+    try:
+        other, value = parse_address(text)
+    except BadAddress:
+        return False
+    return other is family and held.first <= value <= held.last
