@@ -30,6 +30,7 @@ from butler.kube.operator import Operator
 from butler.kube.resource import EVENTS, SECRETS, resource_of
 from local.terminal import network_pool
 from unit.providers.given import PASSWORD, UUID, Appliance, appliance
+from unit.providers.given import kubeconfig as given_kubeconfig
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -339,3 +340,56 @@ def _allocation(name: str, **pinned: str) -> Json:
         **({"pinnedRange": pinned} if pinned else {"count": 5}),
     }
     return {**_named("butler.butlerlabs.dev/v1alpha1", "IPAllocation", name), "spec": spec}
+
+
+# Whose Secret, and for whom. No webhook is asked here.
+
+
+async def test_a_secret_of_another_namespace_is_sent_nowhere_unless_it_says_so(site: Site) -> None:
+    """Its owner decides; and whether there is one at all is told to nobody."""
+    vault = await asyncio.to_thread(site.kubectl.control_plane.fresh_namespace, "vault")
+    values = {"username": "butler", "password": PASSWORD, "ca.pem": site.prism.ca.decode()}
+    data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+    basic = {**_named("v1", "Secret", "login"), "type": "kubernetes.io/basic-auth", "data": data}
+    await site.type("--namespace", vault, "create", "-f", "-", stdin=basic)
+    async with site.butler():
+        said = {}
+        for name in ("login", "absent"):
+            await site.create(site.provider(name, credentialsRef={"name": name, "namespace": vault}))
+            said[name] = await site.condition("CredentialsValid", "False", "SecretNotAllowed", name)
+        assert said["login"] == (
+            f"Secret {vault}/login: it lies in another namespace and does not allow it: annotate it with"
+            f" butler.butlerlabs.dev/provider-configs={site.namespace}/login, or copy it to namespace {site.namespace}"
+        )
+        assert said["absent"] == said["login"].replace("login", "absent")
+        assert site.prism.asked == []
+        allowed = f"butler.butlerlabs.dev/provider-configs=other/x,{site.namespace}/login"
+        await site.type("--namespace", vault, "annotate", "secret", "login", allowed)
+        await site.condition("Ready", "True", "Ready", "login")
+        assert site.prism.asked
+
+
+async def test_credentials_go_to_the_hosts_that_their_secret_names_and_no_others(site: Site) -> None:
+    await site.secret()
+    await site.type("annotate", "secret", "login", "butler.butlerlabs.dev/hosts=prism.example.com")
+    async with site.butler():
+        await site.create(site.provider())
+        said = await site.condition("CredentialsValid", "False", "SecretNotAllowed")
+        assert "its annotation butler.butlerlabs.dev/hosts does not name 127.0.0.1, where this ProviderConfig" in said
+        assert site.prism.asked == []
+        hosts = "butler.butlerlabs.dev/hosts=prism.example.com, 127.0.0.1"
+        await site.type("annotate", "--overwrite", "secret", "login", hosts)
+        await site.condition("Ready", "True", "Ready")
+
+
+async def test_a_kubeconfig_is_for_the_server_that_it_names(site: Site) -> None:
+    """Not for one that the author of a ProviderConfig chooses."""
+    kubeconfig = base64.b64encode(given_kubeconfig("https://harvester.example.com")).decode()
+    await site.create({**_named("v1", "Secret", "harvester"), "data": {"kubeconfig": kubeconfig}})
+    block = {"namespace": "default", "networkName": "default/vms", "endpoint": site.prism.url}
+    spec = {"provider": "harvester", "credentialsRef": {"name": "harvester"}, "harvester": block}
+    async with site.butler():
+        await site.create({**_named("butler.butlerlabs.dev/v1alpha1", "ProviderConfig", "harvester"), "spec": spec})
+        said = await site.condition("CredentialsValid", "False", "SecretNotAllowed", "harvester")
+        assert "its kubeconfig is for another server than spec.harvester.endpoint: leave the endpoint out" in said
+        assert site.prism.asked == []

@@ -47,6 +47,10 @@ class Annotation(StrEnum):
     """On a tenant's IPAddressPool whose addresses are not handed out for a moment: which process asked for that."""
     ACTOR = "butler.butlerlabs.dev/actor"
     """On an Event of something that a person did in the console: who it was to Kubernetes."""
+    PROVIDER_CONFIGS = "butler.butlerlabs.dev/provider-configs"
+    """On a Secret: the ProviderConfigs of other namespaces that may use it, as namespace/name, separated by commas."""
+    HOSTS = "butler.butlerlabs.dev/hosts"
+    """On a Secret with credentials: the hosts that they may be sent to, with or without a port, separated by commas."""
     LOOK_AGAIN = "butler.butlerlabs.dev/look-again"
     """On a NetworkPool or a TenantCluster: a value that it did not have before makes Butler look at it anew, and at
     MetalLB on the tenant too, without taking anything for known. `butleradm ipam fsck --repair` sets it to the time."""

@@ -8,7 +8,7 @@ import os
 import platform
 import secrets
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -63,7 +63,8 @@ def build(process: Process, client: Client, metrics: Metrics) -> Operator:
     ipam = add_ipam(operator, process.ipam)
     if process.tenants is not None:
         add_providers(operator, ProviderSettings(process.ipam.namespace, process.tenants.home_namespace))
-        add_tenants(operator, process.tenants, ipam, namespace=process.ipam.namespace)
+        tenants = replace(process.tenants, force_is_checked=process.admission is not None)
+        add_tenants(operator, tenants, ipam, namespace=process.ipam.namespace)
     if process.admission is not None:
         add_admission(operator, process.admission)
     return operator

@@ -41,6 +41,10 @@ def version_of(obj: object) -> str:
     return _meta(obj, "resource_version", "resourceVersion") or ""
 
 
+def annotations_of(obj: object) -> Mapping[str, str]:
+    return _meta(obj, "annotations", "annotations") or {}
+
+
 def labels_of(obj: object) -> Mapping[str, str]:
     return _meta(obj, "labels", "labels") or {}
 

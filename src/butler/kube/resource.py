@@ -96,6 +96,9 @@ PODS = untyped("", "v1", "pods", "Pod")
 EVENTS = untyped("", "v1", "events", "Event")
 LEASES = untyped("coordination.k8s.io", "v1", "leases", "Lease")
 DEPLOYMENTS = untyped("apps", "v1", "deployments", "Deployment")
+SUBJECT_ACCESS_REVIEWS = untyped(
+    "authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False
+)
 CUSTOM_RESOURCE_DEFINITIONS = untyped(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )

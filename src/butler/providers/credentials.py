@@ -102,6 +102,17 @@ def check(config: ProviderConfig, data: Mapping[str, bytes]) -> list[str]:
     return problems or list(_SHAPES[config.spec.provider](config, data))
 
 
+def server_in(config: ProviderConfig, data: Mapping[str, bytes]) -> str | None:
+    """The server that the credentials themselves are for, where they say so; call `check` first."""
+    if config.spec.harvester is None or not config.spec.harvester.endpoint:
+        return None  # nothing that could lead elsewhere
+    name = _name_in_secret(config, KUBECONFIG)
+    try:
+        return read_kubeconfig(data[name], name).server
+    except (UnusableKubeconfig, KeyError):
+        return None
+
+
 def _name_in_secret(config: ProviderConfig, key: str) -> str:
     reference = config.spec.credentials_ref
     single = len(_KEYS[config.spec.provider].needed) == 1

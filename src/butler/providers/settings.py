@@ -10,13 +10,15 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from butler.api.labels import Annotation
 from butler.api.providers import Provider
 from butler.ipam.layout import Problem
+from butler.kube.resource import Key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from butler.api.providerconfig import ProviderConfigSpec, ProviderNetwork
+    from butler.api.providerconfig import ProviderConfig, ProviderConfigSpec, ProviderNetwork
     from butler.api.providers import NutanixSettings, ProxmoxSettings
 
 NUTANIX_PORT: Final = 9440
@@ -74,6 +76,74 @@ def foreign_secret(spec: ProviderConfigSpec, namespace: str, home: str) -> Probl
         "spec.credentialsRef.namespace",
         f"only a ProviderConfig in {home} may name a Secret of another namespace: copy the Secret to {namespace}",
     )
+
+
+def secret_key(config: ProviderConfig) -> Key | None:
+    """The Secret that a ProviderConfig names; None when it needs none."""
+    reference = config.spec.credentials_ref
+    return Key(reference.namespace or config.metadata.namespace, reference.name) if reference else None
+
+
+def destination(spec: ProviderConfigSpec, namespace: str) -> tuple[object, ...]:
+    """All that says which credentials are sent where, and how well protected."""
+    reference = spec.credentials_ref
+    secret = (reference.namespace or namespace, reference.name, reference.key) if reference else None
+    harvester = spec.harvester.endpoint if spec.harvester else None
+    nutanix = (nutanix_url(spec.nutanix), spec.nutanix.insecure) if spec.nutanix else None
+    proxmox = (proxmox_url(spec.proxmox), spec.proxmox.insecure) if spec.proxmox else None
+    return spec.provider, secret, harvester, nutanix, proxmox
+
+
+def secret_not_for(config: ProviderConfig, annotations: Mapping[str, str], server: str | None = None) -> str:
+    """Why a Secret with these annotations may not be used by a ProviderConfig, as a sentence; empty when it may.
+
+    `server` is the one that the credentials themselves name, as a kubeconfig does. Who may write a ProviderConfig need
+    not be allowed to read the Secrets that it names, so what happens to them is for the owner of the Secret to say.
+    """
+    own, secret = Key(config.metadata.namespace, config.metadata.name), secret_key(config)
+    if secret is not None and secret.namespace != own.namespace:
+        allowed = _listed(annotations.get(Annotation.PROVIDER_CONFIGS, ""))
+        if str(own) not in allowed:
+            return (
+                f"it lies in another namespace and does not allow it: annotate it with"
+                f" {Annotation.PROVIDER_CONFIGS}={own}, or copy it to namespace {own.namespace}"
+            )
+    url = endpoint_of(config.spec)
+    hosts = _listed(annotations.get(Annotation.HOSTS, ""))
+    if url is None or (not hosts and server is None):
+        return ""
+    host, at = _host(url), _host(url, port=True)
+    if hosts and not {host, at} & set(hosts):
+        return f"its annotation {Annotation.HOSTS} does not name {host}, where this ProviderConfig would send it"
+    if not hosts and server is not None and at != _host(server, port=True):
+        return (
+            f"its kubeconfig is for another server than spec.harvester.endpoint: leave the endpoint out, or annotate it"
+            f" with {Annotation.HOSTS}={at}"
+        )
+    return ""
+
+
+def endpoint_of(spec: ProviderConfigSpec) -> str | None:
+    """Where a ProviderConfig has credentials sent; None where they say it themselves, or it is fixed."""
+    if spec.harvester is not None and spec.harvester.endpoint:
+        return spec.harvester.endpoint
+    if spec.nutanix is not None:
+        return nutanix_url(spec.nutanix)
+    return proxmox_url(spec.proxmox) if spec.proxmox is not None else None
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip().lower() for part in text.split(",") if part.strip()]
+
+
+def _host(url: str, *, port: bool = False) -> str:
+    try:
+        parts = urlsplit(url)
+        host, number = (parts.hostname or "").lower(), parts.port
+    except ValueError:
+        return ""
+    shown = f"[{host}]" if ":" in host else host
+    return f"{shown}:{number or (80 if parts.scheme == 'http' else 443)}" if port else shown
 
 
 def gateway_of(network: ProviderNetwork, pool: str) -> str | None:

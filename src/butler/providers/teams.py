@@ -71,7 +71,10 @@ class Teams:
 
     def __init__(self, namespaces: Cache[NamespaceHead]) -> None:
         self._namespaces = namespaces
-        namespaces.index(BY_TEAM, lambda namespace: [team_of_labels(namespace.metadata.labels)])
+
+    def add_index(self) -> None:
+        """Make `namespaces` cheap."""
+        self._namespaces.index(BY_TEAM, lambda namespace: [team_of_labels(namespace.metadata.labels)])
 
     def of(self, namespace: str) -> str:
         """The team of a namespace; empty when it has none."""

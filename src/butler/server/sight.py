@@ -15,11 +15,10 @@ from typing import Any, Final
 from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.client import Client
 from butler.kube.errors import OutcomeUnknown, Unreachable
-from butler.kube.resource import EVENTS, Key, Resource, untyped
+from butler.kube.resource import EVENTS, SUBJECT_ACCESS_REVIEWS, Key, Resource
 from butler.server.access.person import Person
 from butler.server.problems import forbidden
 
-REVIEWS: Final = untyped("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", namespaced=False)
 REMEMBER: Final = 10.0
 """Seconds that an answer is good for: a right that is taken away is gone from open pages after that."""
 MOST: Final = 20_000
@@ -85,7 +84,7 @@ class Sight:
         }
         spec = {"user": question.user, "groups": list(question.groups), "resourceAttributes": attributes}
         try:
-            answer = await self._client.create(REVIEWS, {"spec": spec}, timeout=PATIENCE)
+            answer = await self._client.create(SUBJECT_ACCESS_REVIEWS, {"spec": spec}, timeout=PATIENCE)
         except OutcomeUnknown as error:  # a question changes nothing, though it is sent as something to be created
             raise Unreachable(str(error)) from error
         return bool(answer.get("status", {}).get("allowed"))

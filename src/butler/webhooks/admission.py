@@ -40,17 +40,20 @@ from butler.kube.objects import key_of
 from butler.kube.resource import Key, resource_of
 from butler.kube.retry import Backoff
 from butler.providers.placement import placement
+from butler.providers.teams import NAMESPACE_HEADS, WITH_A_TEAM, Teams, team_of_labels
 from butler.tenant.owner import is_insisted, owner_lives, tenant_key
-from butler.webhooks import ipallocation, networkpool, providerconfig, registration, review
+from butler.webhooks import ipallocation, networkpool, providerconfig, registration, review, tenantcluster
 from butler.webhooks.admitted import AdmittedPools
 from butler.webhooks.allocation_users import users_of
 from butler.webhooks.certificates import FromFiles, FromSecret, SelfMade, UnusableCertificate
+from butler.webhooks.networkpool import Verdict
 from butler.webhooks.paths import OwnPaths, SharedPaths
 from butler.webhooks.registration import AtService, AtUrl, Installed
+from butler.webhooks.rights import missing
 from butler.webhooks.server import AdmissionServer
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
     from pathlib import Path
 
     from butler.ipam.addresses import Range
@@ -61,9 +64,10 @@ if TYPE_CHECKING:
     from butler.webhooks.certificates import Source
     from butler.webhooks.paths import PathSource
     from butler.webhooks.review import Answer, Question
+    from butler.webhooks.rights import Right
 
 Json = dict[str, Any]
-T = TypeVar("T", NetworkPool, IPAllocation, ProviderConfig)
+T = TypeVar("T", NetworkPool, IPAllocation, ProviderConfig, TenantCluster)
 log = logging.getLogger(__name__)
 
 POOLS: Final = resource_of(NetworkPool)
@@ -100,7 +104,7 @@ class _Head(msgspec.Struct):
 
 
 class Admission:
-    """Decides questions about pools, allocations and providers with what one process sees."""
+    """Decides questions about pools, allocations, providers and clusters with what one process sees."""
 
     def __init__(
         self,
@@ -108,6 +112,8 @@ class Admission:
         pools: Cache[NetworkPool],
         allocations: Cache[IPAllocation],
         *,
+        providers: Cache[ProviderConfig] | None = None,
+        teams: Teams | None = None,
         namespace: str = "",
         home: str = HOME_NAMESPACE,
         events: EventRecorder | None = None,
@@ -118,6 +124,8 @@ class Admission:
         self._events = events
         self._pools = pools
         self._allocations = allocations
+        self._providers = providers
+        self._teams = teams
         self._namespace = namespace
         self._home = home
         self._cache_patience = cache_patience
@@ -133,6 +141,7 @@ class Admission:
             POOLS.plural: self._about_pool,
             ALLOCATIONS.plural: self._about_allocation,
             PROVIDERS.plural: self._about_provider,
+            CLUSTERS.plural: self._about_cluster,
         }.get(question.resource.resource)
         if decide is None or question.resource.group != GROUP:
             return review.malformed(
@@ -310,6 +319,9 @@ class Admission:
                 return review.allow()
             old = _decoded(ProviderConfig, old_text, "oldObject")
         new = _decoded(ProviderConfig, new_text, "object")
+        lacking = await self._lacking(question, providerconfig.rights(old, new, self._home))
+        if lacking:
+            return review.forbid(question, lacking)
         around = providerconfig.Surroundings(self._home, await self._pools_named_by(new))
         if old is not None and providerconfig.gives_up(old, new):
             left = [Key(self._home, name) for name in providerconfig.removed(old, new)]
@@ -319,6 +331,11 @@ class Admission:
         if verdict.problems:
             return review.refuse(question, verdict.problems, msgspec.json.decode(new_text), verdict.warnings)
         return review.allow(verdict.warnings)
+
+    async def _lacking(self, question: Question, rights: Iterable[Right]) -> str:
+        """What the author is told who lacks one of these rights; empty when they have them."""
+        found = await missing(self._client, question.user_info, rights, self._read_patience)
+        return found.why_not if found is not None else ""
 
     async def _pools_named_by(self, config: ProviderConfig) -> dict[str, NetworkPool]:
         """The pools that exist; one that the cache does not show was perhaps created a moment ago."""
@@ -341,6 +358,47 @@ class Admission:
             listed = await self._client.list(PROVIDERS, self._home, timeout=self._read_patience)
             providers |= {key_of(each) for each in listed.items}
         return [cluster for cluster in clusters if placement(cluster, providers, self._home) == key]
+
+    # TenantClusters.
+
+    async def _about_cluster(self, question: Question) -> Answer:
+        if question.operation not in ("CREATE", "UPDATE"):
+            return review.allow()
+        text, old = _text(question, "object"), None
+        if question.operation == "UPDATE":
+            old = _decoded(TenantCluster, _text(question, "oldObject"), "oldObject")
+        new, namespace = _decoded(TenantCluster, text, "object"), question.namespace
+        lacking = await self._lacking(question, tenantcluster.rights(old, new, namespace, self._home))
+        if lacking:
+            return review.forbid(question, lacking)
+        verdict = Verdict()
+        for fresh in (False, True):
+            team = await self._team(namespace, fresh=fresh)
+            named = tenantcluster.new_provider(old, new, self._home)
+            provider = await self._provider(named, fresh=fresh) if named is not None else None
+            verdict = tenantcluster.judge(old, new, namespace, team, self._home, provider)
+            if verdict == Verdict():
+                break  # what there is to say is looked up again: our caches may be a moment behind
+        if verdict.problems:
+            return review.refuse(question, verdict.problems, msgspec.json.decode(text), verdict.warnings)
+        return review.allow(verdict.warnings)
+
+    async def _team(self, namespace: str, *, fresh: bool) -> str:
+        if self._teams is not None and not fresh:
+            return self._teams.of(namespace)
+        try:
+            found = await self._client.get(NAMESPACE_HEADS, namespace, timeout=self._read_patience)
+        except NotFound:
+            return ""
+        return team_of_labels(found.metadata.labels)
+
+    async def _provider(self, key: Key, *, fresh: bool) -> ProviderConfig | None:
+        if self._providers is not None and not fresh:
+            return self._providers.get(key)
+        try:
+            return await self._client.get(PROVIDERS, key.name, key.namespace, timeout=self._read_patience)
+        except NotFound:
+            return None
 
 
 def _pool_key(allocation: IPAllocation) -> Key:
@@ -514,6 +572,8 @@ def add_admission(operator: Operator, settings: AdmissionSettings | None = None)
         operator.client,
         operator.cache(POOLS, namespace=settings.namespace),
         operator.cache(ALLOCATIONS, namespace=settings.namespace),
+        providers=operator.cache(PROVIDERS),
+        teams=Teams(operator.cache(NAMESPACE_HEADS, label_selector=WITH_A_TEAM)),
         namespace=settings.namespace,
         home=settings.home_namespace,
         events=operator.events,

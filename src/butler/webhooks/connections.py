@@ -83,9 +83,10 @@ class Connections:
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listening.bind(address)
             listening.listen(BACKLOG)
-        except BaseException:
+        except OSError as error:
             listening.close()
-            raise
+            why = (error.strerror or str(error)).lower()
+            raise OSError(error.errno, f"admission cannot listen on {host} port {port}: {why}") from None
         self._listening = listening
         self._accepting = asyncio.create_task(self._accept(listening), name="admission-accept")
         name = listening.getsockname()

@@ -10,24 +10,29 @@ An edit is judged by what it makes worse: what was wrong before stays editable, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from butler.api.ipallocation import IPAllocationPhase
+from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import NetworkMode, ScopeType
 from butler.ipam.addresses import BadAddress, Family, parse_address
 from butler.ipam.estimate import LOAD_BALANCER, NODES, first_load_balancer_size, serves
 from butler.ipam.layout import InvalidPool, Problem, read_layout
-from butler.providers.settings import foreign_secret, gateway_of, settings_problems
+from butler.kube.resource import SECRETS, resource_of
+from butler.providers.settings import destination, foreign_secret, gateway_of, secret_key, settings_problems
 from butler.webhooks.networkpool import NAMED, Verdict
+from butler.webhooks.rights import Right
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from butler.api.ipallocation import IPAllocation
-    from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig, ProviderNetwork
     from butler.api.tenantcluster import TenantCluster
     from butler.ipam.layout import PoolLayout
+
+
+_POOLS: Final = resource_of(NetworkPool)
 
 
 class Surroundings(NamedTuple):
@@ -51,6 +56,39 @@ def judge(old: ProviderConfig | None, new: ProviderConfig, around: Surroundings)
     if old is not None:
         warnings += [*_given_up_pools(old, new, around), *_shut_out_teams(old, new, around.clusters)]
     return Verdict(tuple(each for each in problems if each not in before), tuple(warnings))
+
+
+def rights(old: ProviderConfig | None, new: ProviderConfig, home: str) -> Iterator[Right]:
+    """What the author of a ProviderConfig must be allowed to do: Butler does it for them.
+
+    Who says where credentials are sent could have them sent to a server of theirs, so they must be allowed to read
+    them. Who names a pool has its addresses handed out, so they must be allowed to read the pool.
+    """
+    secret = secret_key(new)
+    if secret is not None and (old is None or _destination(old) != _destination(new)):
+        yield Right(
+            "get",
+            SECRETS,
+            secret.namespace,
+            secret.name,
+            f"spec.credentialsRef: you may not read Secret {secret}, and what is in it goes to the server that this"
+            " ProviderConfig names: let somebody make this change who may read the Secret",
+        )
+    known = {reference.name for reference in old.spec.network.pool_refs} if old is not None else set()
+    for reference in new.spec.network.pool_refs:
+        if reference.name not in known:
+            yield Right(
+                "get",
+                _POOLS,
+                home,
+                reference.name,
+                f"spec.network.poolRefs: you may not read NetworkPool {home}/{reference.name}, whose addresses this"
+                " ProviderConfig would hand out: let somebody make this change who may",
+            )
+
+
+def _destination(config: ProviderConfig) -> object:
+    return destination(config.spec, config.metadata.namespace)
 
 
 def why_not_deleted(config: ProviderConfig, users: Sequence[TenantCluster]) -> str:

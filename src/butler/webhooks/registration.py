@@ -4,11 +4,11 @@ It is applied with force, so that whatever was edited in between is put right, a
 process that died (its port is gone, and every write of our kinds would be refused) is replaced by the next start.
 Every field is written out, because a field that we leave to defaults is a field that we cannot put right.
 
-Only what people decide is asked about: pools and providers when their spec is made, changed or removed, allocations
-that are not made by Butler itself, and the deletion of allocations that hold addresses, which Butler itself never does:
-it releases them first. Status writes are a subresource, which the rules do not name;
-finalizers and labels are let pass by a match condition, so that a controller can still let go of an object while
-nobody serves the webhooks.
+Only what people decide is asked about: pools and providers when their spec is made, changed or removed, clusters when
+they name a team or a provider or are deleted by force, allocations that are not made by Butler itself, and the deletion
+of allocations that hold addresses, which Butler itself never does: it releases them first. Status writes are a
+subresource, which the rules do not name; finalizers and labels are let pass by a match condition, so that a controller
+can still let go of an object while nobody serves the webhooks.
 
 A configuration outlives its server. In a cluster that is meant: while no replica runs, nobody may shrink a pool
 behind its back. On a machine of one's own it would be a trap, so there it is removed at the end (`remove`), and also
@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from butler.api import GROUP, VERSION
 from butler.api.ipallocation import IPAllocation
-from butler.api.labels import FieldManager, Finalizer
+from butler.api.labels import Annotation, FieldManager, Finalizer
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
+from butler.api.tenantcluster import TenantCluster
 from butler.kube.errors import Conflict, NotFound
 from butler.kube.objects import uid_of, version_of
 from butler.kube.resource import untyped
@@ -66,6 +67,19 @@ _HOLDS_ADDRESSES: Final = {
     "name": "holds-addresses",
     "expression": "has(oldObject.status) && has(oldObject.status.phase) && oldObject.status.phase == 'Allocated'"
     " && !has(oldObject.metadata.deletionTimestamp)",
+}
+_NAMES_OTHERS: Final = {
+    # Both are set once: they come, and neither change nor go.
+    "name": "names-team-or-provider",
+    "expression": "request.operation != 'UPDATE' || (has(object.spec.teamRef) && !has(oldObject.spec.teamRef)) ||"
+    " (has(object.spec.providerConfigRef) && !has(oldObject.spec.providerConfigRef))",
+}
+_FORCES_DELETION: Final = {
+    "name": "forces-deletion",
+    "expression": f"has(object.metadata.annotations) && '{Annotation.FORCE_DELETE}' in object.metadata.annotations &&"
+    " (request.operation == 'CREATE' || !has(oldObject.metadata.annotations) ||"
+    f" !('{Annotation.FORCE_DELETE}' in oldObject.metadata.annotations) || oldObject.metadata.annotations"
+    f"['{Annotation.FORCE_DELETE}'] != object.metadata.annotations['{Annotation.FORCE_DELETE}'])",
 }
 
 
@@ -116,6 +130,10 @@ def configuration(reach: AtUrl | AtService, ca_bundle: bytes, *, name: str = NAM
             _webhook(
                 IPAllocation, ("DELETE",), _HOLDS_ADDRESSES, "Fail", client, selector, prefix="deletion.", events=True
             ),
+            # The controllers keep these rules, too: a cluster that slips through is Failed and says why.
+            _webhook(TenantCluster, ("CREATE", "UPDATE"), _NAMES_OTHERS, "Ignore", client, selector),
+            # Only here is it known who does it.
+            _webhook(TenantCluster, ("CREATE", "UPDATE"), _FORCES_DELETION, "Fail", client, selector, prefix="force."),
         ],
     }
 

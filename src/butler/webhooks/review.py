@@ -51,9 +51,12 @@ class GroupResource(msgspec.Struct, frozen=True):
 
 
 class UserInfo(msgspec.Struct, frozen=True):
-    """Who asks for the write."""
+    """Who writes, as the API server knows them."""
 
     username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, list[str]] = msgspec.field(default_factory=dict)
 
 
 class Question(msgspec.Struct, frozen=True, rename="camel"):

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from butler.api.codec import from_json
-from butler.api.providerconfig import ProviderConfigSpec
-from butler.providers.settings import foreign_secret, nutanix_url, settings_problems
+from butler.api.codec import from_json, to_json
+from butler.api.providerconfig import ProviderConfig, ProviderConfigSpec
+from butler.providers.settings import foreign_secret, nutanix_url, secret_not_for, settings_problems
 from unit.providers.given import BLOCKS, config
 
 
@@ -75,3 +75,70 @@ def test_only_the_home_namespace_may_point_at_secrets_elsewhere() -> None:
     assert problem.field == "spec.credentialsRef.namespace"
     assert foreign_secret(spec, "butler-system", "butler-system") is None
     assert foreign_secret(config("aws").spec, "team-a", "butler-system") is None
+
+
+# For whom a Secret is.
+
+CONFIGS, HOSTS = "butler.butlerlabs.dev/provider-configs", "butler.butlerlabs.dev/hosts"
+
+
+def naming(kind: str, secret: str | None = None, **settings: object) -> ProviderConfig:
+    made = to_json(config(kind, name="lab"))
+    made["metadata"]["namespace"] = "butler-system"
+    made["spec"]["credentialsRef"] = {"name": "login", **({"namespace": secret} if secret else {})}
+    made["spec"][kind] |= settings
+    return from_json(ProviderConfig, made)
+
+
+@pytest.mark.parametrize(
+    ("annotations", "allowed"),
+    [
+        ({}, False),
+        ({CONFIGS: "butler-system/lab"}, True),
+        ({CONFIGS: "other/x, butler-system/lab"}, True),
+        ({CONFIGS: "butler-system/lab2"}, False),
+        ({CONFIGS: "lab"}, False),
+        ({CONFIGS: "*"}, False),
+    ],
+)
+def test_a_secret_of_another_namespace_says_which_providers_may_use_it(
+    annotations: dict[str, str], allowed: bool
+) -> None:
+    assert (secret_not_for(naming("aws", "vault"), annotations) == "") is allowed
+    assert secret_not_for(naming("aws"), annotations) == "", "its own namespace's may be used"
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "hosts", "allowed"),
+    [
+        ("https://prism.example.com", "", True),
+        ("https://prism.example.com", "prism.example.com", True),
+        ("https://PRISM.example.com", "prism.EXAMPLE.com", True),
+        ("https://prism.example.com", "prism.example.com:9440", True),
+        ("https://prism.example.com:443", "prism.example.com:9440", False),
+        ("https://mine.example.com", "prism.example.com", False),
+        ("https://prism.example.com.mine.example.com", "prism.example.com", False),
+        ("https://[2001:db8::1]", "[2001:db8::1]:9440", True),
+    ],
+)
+def test_credentials_go_where_their_secret_says(endpoint: str, hosts: str, allowed: bool) -> None:
+    annotations = {HOSTS: hosts} if hosts else {}
+    assert (secret_not_for(naming("nutanix", endpoint=endpoint), annotations) == "") is allowed
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "server", "hosts", "allowed"),
+    [
+        (None, "https://harvester.example.com", "", True),
+        ("https://harvester.example.com", "https://harvester.example.com:443/k8s", "", True),
+        ("https://mine.example.com", "https://harvester.example.com", "", False),
+        ("https://harvester.example.com:8443", "https://harvester.example.com", "", False),
+        ("https://vip.example.com", "https://harvester.example.com", "vip.example.com", True),
+        ("https://mine.example.com", "https://harvester.example.com", "vip.example.com", False),
+    ],
+)
+def test_a_kubeconfig_goes_to_the_server_that_it_names(
+    endpoint: str | None, server: str, hosts: str, allowed: bool
+) -> None:
+    found = naming("harvester", **({"endpoint": endpoint} if endpoint else {}))
+    assert (secret_not_for(found, {HOSTS: hosts} if hosts else {}, server) == "") is allowed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from butler.api.codec import from_json, to_json
@@ -14,7 +15,7 @@ from butler.kube.client import Listed
 from butler.kube.errors import Status, Unreachable, error_from_status
 from butler.webhooks import review
 from butler.webhooks.admission import Admission
-from butler.webhooks.providerconfig import Surroundings, gives_up, judge, why_not_deleted
+from butler.webhooks.providerconfig import Surroundings, gives_up, judge, rights, why_not_deleted
 from unit.controllers.fake_server import FakeCache
 from unit.providers.given import config
 from unit.webhooks.given import allocation, pool, reserved
@@ -194,11 +195,21 @@ class Server:
         self.clusters = list(clusters)
         self.providers = list(providers)
         self.trouble: Exception | None = None
+        self.hidden: set[str] = set()
+        self.reviews: list[tuple[str, str, str, str]] = []
 
     async def list(self, resource: Any, namespace: str = "", timeout: float = 0) -> Listed[Any]:
         if self.trouble is not None:
             raise self.trouble
         return Listed(self.clusters if resource.plural == "tenantclusters" else self.providers, "1")
+
+    async def create(self, resource: Any, body: Any, timeout: float = 0) -> Any:
+        """A SubjectAccessReview: the author may read all but what is in `hidden`."""
+        assert resource.plural == "subjectaccessreviews"
+        assert body["spec"]["user"] == "operator"
+        wanted = body["spec"]["resourceAttributes"]
+        self.reviews.append((wanted["verb"], wanted["resource"], wanted["namespace"], wanted["name"]))
+        return {"status": {"allowed": wanted["name"] not in self.hidden}}
 
     async def get(self, resource: Any, name: str, namespace: str, timeout: float = 0) -> Any:
         if name == "spare":
@@ -215,6 +226,7 @@ def asked(operation: str, old: ProviderConfig | None, new: ProviderConfig | None
         "kind": {"group": "butler.butlerlabs.dev", "version": "v1alpha1", "kind": "ProviderConfig"},
         "name": "lab",
         "namespace": "home",
+        "userInfo": {"username": "operator", "groups": ["platform"]},
         **objects,
     }
     return review.read(
@@ -261,3 +273,58 @@ async def test_what_is_going_or_unchanged_is_let_pass_unread() -> None:
     undecided = await desk(server).decide(asked("DELETE", lab, None))
     assert undecided.status is not None
     assert undecided.status["code"] == 503
+
+
+# What its author must be allowed.
+
+
+def nutanix(secret: dict[str, str] | None = None, **settings: Any) -> ProviderConfig:
+    made = to_json(provider("rack"))
+    made["spec"]["credentialsRef"] = secret or {"name": "login"}
+    made["spec"]["nutanix"] |= settings
+    return from_json(ProviderConfig, made)
+
+
+def test_a_new_provider_needs_the_right_to_read_its_secret_and_its_pools() -> None:
+    found = [
+        (right.verb, right.resource.plural, right.namespace, right.name) for right in rights(None, nutanix(), "home")
+    ]
+    assert found == [("get", "secrets", "home", "login"), ("get", "networkpools", "home", "rack")]
+    elsewhere = next(rights(None, nutanix({"name": "login", "namespace": "team-hidden"}), "home"))
+    assert (elsewhere.namespace, elsewhere.name) == ("team-hidden", "login")
+    assert "you may not read Secret team-hidden/login" in elsewhere.why_not
+
+
+@pytest.mark.parametrize(
+    "new",
+    [
+        nutanix(endpoint="https://mine.example.com"),
+        nutanix(port=9441),
+        nutanix(insecure=True),
+        nutanix({"name": "other"}),
+        nutanix({"name": "login", "namespace": "team-hidden"}),
+        nutanix({"name": "login", "key": "token"}),
+    ],
+    ids=str,
+)
+def test_whatever_changes_where_credentials_go_needs_the_right_again(new: ProviderConfig) -> None:
+    assert [right.resource.plural for right in rights(nutanix(), new, "home")] == ["secrets"]
+
+
+def test_other_changes_need_no_right_to_read_the_secret() -> None:
+    old = nutanix()
+    more = msgspec.structs.replace(old.spec, network=provider("rack", "spare").spec.network)
+    found = list(rights(old, msgspec.structs.replace(old, spec=more), "home"))
+    assert [(right.resource.plural, right.name) for right in found] == [("networkpools", "spare")]
+
+
+async def test_an_author_who_may_not_read_the_secret_is_refused_and_nothing_is_read() -> None:
+    server = Server()
+    server.hidden = {"login"}
+    answer = await desk(server).decide(asked("CREATE", None, nutanix()))
+    assert answer.status is not None
+    assert (answer.status["code"], answer.status["reason"]) == (403, "Forbidden")
+    assert "spec.credentialsRef: you may not read Secret home/login" in answer.status["message"]
+    assert server.reviews == [("get", "secrets", "home", "login")]
+    server.hidden = set()
+    assert (await desk(server).decide(asked("CREATE", None, nutanix()))).allowed

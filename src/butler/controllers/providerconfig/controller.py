@@ -17,7 +17,6 @@ from butler.api.labels import ConditionType, Finalizer
 from butler.api.providerconfig import NetworkMode
 from butler.controllers.kinds import CLUSTERS, PROVIDERS, WRITE_TIMEOUT
 from butler.controllers.networkpool.holdings import Holdings
-from butler.controllers.providerconfig.inspection import secret_key
 from butler.controllers.providerconfig.pools import survey
 from butler.controllers.providerconfig.status import Seen, notices, status_of, status_while_leaving
 from butler.kube.controller import After, Controller
@@ -25,6 +24,7 @@ from butler.kube.errors import NotFound
 from butler.kube.objects import finalizers_patch, key_of, with_finalizer, without_finalizer
 from butler.kube.resource import Key
 from butler.providers.placement import placement
+from butler.providers.settings import secret_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

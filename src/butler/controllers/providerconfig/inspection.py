@@ -19,12 +19,12 @@ from butler.api.labels import ProviderReason
 from butler.controllers.absence import read
 from butler.controllers.providerconfig.status import SecretState
 from butler.kube.errors import Forbidden
-from butler.kube.objects import key_of, uid_of, version_of
+from butler.kube.objects import annotations_of, key_of, uid_of, version_of
 from butler.kube.resource import SECRETS, Key
 from butler.providers import credentials
 from butler.providers.outcomes import Accepted, Awaited, Outcome, Refused
 from butler.providers.probe import can_be_asked, probe
-from butler.providers.settings import foreign_secret, settings_problems
+from butler.providers.settings import foreign_secret, secret_key, secret_not_for, settings_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -62,12 +62,6 @@ class _Secret:
     state: SecretState
     version: str
     data: Mapping[str, bytes]
-
-
-def secret_key(config: ProviderConfig) -> Key | None:
-    """The Secret that a ProviderConfig names."""
-    reference = config.spec.credentials_ref
-    return Key(reference.namespace or config.metadata.namespace, reference.name) if reference else None
 
 
 class Inspection:
@@ -160,6 +154,9 @@ class Inspection:
             return _without(
                 ProviderReason.SECRET_UNREADABLE, f"Butler may not read Secret {key}: give its role the right to"
             )
+        if not_for := secret_not_for(config, annotations_of(secret) if secret is not None else {}):
+            # In the same words where there is none: whether it exists is nobody's business.
+            return _without(ProviderReason.SECRET_NOT_ALLOWED, f"Secret {key}: {not_for}")
         if secret is None:
             keys = " and ".join(credentials.needed_keys(config))
             return _without(ProviderReason.SECRET_NOT_FOUND, f"Secret {key} does not exist: create it with {keys}")
@@ -169,6 +166,9 @@ class Inspection:
         problems = await asyncio.to_thread(credentials.check, config, data)
         if problems:
             return _Secret(SecretState(ProviderReason.MALFORMED, f"Secret {key}: {'; '.join(problems)}"), version, {})
+        server = await asyncio.to_thread(credentials.server_in, config, data)
+        if not_for := secret_not_for(config, annotations_of(secret), server):
+            return _without(ProviderReason.SECRET_NOT_ALLOWED, f"Secret {key}: {not_for}")
         complete = SecretState(
             ProviderReason.COMPLETE, f"Secret {key} holds what provider {config.spec.provider} needs"
         )

@@ -40,6 +40,7 @@ from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, WRITE_TIMEOU
 from butler.controllers.release import DELETED_BY_REQUEST
 from butler.controllers.tenantcluster import addons, addresses, versions
 from butler.controllers.tenantcluster.blocked import Blocked
+from butler.controllers.tenantcluster.credentials import NotAllowed
 from butler.controllers.tenantcluster.half_tenants import is_given_back
 from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource_of_kind, unused
 from butler.controllers.tenantcluster.node_addresses import Fleet
@@ -76,6 +77,9 @@ SOON: Final = 1.0
 ASKING: Final = 8
 """How many clusters ask for addresses at a time. More would only queue at the API server, and the grants behind them:
 with 200 clusters at once, the slowest waits a third longer for its addresses when all ask at the same time."""
+CREDENTIALS: Final = "spec.credentialsRef"
+NO_CREDENTIALS: Final = "the provider's Secret cannot be used: the conditions of the ProviderConfig say why"
+"""To those who may read it: which Secret it is, and what is wrong with it, is not for readers of the cluster."""
 IN_A_MOMENT: Final = 0.3
 A_WHILE: Final = 5.0
 LATER: Final = 15.0
@@ -335,7 +339,7 @@ class Building:
         self._unasked.discard(uid)
         wanted = found is not None and uid_of(found) == uid and not is_being_deleted(found)
         if found is not None and wanted and not await is_given_back(self._client, found, facts.addresses.blocks):
-            return found
+            return self._views.in_its_team(found)
         if made is not None and (before is None or uid_of(before) != uid_of(made)):
             await self._delete(resource_of_kind(NAMESPACE), key_of(made), uid_of(made))
         raise NoLongerWanted
@@ -351,15 +355,12 @@ class Building:
     async def _make(self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions) -> _Made:
         """Apply all objects of the cluster."""
         namespace = tenant_namespace(cluster)
-        foreign = foreign_secret(provider.spec, provider.metadata.namespace, self._home)
-        if foreign is not None:
-            why = f"{foreign.field}: {foreign.message}"
-            return _Made(cluster, _failed(TenantClusterReason.INVALID_CONFIGURATION, why))
+        if foreign_secret(provider.spec, provider.metadata.namespace, self._home) is not None:
+            return _Made(cluster, _failed(TenantClusterReason.PROVIDER_NOT_READY, NO_CREDENTIALS))
         try:
             secret, credentials = await self._credentials.of(provider)
-        except NotFound:
-            why = "the provider's Secret does not exist"
-            return _Made(cluster, _failed(TenantClusterReason.PROVIDER_NOT_READY, why))
+        except (NotFound, NotAllowed):
+            return _Made(cluster, _failed(TenantClusterReason.PROVIDER_NOT_READY, NO_CREDENTIALS))
         blueprint = Blueprint(
             cluster=_within_addresses(cluster, facts.addresses),
             provider=provider,
@@ -373,6 +374,8 @@ class Building:
         try:
             parts = await self._parts(blueprint)
         except Unbuildable as error:
+            if error.field.startswith(CREDENTIALS):
+                return _Made(cluster, _failed(TenantClusterReason.PROVIDER_NOT_READY, NO_CREDENTIALS))
             return _Made(cluster, _failed(TenantClusterReason.INVALID_CONFIGURATION, str(error)))
         try:
             # First, because the end of a cluster is safe to call when it has no namespace, and where it has one, only

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import time
 from typing import TYPE_CHECKING, Final
 
+from butler.kube.objects import annotations_of
 from butler.kube.resource import SECRETS, Key
+from butler.providers.credentials import server_in
+from butler.providers.settings import secret_key, secret_not_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,25 +22,34 @@ if TYPE_CHECKING:
 KEPT: Final = 30.0
 
 
+class NotAllowed(Exception):
+    """A Secret that the ProviderConfig may not use, and why."""
+
+
 class Credentials:
     """What providers' Secrets hold. `clock` is monotonic."""
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._clock = clock
-        self._kept: dict[Key, tuple[float, Mapping[str, str]]] = {}
+        self._kept: dict[Key, tuple[float, Mapping[str, str], Mapping[str, str]]] = {}
 
     async def of(self, provider: ProviderConfig) -> tuple[Key, Mapping[str, str]]:
-        """Where the Secret is, and what it holds; NotFound when it is not there."""
-        reference = provider.spec.credentials_ref
-        if reference is None:
+        """Where the Secret is, and what it holds; NotFound when it is not there, NotAllowed when it is not for this."""
+        key = secret_key(provider)
+        if key is None:
             return Key("", ""), {}
-        key = Key(reference.namespace or provider.metadata.namespace, reference.name)
         kept = self._kept.get(key)
         if kept is None or self._clock() - kept[0] > KEPT:
             secret = await self._client.get(SECRETS, key.name, key.namespace)
-            kept = self._kept[key] = (self._clock(), decoded(secret.get("data") or {}))
-        return key, kept[1]
+            kept = self._kept[key] = (self._clock(), annotations_of(secret), decoded(secret.get("data") or {}))
+        _, annotations, texts = kept
+        server = None
+        if provider.spec.harvester is not None and provider.spec.harvester.endpoint:
+            server = await asyncio.to_thread(server_in, provider, {name: text.encode() for name, text in texts.items()})
+        if why_not := secret_not_for(provider, annotations, server):
+            raise NotAllowed(why_not)
+        return key, texts
 
 
 def decoded(data: Mapping[str, str]) -> Mapping[str, str]:

@@ -191,8 +191,7 @@ class Teardown:
 
     async def _unless_nothing_was_made(self, cluster: TenantCluster) -> str:
         """The kind is not served: good news only where there is no place that an object could be in."""
-        found = await read(self._client, resource_of_kind(NAMESPACE), Key("", tenant_namespace(cluster)))
-        return "Cluster API, which the API server does not know" if found is not None else ""
+        return "Cluster API, which the API server does not know" if await self._has_namespace(cluster) else ""
 
     async def _namespace(self, cluster: TenantCluster) -> str:
         resource, key = resource_of_kind(NAMESPACE), Key("", tenant_namespace(cluster))
@@ -206,6 +205,12 @@ class Teardown:
         return f"namespace {key.name} to go"
 
     async def _addresses(self, cluster: TenantCluster) -> str:
+        if is_forced(cluster) and not self._settings.force_is_checked and await self._has_namespace(cluster):
+            # Whoever may write the cluster can say so, and machines may still run: the search for orphans holds the
+            # addresses of a cluster whose namespace is there, and releases them when it is gone.
+            message = f"the addresses are held until namespace {tenant_namespace(cluster)} is gone"
+            self._events.record(cluster, CLUSTERS, FORCED, f"{DeletionStage.ADDRESSES.value}: {message}", "Warning")
+            return ""
         mine = self._views.allocations_of(cluster)
         left = [each for each in mine if each.status.phase is not IPAllocationPhase.RELEASED]
         by_force = f", by annotation {Annotation.FORCE_DELETE}" if is_forced(cluster) else ""
@@ -213,6 +218,9 @@ class Teardown:
         # At once: a pool that hears of all of them counts once.
         await asyncio.gather(*(self._release(allocation, grounds) for allocation in left))
         return left_over("IPAllocation", [name_of(each) for each in left]) if left else ""
+
+    async def _has_namespace(self, cluster: TenantCluster) -> bool:
+        return await read(self._client, resource_of_kind(NAMESPACE), Key("", tenant_namespace(cluster))) is not None
 
     async def _release(self, allocation: IPAllocation, grounds: Grounds) -> None:
         try:

@@ -53,6 +53,7 @@ class Views:
 
     def add_indexes(self) -> None:
         """Make the questions below cheap."""
+        self.teams.add_index()
         self.clusters.index(BY_NAMESPACE, lambda each: [tenant_namespace(each)])
         self.clusters.index(BY_PROVIDER, lambda each: [provider_key(each, self.home)])
         self.clusters.index(BY_HOME, lambda cluster: [cluster.metadata.namespace])

@@ -126,7 +126,8 @@ class Notes:
 class Site:
     """Everything about one cluster. `now` is turned by tests."""
 
-    def __init__(self) -> None:
+    def __init__(self, settings: TenantSettings | None = None) -> None:
+        settings = settings or TenantSettings(force_is_checked=True)
         self.management = Management()
         self.now = NOW
         self.monotonic = 1000.0
@@ -159,7 +160,7 @@ class Site:
             releases,
         )
         self.teardown = Teardown(
-            client, self.views, self.live, cast("Any", self.tenants), releases, events, TenantSettings(), self._clock
+            client, self.views, self.live, cast("Any", self.tenants), releases, events, settings, self._clock
         )
         for kind, found in (
             ("providerconfigs", proxmox()),

@@ -10,6 +10,7 @@ import pytest
 from butler.api.conditions import find_condition
 from butler.api.labels import Annotation, ConditionType, Label
 from butler.api.tenantcluster import DeletionStage
+from butler.controllers.tenantcluster.settings import TenantSettings
 from unit.controllers.tenantcluster.management import refusal
 from unit.controllers.tenantcluster.site import NAMESPACE, Site
 from unit.controllers.tenantcluster.values import UID, allocation, cluster
@@ -120,6 +121,24 @@ async def test_what_was_released_by_force_says_so_for_as_long_as_it_is_kept(site
         ready = find_condition(each.status.conditions, ConditionType.READY)
         assert ready is not None
         assert Annotation.FORCE_DELETE in ready.message
+
+
+async def test_force_that_nobody_checked_lets_the_cluster_go_and_its_addresses_not() -> None:
+    """Without admission, whoever may write the cluster can say that machines are gone which run."""
+    site = Site(TenantSettings(force_is_checked=False))
+    site.wish(going=True, of=cluster(annotations={Annotation.FORCE_DELETE: "web"}))
+    site.stands("machines", "m1")
+    site.stands("namespaces", NAMESPACE, "")
+    assert await look(site) is None, "the object goes"
+    assert site.released() == []
+    assert any(f"held until namespace {NAMESPACE} is gone" in message for _, message in site.events.found)
+
+
+async def test_force_that_nobody_checked_releases_what_surely_is_not_used() -> None:
+    site = Site(TenantSettings(force_is_checked=False))
+    site.wish(going=True, of=cluster(annotations={Annotation.FORCE_DELETE: "web"}))
+    await look(site)
+    assert site.released() == ["web-lb", "web-nodes"]
 
 
 @pytest.mark.parametrize("plural", ["clusters", "machines"])

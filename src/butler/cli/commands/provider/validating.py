@@ -118,10 +118,10 @@ async def _look(session: Session, config: ProviderConfig, objects: list[Json], *
 
 
 async def _secret(session: Session, config: ProviderConfig, objects: list[Json]) -> SecretSeen:
-    from butler.controllers.providerconfig.inspection import secret_key
     from butler.kube.errors import Forbidden, NotFound
     from butler.kube.resource import SECRETS, Key
     from butler.providers.credentials import decode_data
+    from butler.providers.settings import secret_key
     from butler.views.provider_findings import SecretSeen
 
     key = secret_key(config)
