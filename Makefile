@@ -53,7 +53,7 @@ test-elastic: setup-test ## Break elastic tenants at length, and churn Services 
 	$(BIN)/pytest -q -s -m slow --timeout 3600 tests/elastic
 
 test-server: setup-test ## Ask every route of the console's server for everything, and cut its stream with many seeds
-	$(BIN)/pytest -q -m slow --timeout 3600 tests/server
+	$(BIN)/pytest -q -m slow --timeout 3600 tests/server tests/cli
 
 test-tenants-scale: setup-test ## Create 200 tenant clusters at once, delete and create 100 more, with kills in between; 50 rounds of too many
 	$(BIN)/pytest -q -s -m slow --timeout 3600 tests/tenants/test_kills.py tests/tenants/test_all_or_nothing.py

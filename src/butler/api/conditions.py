@@ -1,12 +1,16 @@
 """Reading and setting conditions, as Kubernetes means them.
 
 A condition's transition time moves only when its status does. Setting what is already so gives back the very same
-tuple, which is how a controller knows that there is nothing to write.
+tuple, which is how a controller knows that there is nothing to write. A message may quote others: it is made safe to
+print here, and bounded.
 """
 
 from datetime import datetime
 
 from butler.api.meta import Condition, ConditionStatus
+from butler.api.printable import one_line
+
+LONGEST_MESSAGE = 4096
 
 
 def find_condition(conditions: tuple[Condition, ...], type: str) -> Condition | None:  # noqa: A002
@@ -38,7 +42,7 @@ def with_condition(
         type=str(type),
         status=status,
         reason=str(reason),
-        message=message,
+        message=one_line(message, LONGEST_MESSAGE),
         last_transition_time=before.last_transition_time if before and before.status is status else now,
         observed_generation=observed_generation,
     )

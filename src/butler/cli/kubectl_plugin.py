@@ -9,6 +9,7 @@ import click
 
 from butler import __version__
 from butler.cli import butleradm, butlerctl
+from butler.cli.frame import streams
 from butler.cli.frame.lazy import CONTEXT, Program
 
 NOT_HERE = ("local", "controller")
@@ -33,6 +34,7 @@ def complete() -> None:
     """
     from click.shell_completion import ShellComplete
 
+    streams.install()
     *before, incomplete = sys.argv[1:] or [""]
     found = ShellComplete(main, {}, "kubectl butler", "_KUBECTL_BUTLER_COMPLETE").get_completions(before, incomplete)
     plain = [each for each in found if each.type == "plain"]

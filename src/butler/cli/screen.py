@@ -9,6 +9,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from butler.api.printable import one_line
 from butler.cli.frame.output import GAP, cell_text
 from butler.cli.frame.terminal import is_terminal, painted, width
 
@@ -68,6 +69,7 @@ def _head(cells: Sequence[str], sizes: Sequence[int]) -> str:
 
 def _hanging(head: str, text: str, inset: int = INDENT) -> str:
     """A sentence behind a head; what does not fit goes on below its beginning."""
+    text = one_line(text)
     room = width() - inset - len(head)
     if not is_terminal() or len(text) <= room:
         return (head + text).rstrip()

@@ -13,6 +13,12 @@ from typing import Any
 
 import msgspec
 
+from butler.api.printable import one_line, visible
+
+LONGEST = 8192
+"""Characters of what a server says of itself that are kept."""
+MOST_CAUSES = 200
+
 
 class KubeError(Exception):
     """Anything this package raises about an API server."""
@@ -205,9 +211,22 @@ def api_error(code: int, body: bytes, request: str = "", retry_after: str | None
 def error_from_status(status: Status, code: int = 0, request: str = "", retry_after: str | None = None) -> ApiError:
     """The error for a Status that came by any way: an answer's body, or an ERROR line of a watch."""
     code = code or status.code
+    status = _printable(status)
     fallback = ServerError if code >= 500 else ApiError
     kind = _BY_REASON.get(status.reason) or _BY_CODE.get(code, fallback)
     return kind(code, status, request, _seconds(retry_after, status.details.retry_after_seconds))
+
+
+def _printable(status: Status) -> Status:
+    """What a server says, made safe to print and bounded: a tenant's own API server is a stranger."""
+    causes = tuple(
+        Cause(one_line(cause.reason, LONGEST), visible(cause.message)[:LONGEST], one_line(cause.field, LONGEST))
+        for cause in status.details.causes[:MOST_CAUSES]
+    )
+    replace = msgspec.structs.replace
+    details = replace(status.details, causes=causes) if causes else status.details
+    message, reason = visible(status.message)[:LONGEST], one_line(status.reason, LONGEST)
+    return replace(status, message=message, reason=reason, details=details)
 
 
 def _seconds(header: str | None, in_body: int) -> float | None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from butler.api.printable import one_line
 from butler.kube.errors import ApiError, KubeError, NotFound
 from butler.kube.metrics import Metrics
 from butler.kube.objects import object_reference
@@ -222,7 +223,8 @@ def _timestamp(at: float) -> str:
 
 
 def _shortened(message: str) -> str:
-    return message if len(message) <= MESSAGE_LIMIT else message[: MESSAGE_LIMIT - 1] + "…"
+    """A message may quote others: it is made safe to print, too."""
+    return one_line(message, MESSAGE_LIMIT)
 
 
 def _remember(memory: OrderedDict[Any, Any], key: Any, value: Any) -> None:

@@ -30,6 +30,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from butler.api.labels import MANAGED_BY, Annotation, FieldManager
+from butler.api.printable import one_line
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address, parse_range
 from butler.kube.errors import AlreadyExists, ApiError, BadAnswer, Conflict, NotFound
 from butler.kube.objects import uid_of, version_of
@@ -245,7 +246,8 @@ def _shown(value: Any) -> str:
 
 
 def _clipped(text: str) -> str:
-    return text if len(text) <= LONGEST_MESSAGE else f"{text[: LONGEST_MESSAGE - 1]}…"
+    """What the tenant wrote is quoted in Events and conditions here: nothing in it reaches a terminal as it is."""
+    return one_line(text, LONGEST_MESSAGE)
 
 
 # Acting.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from butler.api.printable import one_line
 from butler.ipam.addresses import Range, range_cidr, range_text
 from butler.views.segments import Kind
 
@@ -105,7 +106,7 @@ def _entries(shown: PoolSegments, signs: Mapping[Kind, str], letters: Mapping[st
             fixed[Kind.FREE].ranges.append(each.range)  # holes of touching windows stay apart
             fixed[Kind.FREE].notes.append("")
         else:
-            fixed[each.kind].add(each.range, each.description or (holder.tenant if holder else ""))
+            fixed[each.kind].add(each.range, one_line(each.description) or (holder.tenant if holder else ""))
         if each.held_by > 1:
             names = " and ".join(one.allocation for one in each.holders[:2])
             twice.add(each.range, names + (f" and {each.held_by - 2} more" if each.held_by > 2 else ""))

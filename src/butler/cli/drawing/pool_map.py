@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-import click
-
 from butler.cli.drawing.map_legend import FULL, OTHERS, PARTS, UNHELD, WRONG, legend
+from butler.cli.frame.terminal import styled
 from butler.ipam.addresses import address_text, range_cidr, range_text
 from butler.views.segments import HELD, Kind
 
@@ -221,9 +220,9 @@ def _painted(cells: Sequence[str], letters: Mapping[str, str], *, colour: bool) 
 
 def _styled(text: str, sign: str, letters: Mapping[str, str]) -> str:
     if sign == WRONG:
-        return click.style(text, fg="red", bold=True)
+        return styled(text, fg="red", bold=True)
     if sign in letters.values():
-        return click.style(text, fg=_PALETTE[LETTERS.index(sign) % len(_PALETTE)])
+        return styled(text, fg=_PALETTE[LETTERS.index(sign) % len(_PALETTE)])
     if sign in (ASCII[Kind.RESERVED], UNICODE[Kind.RESERVED], ASCII[Kind.OUTSIDE]):
-        return click.style(text, dim=True)
+        return styled(text, dim=True)
     return text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
+from butler.api.printable import one_line
 from butler.cli.frame.output import age
 from butler.cli.tables.pools import pool_state
 from butler.ipam.addresses import range_cidr, range_text
@@ -179,7 +180,7 @@ def _hanging(head: str, text: str, width: int) -> Iterator[str]:
     if room < NARROWEST_TEXT:
         yield head.rstrip()
         head, room = "    ", width - 4
-    lines = textwrap.wrap(text, room, break_on_hyphens=False, break_long_words=False) or [""]
+    lines = textwrap.wrap(one_line(text), room, break_on_hyphens=False, break_long_words=False) or [""]
     for index, line in enumerate(lines):
         yield f"{head if not index else ' ' * len(head)}{line}".rstrip()
 

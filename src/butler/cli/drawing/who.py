@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from butler.api.printable import one_line
 from butler.cli.frame.output import PLAIN, Column, Showing, age
 from butler.cli.screen import facts, listed, section, sentence
 from butler.ipam.addresses import range_text
@@ -85,7 +86,7 @@ def state(place: Place) -> str:
         return NOWHERE
     words = WORDS[Kind(place.kind)]
     if place.kind == Kind.RESERVED and place.description:
-        return f"{words}: {place.description}"
+        return f"{words}: {one_line(place.description)}"
     if place.stranded:
         return f"{words}, though {'its pool does not hand it out' if place.pool else 'no pool has it'}"
     return words

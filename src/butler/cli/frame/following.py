@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from butler.api.printable import one_line
 from butler.api.resource import CustomResource
 from butler.cli.frame.exits import Exit
 from butler.cli.frame.output import Output
 from butler.cli.frame.reading import Item, as_json, item
 from butler.cli.frame.session import Failure
+from butler.cli.frame.streams import own
 from butler.cli.frame.terminal import width
 from butler.kube.client import Listed
 from butler.kube.errors import Expired, Forbidden, KubeError, Unauthorized
@@ -206,9 +208,9 @@ class ProgressLine:
         seconds = f"{time.monotonic() - self._began:5.1f} s  "
         if self._live:
             most = width() - len(seconds) - 1
-            cut = text if len(text) <= most else text[: most - 1] + "…"
+            cut = one_line(text, most)
             shown = f"{seconds}{cut}"
-            click.echo(f"\r{shown.ljust(self._length)}", nl=False, err=True)  # without signs that NO_COLOR forbids
+            click.echo(own("\r") + shown.ljust(self._length), nl=False, err=True)  # without signs that NO_COLOR forbids
             self._length = len(shown)
         else:
             click.echo(f"{seconds}{text}", err=True)

@@ -7,13 +7,12 @@ lines against the commands themselves.
 from __future__ import annotations
 
 import os
-import sys
 from importlib import import_module
-from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from butler.cli.frame import streams
 from butler.cli.frame.exits import Exit
 
 if TYPE_CHECKING:
@@ -83,9 +82,7 @@ class Program(LazyGroup):
     """A whole program: Ctrl-C ends it quietly, with the exit code that shells expect."""
 
     def main(self, *args: Any, **options: Any) -> Any:
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, TextIOWrapper):  # a terminal without UTF-8 shows ? for what it does not have
-                stream.reconfigure(errors="replace")
+        streams.install()
         return super().main(*args, **options)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import click
 
+from butler.api.printable import in_json, one_line
 from butler.cli.frame.terminal import has_colour, is_terminal, painted, width
 from butler.views import ages
 
@@ -32,6 +33,8 @@ TEMPLATES = ("jsonpath", "custom-columns")
 SHORTEST = 14
 """To how many characters a cell may be shortened on a narrow terminal: the beginnings of names are often alike."""
 GAP = 3
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How cells begin that spreadsheets compute."""
 
 
 class Column(NamedTuple, Generic[T]):
@@ -120,7 +123,7 @@ class Showing(Generic[T]):
 
             columns = custom_columns(output.template)
             raws = [self.raw(row) for row in rows]
-            cells = [[cell(raw) for _, cell in columns] for raw in raws]
+            cells = [[one_line(cell(raw)) for _, cell in columns] for raw in raws]
             if cells or output.headers:
                 click.echo(table([title for title, _ in columns], cells, output))
 
@@ -141,12 +144,11 @@ def structured(value: Any, output: Output) -> None:
 
 def _structured(value: Any, output: Output) -> None:
     if output.format == "json":
-        click.echo(json.dumps(value, indent=4, ensure_ascii=False, default=_plain))
+        click.echo(in_json(json.dumps(value, indent=4, ensure_ascii=False, default=_plain)))
     elif output.format == "yaml":
-        import yaml
+        from butler.cli.yaml_text import dumped
 
-        text = yaml.safe_dump(json.loads(json.dumps(value, default=_plain)), sort_keys=False, allow_unicode=True)
-        click.echo(text, nl=False)
+        click.echo(dumped(json.loads(json.dumps(value, default=_plain))), nl=False)
     else:
         from butler.cli.frame.template import jsonpath
 
@@ -172,8 +174,16 @@ def csv_text(titles: Sequence[str], rows: Iterable[Sequence[object]], output: Ou
     writer = csv.writer(made, lineterminator="\n")
     if output.headers:
         writer.writerow([title.lower().replace(" ", "_") for title in titles])
-    writer.writerows(rows)
+    writer.writerows([_harmless(cell) for cell in row] for row in rows)
     return made.getvalue()
+
+
+def _harmless(value: object) -> object:
+    """A cell that no program takes for a formula, and that leaves its line to the others."""
+    if not isinstance(value, str):
+        return value
+    shown = one_line(value)
+    return f"'{shown}" if value.startswith(FORMULA) and len(value) > 1 else shown
 
 
 def table(
@@ -226,4 +236,4 @@ def cell_text(value: object) -> str:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return str(value)
+    return one_line(str(value))

@@ -13,8 +13,10 @@ from typing import Any
 
 import click
 
+from butler.api.printable import one_line
 from butler.cli.frame.exits import Exit
 from butler.cli.frame.session import Failure
+from butler.cli.frame.streams import encoding_of, own
 
 NARROWEST = 40
 
@@ -30,7 +32,7 @@ def has_colour() -> bool:
 
 def has_unicode() -> bool:
     """Whether what is printed can hold more than ASCII."""
-    return "utf" in (sys.stdout.encoding or "").lower()
+    return "utf" in encoding_of(sys.stdout).lower()
 
 
 def width() -> int:
@@ -40,11 +42,18 @@ def width() -> int:
 
 def painted(text: str, **style: Any) -> str:
     """Text in colour, where there is colour; the options are those of `click.style`."""
-    return click.style(text, **style) if has_colour() else text
+    return styled(text, **style) if has_colour() else text
+
+
+def styled(text: str, **style: Any) -> str:
+    """Text in colour, for an exit that lets our own colours through."""
+    before, after = click.style("|", **style).split("|")
+    return "".join(own(f"\x1b{part}") for part in before.split("\x1b")[1:]) + text + own(after)
 
 
 def wrapped(text: str, indent: str = "") -> str:
     """A sentence in lines that fit a terminal, the second and later ones indented; in a pipe it stays one line."""
+    text = one_line(text)
     if not is_terminal():
         return text
     import textwrap

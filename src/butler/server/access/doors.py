@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
-import msgspec
 from litestar import Request, Response
 from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
@@ -133,7 +132,7 @@ class Doors:
             status=status,
             message=message,
         )
-        audit.lines.info("%s", msgspec.json.encode(entry).decode())
+        audit.write_line(entry)
 
 
 def address_of(request: ASGIConnection[Any, Any, Any, Any]) -> str:

@@ -30,6 +30,7 @@ from typing import Final, Literal
 import msgspec
 
 from butler.api.labels import Annotation
+from butler.api.printable import in_json, one_line
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.kube.resource import EVENTS, BadName, Json
@@ -83,6 +84,11 @@ class Audited(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
+def write_line(entry: Entry) -> None:
+    """One line of the record, which a terminal may show."""
+    lines.info("%s", in_json(msgspec.json.encode(entry).decode()))
+
+
 def event_of(entry: Entry, about: Json) -> Json:
     """The Event that tells of it. Pure. `about` is how an Event names its object."""
     when = entry.time.strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -127,8 +133,8 @@ def _sentence(entry: Entry) -> str:
 
 
 def shortened(text: str) -> str:
-    """Text of somebody else for the record: nobody fills it with a single request."""
-    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+    """Text of somebody else for the record: nobody fills it with a single request, or steers who reads it."""
+    return one_line(text, LONGEST)
 
 
 class _PrivateFile(logging.handlers.WatchedFileHandler):
@@ -159,7 +165,7 @@ class Trail:
 
     def record(self, entry: Entry, about: Json | None) -> None:
         """Write it down, and as an Event `about` an object unless there is none. Returns at once, and never fails."""
-        lines.info("%s", msgspec.json.encode(entry).decode())
+        write_line(entry)
         if about is None:
             return
         allowance = self._done if entry.outcome == "done" else self._refused

@@ -131,9 +131,9 @@ def _editable(raw: Json) -> Json:
 
 
 def _text(raw: Json) -> str:
-    import yaml
+    from butler.cli.yaml_text import dumped
 
-    return yaml.safe_dump(_editable(raw), sort_keys=False, allow_unicode=True)
+    return dumped(_editable(raw))
 
 
 def _understood(typed: str, base: Json) -> tuple[Json | None, str]:

@@ -127,9 +127,9 @@ def report(raw: Json, verb: str, output: Output, dry_run: str) -> None:
     """What was written: a line as kubectl says it, or the object. A dry run of the client shows what would be sent."""
     name = f"networkpool.butler.butlerlabs.dev/{raw['metadata']['name']}"
     if output.format == "table" and dry_run == "client":
-        import yaml
+        from butler.cli.yaml_text import dumped
 
-        click.echo(yaml.safe_dump(raw, sort_keys=False, allow_unicode=True), nl=False)
+        click.echo(dumped(raw), nl=False)
     elif output.format == "table":
         done(POOLS, raw["metadata"]["name"], verb, dry_run)
     elif output.format == "name":

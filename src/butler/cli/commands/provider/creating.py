@@ -123,7 +123,7 @@ async def _make(session: Session, body: Json, *, dry_run: bool) -> Json | None:
 
 def _print(objects: list[Json]) -> None:
     """What would be sent, except for the contents of Secrets."""
-    import yaml
+    from butler.cli.yaml_text import dumped
 
     for each in objects:
         if each["kind"] == "Secret":
@@ -131,7 +131,7 @@ def _print(objects: list[Json]) -> None:
                 f"Secret {each['metadata']['namespace']}/{each['metadata']['name']} would be sent too; it is not shown."
             )
     shown = [each for each in objects if each["kind"] != "Secret"]
-    click.echo(yaml.safe_dump_all(shown, sort_keys=False, allow_unicode=True), nl=False)
+    click.echo(dumped(*shown), nl=False)
 
 
 async def _wait(session: Session, made: Json, timeout: float) -> None:
