@@ -95,8 +95,8 @@ format: setup-test ## Rewrite the code in the house style
 bench-apiserver: setup-test ## Measure the embedded API server beside a real one, in one run
 	$(BIN)/python tests/bench/bench_apiserver.py
 
-bench-ipam: setup-test ## Measure address management beside others (PART=decisions, packing or end-to-end; REST_SECONDS=600)
-	$(BIN)/python tests/bench/bench_ipam.py $(if $(PART),--part $(PART)) $(if $(REST_SECONDS),--rest $(REST_SECONDS))
+bench-ipam: setup-test ## Measure address management beside others (PART=decisions, packing, end-to-end or growth; REST_SECONDS=600; ON=embedded)
+	$(BIN)/python tests/bench/bench_ipam.py $(if $(PART),--part $(PART)) $(if $(REST_SECONDS),--rest $(REST_SECONDS)) $(if $(ON),--on $(ON))
 
 bench-tenants: setup-test ## Measure 200 tenant clusters at once, from created to gone (ONLY=embedded, apart or kubernetes)
 	$(BIN)/python tests/bench/bench_tenants.py $(if $(ONLY),--only $(ONLY)) $(if $(CLUSTERS),--clusters $(CLUSTERS))

@@ -1,11 +1,11 @@
 """Address management, measured: `make bench-ipam`.
 
-    python tests/bench/bench_ipam.py [--part decisions|packing|end-to-end] [--rest 600] [--real-neutron] [--json FILE]
+    python tests/bench/bench_ipam.py [--part decisions|packing|end-to-end|growth] [--rest 600] [--json FILE]
 
-Three parts, each of which also runs alone: what a decision costs beside the recipes of others, how well ranges are
-packed beside other policies, and Butler as a process on a real kube-apiserver beside that server's own limit and
-beside a peer. All figures of a part come from one run on this machine; ratios are what to read. At the end the goals
-stand beside what was seen. Nothing here fails on a number.
+Four parts, each of which also runs alone: what a decision costs beside the recipes of others, how well ranges are
+packed beside other policies, Butler as a process on a real kube-apiserver beside that server's own limit and beside a
+peer, and how costs grow with pools, allocations and pinned requests. All figures of a part come from one run on this
+machine; ratios are what to read. At the end the goals stand beside what was seen. Nothing here fails on a number.
 """
 
 from __future__ import annotations
@@ -21,10 +21,11 @@ sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1]), str(
 
 import bench_ipam_decisions  # noqa: E402 - after the path is set
 import bench_ipam_end_to_end  # noqa: E402
+import bench_ipam_growth  # noqa: E402
 import bench_ipam_packing  # noqa: E402
 from ipam.report import Goal, note, summary  # noqa: E402
 
-PARTS = ("decisions", "packing", "end-to-end")
+PARTS = ("decisions", "packing", "end-to-end", "growth")
 
 
 def main() -> None:
@@ -34,6 +35,7 @@ def main() -> None:
     parser.add_argument("--events", type=int, default=1_000_000, help="requests and releases to replay for packing")
     parser.add_argument("--json", type=Path, help="write the goals and what was seen to this file, too")
     bench_ipam_end_to_end.add_options(parser)
+    bench_ipam_growth.add_options(parser)
     options = parser.parse_args()
     began = time.monotonic()
     goals: list[Goal] = []
@@ -42,6 +44,8 @@ def main() -> None:
             goals += bench_ipam_decisions.run(options.real_neutron)
         elif part == "packing":
             goals += bench_ipam_packing.run(options.events)
+        elif part == "growth":
+            goals += bench_ipam_growth.run(options.curves, options.on, options.largest)
         else:
             goals += bench_ipam_end_to_end.run(bench_ipam_end_to_end.options_from(options))
     summary(goals)

@@ -27,7 +27,7 @@ from butler.api.labels import ConditionType
 from butler.api.meta import ConditionStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from butler.api.networkpool import NetworkPoolStatus
     from butler.kube.resource import Key
@@ -37,6 +37,7 @@ Step = Literal["reserve", "commit", "refuse", "release"]
 Why = Literal["deleted", "orphan", "released"]
 Sweep = Literal["clean", "orphans", "skipped"]
 Inconsistency = Literal["overlap", "unreadable"]
+Way = Literal["direct", "retried"]
 
 _POOL = ("pool", "namespace")
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
@@ -112,7 +113,7 @@ class IpamMetrics:
         )
         for outcome in get_args(Sweep):
             self._sweeps.labels(outcome)
-        self._per_pool: tuple[Gauge | Counter | Histogram, ...] = (
+        self._figures: tuple[Gauge | Histogram, ...] = (
             self._total,
             self._allocated,
             self._available,
@@ -120,15 +121,15 @@ class IpamMetrics:
             self._fragmentation,
             self._largest,
             self._utilization,
-            self._ready,
-            self._waiting,
-            self._processed,
-            self._granting,
             self._batch_size,
-            self._conflicts,
-            self._unknown,
-            self._reclaimed,
-            self._inconsistent,
+        )
+        self._counted: tuple[tuple[Counter | Histogram, tuple[str, ...]], ...] = (
+            (self._processed, get_args(Result)),
+            (self._conflicts, get_args(Step)),
+            (self._unknown, get_args(Step)),
+            (self._reclaimed, get_args(Why)),
+            (self._inconsistent, get_args(Inconsistency)),
+            (self._granting, get_args(Way)),
         )
         self._reason_shown: dict[Key, str] = {}  # the pools that are there, and why Ready is what it is
         self._waiting_shown: dict[Key, set[tuple[str, str]]] = {}
@@ -158,14 +159,19 @@ class IpamMetrics:
         self._gone[key] = None
         while len(self._gone) > _REMEMBERED:
             del self._gone[next(iter(self._gone))]
-        self._reason_shown.pop(key, None)
-        self._waiting_shown.pop(key, None)
-        for metric in self._per_pool:
-            metric.remove_by_labels({"pool": key.name, "namespace": key.namespace})
+        # One by one: to look for them would be a look at the series of all other pools.
+        for figure in self._figures:
+            figure.remove(key.name, key.namespace)
+        for metric, values in self._counted:
+            for value in values:
+                metric.remove(key.name, key.namespace, value)
+        self._ready.remove(key.name, key.namespace, self._reason_shown.pop(key, ""))
+        for labels in self._waiting_shown.pop(key, ()):
+            self._waiting.remove(key.name, key.namespace, *labels)
 
     def stood_down(self) -> None:
         """Take back all that only the leader knows, once another process may lead."""
-        for metric in self._per_pool:
+        for metric in (*self._figures, *(counted for counted, _ in self._counted), self._ready, self._waiting):
             metric.clear()
         self._suspected.set(0)
         self._reason_shown.clear()
@@ -174,16 +180,10 @@ class IpamMetrics:
     def _begin(self, key: Key) -> None:
         self._gone.pop(key, None)
         self._reason_shown[key] = ""
-        starts: tuple[tuple[Counter, Iterable[str]], ...] = (
-            (self._processed, get_args(Result)),
-            (self._conflicts, get_args(Step)),
-            (self._unknown, get_args(Step)),
-            (self._reclaimed, get_args(Why)),
-            (self._inconsistent, get_args(Inconsistency)),
-        )
-        for counter, values in starts:
-            for value in values:
-                counter.labels(key.name, key.namespace, value)
+        for counter, values in self._counted:
+            if isinstance(counter, Counter):
+                for value in values:
+                    counter.labels(key.name, key.namespace, value)
 
     def _show_ready(self, key: Key, status: NetworkPoolStatus) -> None:
         ready = find_condition(status.conditions, ConditionType.READY)
@@ -219,7 +219,7 @@ class IpamMetrics:
         One that was Failed waited for somebody to make space, which says nothing about how fast Butler is.
         """
         if key not in self._gone:
-            path = "retried" if refused_before else "direct"
+            path: Way = "retried" if refused_before else "direct"
             self._granting.labels(key.name, key.namespace, path).observe(max(0.0, seconds))
 
     def batch(self, key: Key, size: int) -> None:

@@ -93,6 +93,8 @@ class _Trial:
         self._conflicts: list[Range] = []
         """Pins that were refused because something was in their way."""
         self._left_over: list[Request] = []
+        self._no_room: dict[tuple[int, str], Why] = {}
+        """What requests for so many addresses of a pool are told, until the free space changes."""
 
     def run(self, units: Sequence[Unit]) -> bool:
         """Look at all of them. False: a pin was kept from others for nothing, so decide again without its unit."""
@@ -158,9 +160,15 @@ class _Trial:
 
     def _try(self, request: Request, into: list[Grant]) -> Why | None:
         """Take what the request is to have, or say why there is nothing."""
+        told = self._no_room.get((request.count, request.pool)) if request.pinned is None else None
+        if told is not None:
+            return told
         answer = _answer(request, self._free, self._layout, self._holders, self._in_the_way)
         if not isinstance(answer, Range):
+            if request.pinned is None:
+                self._no_room[request.count, request.pool] = answer
             return answer
+        self._no_room.clear()
         self._free.take(answer)
         into.append(Grant(request.uid, request.name, answer))
         return None
@@ -180,6 +188,7 @@ class _Trial:
 
     def _give_back(self, tried: Iterable[Grant]) -> None:
         for grant in tried:
+            self._no_room.clear()
             self._free.give(grant.range)
 
 

@@ -244,7 +244,8 @@ class Operator:
             silence[str(cache.resource)] = max(cache.silent_for(), silence.get(str(cache.resource), 0.0))
         for resource, seconds in silence.items():
             self.metrics.cache_silence.labels(resource).set(seconds)
-        text = generate_latest(self.metrics.registry)
+        # Thousands of series take a while to write down, and reconciles must not wait for it.
+        text = await asyncio.to_thread(generate_latest, self.metrics.registry)
         return web.Response(body=text, headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
 
 

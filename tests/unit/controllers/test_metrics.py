@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import pytest
 from prometheus_client import CollectorRegistry
+from prometheus_client.metrics import MetricWrapperBase
 
 from butler.api.meta import Condition, ConditionStatus
 from butler.api.networkpool import NetworkPoolStatus
@@ -160,6 +161,16 @@ def test_all_series_of_a_pool_vanish_with_it(page: Page) -> None:
     page.metrics.pool_gone(POOL)
     assert page.of(POOL) == {}
     assert page.of(OTHER) == page.of(NAMESAKE) == others
+
+
+def test_a_pool_that_goes_costs_no_look_at_the_series_of_others(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    def search(*_: object) -> None:
+        pytest.fail("the library searches all series")
+
+    monkeypatch.setattr(MetricWrapperBase, "remove_by_labels", search)
+    everything_about(page, POOL)
+    page.metrics.pool_gone(POOL)
+    assert page.of(POOL) == {}
 
 
 def test_every_metric_that_is_labelled_with_a_pool_takes_part(page: Page) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from butler.api.labels import AllocationReason
+from butler.ipam import refusals
 from butler.ipam.addresses import Family, Range, range_text
 from butler.ipam.decide import Decision, decide
 from butler.ipam.free_space import FreeSpace
@@ -70,6 +71,26 @@ def test_each_request_sees_what_the_grants_before_it_left() -> None:
     }
     assert decision.capacity.allocated == 21
     assert decision.capacity.largest_free_block == 11
+
+
+def test_requests_of_one_size_that_do_not_fit_are_told_the_same_until_something_is_granted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    worded: list[int] = []
+    no_room = refusals.no_room
+
+    def counted(count: int, free: FreeSpace, *more: Any) -> Any:
+        worded.append(free.free)
+        return no_room(count, free, *more)
+
+    monkeypatch.setattr(refusals, "no_room", counted)
+    waiting = [request(f"w{number}", 20, after=number) for number in range(100)]
+    decision = Pool(SMALL, a="10.40.1.0-10.40.1.15").ask(*waiting, request("small", 2, after=49.5))
+    assert granted(decision) == {"small": "10.40.1.16-10.40.1.17"}
+    messages = [refusal.message for refusal in decision.refusals]
+    assert "16 of 32 free" in messages[0]
+    assert "14 of 32 free" in messages[-1]
+    assert worded == [16, 14], "once before the grant and once after it"
 
 
 def test_the_published_pair_of_nodes_and_load_balancer() -> None:

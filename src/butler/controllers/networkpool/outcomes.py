@@ -83,3 +83,8 @@ def says_something_new(before: IPAllocationStatus, after: IPAllocationStatus) ->
     """Whether a refusal differs in more than its figures, which move with every change of the pool."""
     then, now = (find_condition(status.conditions, ConditionType.READY) for status in (before, after))
     return before.phase is not after.phase or then is None or now is None or then.reason != now.reason
+
+
+def told(status: IPAllocationStatus) -> Condition | None:
+    """What an allocation that was refused says about it."""
+    return find_condition(status.conditions, ConditionType.READY) if status.phase is IPAllocationPhase.FAILED else None

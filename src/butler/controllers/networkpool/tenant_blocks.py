@@ -95,7 +95,8 @@ def read_requests(
             else:
                 refusals.append(_not_requested(request, missing))
             continue
-        requests.append(replace(request, unavailable=_unavailable(request.pool, others)))
+        unavailable = _unavailable(request.pool, others)
+        requests.append(replace(request, unavailable=unavailable) if unavailable else request)
     return ReadRequests(
         [_with_refused_tenant(request, refused_tenants) for request in requests], refusals, min(waits, default=None)
     )

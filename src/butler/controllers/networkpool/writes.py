@@ -107,10 +107,19 @@ class AllocationWriter:
         clock = asyncio.get_running_loop().time()
         todo, waits = [], []
         for allocation, refusal in pairs:
-            status = outcomes.refused(allocation, refusal, self._tenant_of(allocation), self._now())
-            if not is_waiting(allocation) or status == allocation.status:
-                continue
             since = clock - self._refused_at.get(allocation.metadata.uid, float("-inf"))
+            told = outcomes.told(allocation.status)
+            if since < SAME_REFUSAL_EVERY and told is not None and told.reason == refusal.reason:
+                # The usual case where many wait for long: what else might be new about them is left for later.
+                if told.message != refusal.message:
+                    waits.append(SAME_REFUSAL_EVERY - since)
+                continue
+            if not is_waiting(allocation):
+                continue
+            status = outcomes.refused(allocation, refusal, self._tenant_of(allocation), self._now())
+            if status == allocation.status:
+                self._refused_at[allocation.metadata.uid] = clock
+                continue
             if outcomes.says_something_new(allocation.status, status) or since >= SAME_REFUSAL_EVERY:
                 todo.append(self._refuse_one(allocation, status, refusal))
             else:

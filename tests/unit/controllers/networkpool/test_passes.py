@@ -17,6 +17,7 @@ from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
 from butler.api.tenantcluster import TenantCluster
 from butler.controllers.metrics import IpamMetrics
+from butler.controllers.networkpool import outcomes
 from butler.controllers.networkpool.claims import CLAIMS, Claim, entry
 from butler.controllers.networkpool.controller import NetworkPoolController
 from butler.controllers.settings import IpamSettings
@@ -255,3 +256,29 @@ async def test_pools_that_come_at_once_share_their_claims_and_wake_no_other_pool
     of_claims = sum(number for (_, path), number in asked.items() if path.endswith("/configmaps"))
     assert of_pools <= 2 * count + 4
     assert of_claims <= count / 4 + 8
+
+
+async def test_requests_that_wait_are_not_refused_anew_with_every_change_of_their_pool(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finding the words again is most of what a request that cannot be met costs."""
+    desk.put(POOL_PATH, pool())
+    paths = [f"{ALLOCATION_PATHS}/big-{number}" for number in range(30)]
+    for number, path in enumerate(paths):
+        desk.put(path, allocation(f"big-{number}", 500))
+    refused: list[str] = []
+    put = outcomes.refused
+
+    def counted(asking: IPAllocation, *more: Any) -> Any:
+        refused.append(asking.metadata.name)
+        return put(asking, *more)
+
+    monkeypatch.setattr(outcomes, "refused", counted)
+    async with desk.at_work():
+        await desk.until(lambda: all(desk.status(path).get("phase") == "Failed" for path in paths), "all are refused")
+        before = len(refused)
+        for number in range(5):
+            path = f"{ALLOCATION_PATHS}/small-{number}"
+            desk.put(path, allocation(f"small-{number}"))
+            await desk.granted(path)
+    assert len(refused) - before <= len(paths)
