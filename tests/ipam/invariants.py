@@ -271,9 +271,8 @@ class Replay:
             return  # promised to somebody who is gone by now: wasteful, not wrong
         if ALLOCATION_FINALIZER not in (allocation["metadata"].get("finalizers") or ()):
             yield Violation("finalizer", f"{name} was promised {text(span)} without finalizer", self._story(uid))
-        cluster = allocation["spec"].get("tenantClusterRef")
-        for shown, tenant in _foreign(revision.before).items():
-            if inside(shown, span) and tenant != cluster:
+        for shown, tenant in _foreign(revision.obj).items():
+            if inside(shown, span):
                 what = f"{name} was promised {text(span)}, and a Service of {tenant['name']} shows {text(shown)}"
                 yield Violation("foreign", what, (*self._story(uid), revision))
         wanted = oracle.pinned(allocation)

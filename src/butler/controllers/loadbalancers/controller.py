@@ -18,8 +18,9 @@ from butler.api.labels import ConditionType
 from butler.api.providerconfig import NetworkMode
 from butler.capi.naming import tenant_namespace
 from butler.controllers.absence import read
+from butler.controllers.loadbalancers import foreign as sightings
 from butler.controllers.loadbalancers.deletions import unknown, waits_for
-from butler.controllers.loadbalancers.foreign import SHOWN_FOR, PoolAddresses, foreign, remembered
+from butler.controllers.loadbalancers.foreign import PoolAddresses
 from butler.controllers.loadbalancers.growth import ENOUGH, grow, longest_run
 from butler.controllers.loadbalancers.idleness import idle_marks, seconds_to_next
 from butler.controllers.loadbalancers.memory import Memory
@@ -302,17 +303,27 @@ class LoadBalancerController:
         self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory, growth: Growth
     ) -> float | None:
         found = self._survey(cluster, terms, feed, memory)
-        shown = foreign(feed.services(), self._views.allocations_for(cluster), self._handed_out.hand_out)
-        memory.foreign = remembered(shown, memory.foreign, self._monotonic())
-        said = verdict(found, memory, growth.short, feed.services(), paused=cluster.spec.paused, foreign=shown)
+        foreign = self._look_for_foreign(cluster, feed, memory)
+        said = verdict(found, memory, growth.short, feed.services(), paused=cluster.spec.paused, foreign=foreign)
         if not (is_established(cluster) or _says_all_is_well(cluster)):
             return None  # it comes up yet, says so elsewhere, and wakes us when it can be used
-        figures = use(found, cluster.status.load_balancers, memory)
+        figures = use(found, cluster.status.load_balancers, memory, foreign)
         left = await self._telling.say(cluster, said, figures, memory)
-        waits = [each for each in (left, SOON if found.about_to_share else None) if each is not None]
-        if memory.foreign:
-            waits.append(SHOWN_FOR)
-        return min(waits, default=None)
+        waits = (
+            left,
+            SOON if found.about_to_share else None,
+            sightings.seconds_to_next(memory.foreign or {}, self._monotonic()),
+        )
+        return min((wait for wait in waits if wait is not None), default=None)
+
+    def _look_for_foreign(self, cluster: TenantCluster, feed: Feed, memory: Memory) -> list[int]:
+        """The addresses of pools that Services show and the tenant does not hold."""
+        now, figures = self._monotonic(), cluster.status.load_balancers
+        if memory.foreign is None:
+            memory.foreign = sightings.recalled(figures.foreign_addresses if figures else (), now)
+        shown = sightings.foreign(feed.services(), self._views.allocations_for(cluster), self._handed_out.hand_out)
+        memory.foreign = sightings.remembered(shown, memory.foreign, now)
+        return sightings.counting(memory.foreign)
 
     def _survey(self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory) -> Survey:
         now = self._clock()

@@ -1,17 +1,18 @@
 """Addresses of pools that a tenant's Services show and that the tenant does not hold.
 
 They come from an address pool that the tenant made in its own MetalLB. What is found here is written into the status of
-the TenantCluster, and pools do not hand it out meanwhile (`butler.controllers.networkpool.foreign`). An address that a
-Service showed a moment ago counts as shown: a tenant that changes its Services all the time must not make pools write
-all the time.
+the TenantCluster, and pools do not hand it out meanwhile (`butler.controllers.networkpool.foreign`). Services and
+allocations are seen through different watches, one of which may be late: an address counts when it was foreign for a
+moment. And one that a Service showed a moment ago counts still: a tenant that changes its Services all the time must
+not make pools write all the time.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from butler.api.tenantcluster import MOST_FOREIGN
-from butler.controllers.loadbalancers.demand import in_use
+from butler.controllers.loadbalancers.demand import in_use, ipv4_addresses
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.ipam.range_index import RangeIndex
@@ -27,6 +28,19 @@ if TYPE_CHECKING:
 
 SHOWN_FOR: Final = 60.0
 """Seconds for which an address counts as shown after the last Service that showed it."""
+COUNTS_AFTER: Final = 2.0
+"""Seconds for which it has to be shown before it counts."""
+
+
+class Sighting(NamedTuple):
+    """When an address was first and last seen to be foreign, by the monotonic clock."""
+
+    first: float
+    last: float
+
+    @property
+    def counts(self) -> bool:
+        return self.last - self.first >= COUNTS_AFTER
 
 
 def foreign(
@@ -52,13 +66,36 @@ def _held(allocation: IPAllocation) -> Range | None:
     return found if family is Family.V4 else None
 
 
-def remembered(shown: Iterable[int], before: Mapping[int, float], now: float) -> dict[int, float]:
-    """The addresses that count as shown, and when each was last seen: as many as may count, the known ones first."""
-    kept = {address: seen for address, seen in before.items() if now - seen < SHOWN_FOR}
-    for address in shown:
-        if address in kept or len(kept) < MOST_FOREIGN:
-            kept[address] = now
+def remembered(shown: Iterable[int], before: Mapping[int, Sighting], now: float) -> dict[int, Sighting]:
+    """What is known of foreign addresses after another look: as many as may count, those that do first. Pure."""
+    current = set(shown)
+    kept = {
+        address: Sighting(seen.first, now) if address in current else seen
+        for address, seen in before.items()
+        if address in current or (seen.counts and now - seen.last < SHOWN_FOR)
+    }
+    for address in sorted(current):
+        if address not in kept and len(kept) < MOST_FOREIGN:
+            kept[address] = Sighting(now, now)
     return kept
+
+
+def recalled(texts: Iterable[str], now: float) -> dict[int, Sighting]:
+    """What the status says of earlier looks, by another process: it counts, as if last seen now."""
+    return {address: Sighting(now - COUNTS_AFTER, now) for address in ipv4_addresses(texts)}
+
+
+def counting(known: Mapping[int, Sighting]) -> list[int]:
+    """The addresses that count as shown."""
+    return sorted(address for address, seen in known.items() if seen.counts)
+
+
+def seconds_to_next(known: Mapping[int, Sighting], now: float) -> float | None:
+    """When the clock alone changes what counts; None: it will not."""
+    waits = [
+        (seen.last + SHOWN_FOR if seen.counts else seen.first + COUNTS_AFTER) - now + 0.05 for seen in known.values()
+    ]
+    return max(0.0, min(waits)) if waits else None
 
 
 def as_told(addresses: Iterable[int]) -> tuple[str, ...]:

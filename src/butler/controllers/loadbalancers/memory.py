@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from butler.api.labels import LoadBalancerReason
     from butler.api.tenantcluster import PoolChange
+    from butler.controllers.loadbalancers.foreign import Sighting
     from butler.controllers.loadbalancers.survey import Survey
     from butler.tenant.services import Balancer
 
@@ -88,8 +89,8 @@ class Memory:
     """What the management cluster did not do; None when the last look went well."""
     deletions_told: dict[str, float] = field(default_factory=dict)
     """When each allocation that was deleted last said what it waits for, by its UID."""
-    foreign: dict[int, float] = field(default_factory=dict)
-    """Addresses of pools that its Services show and it does not hold, and when each was last seen."""
+    foreign: dict[int, Sighting] | None = None
+    """Addresses of pools that its Services show and it does not hold; None before the first look."""
     last_growth: PoolChange | None = None
     last_shrink: PoolChange | None = None
     """Changes that the status does not tell of yet."""

@@ -13,7 +13,7 @@ import msgspec
 
 from butler.api.conditions import find_condition, with_condition
 from butler.api.labels import ConditionType, LoadBalancerReason
-from butler.api.tenantcluster import MOST_FOREIGN, LoadBalancerUse
+from butler.api.tenantcluster import LoadBalancerUse
 from butler.controllers.loadbalancers.deletions import in_words, named
 from butler.controllers.loadbalancers.foreign import as_told
 from butler.controllers.loadbalancers.growth import waiting_in_words
@@ -113,9 +113,9 @@ def foreign_in_words(foreign: Sequence[int], services: Sequence[Balancer]) -> st
     """Which Services show addresses that the tenant does not hold, and what comes of it."""
     texts = set(as_told(foreign))
     users = [service for service in services if texts & set(service.addresses)]
-    kept = "no pool hands them out" if len(foreign) <= MOST_FOREIGN else f"pools do not hand out {MOST_FOREIGN} of them"
+    who = in_words(users) if users else f"until a moment ago ({', '.join(sorted(texts))})"
     return (
-        f"Services show addresses of pools that the tenant does not hold: {in_words(users)}; {kept} meanwhile."
+        f"Services show addresses of pools that the tenant does not hold: {who}; no pool hands them out meanwhile."
         " Remove the addresses from the tenant's own MetalLB pools, or allocate them to the tenant"
     )
 
@@ -134,7 +134,7 @@ def _used(blocks: Iterable[Block]) -> bool:
     return any(block.claimed for block in blocks)
 
 
-def use(found: Survey, old: LoadBalancerUse | None, memory: Memory) -> LoadBalancerUse:
+def use(found: Survey, old: LoadBalancerUse | None, memory: Memory, foreign: Sequence[int] = ()) -> LoadBalancerUse:
     """The figures."""
     return LoadBalancerUse(
         held=found.held,
@@ -143,7 +143,7 @@ def use(found: Survey, old: LoadBalancerUse | None, memory: Memory) -> LoadBalan
         services=found.services,
         platform_services=found.platform_services,
         waiting_services=len(found.waiting),
-        foreign_addresses=as_told(memory.foreign),
+        foreign_addresses=as_told(foreign),
         last_growth=memory.last_growth or (old.last_growth if old else None),
         last_shrink=memory.last_shrink or (old.last_shrink if old else None),
     )
