@@ -48,6 +48,35 @@ def test_services_that_growth_cannot_help_cause_none(estate: Elastic) -> None:
 
 
 @early_story
+def test_services_for_ipv6_are_no_demand_and_move_nobody(estate: Elastic) -> None:
+    """Butler's addresses are IPv4: they cannot serve IPv6 alone, nor a Service that requires both families."""
+    place = estate.place(initial=1)
+    web = place.started(addons=WITHOUT_INGRESS)
+    web.add("a")
+    before = web.gets("a")
+    both = ["IPv4", "IPv6"]
+    with estate.butler.frozen():
+        web.add("six", ipFamilies=["IPv6"], ipFamilyPolicy="SingleStack")
+        web.add("required", ipFamilies=both, ipFamilyPolicy="RequireDualStack")
+        web.add("required-six-first", ipFamilies=both[::-1], ipFamilyPolicy="RequireDualStack")
+    web.stays(lambda: web.grown() == {}, "nobody there whom an address would help", 2 * GRACE)
+    web.says("LoadBalancersReady", "True", "InStep")
+    assert web.use()["waitingServices"] == 0
+    place.verdict()
+    web.add("preferred", ipFamilies=both, ipFamilyPolicy="PreferDualStack")
+    web.add("preferred-six-first", ipFamilies=both[::-1], ipFamilyPolicy="PreferDualStack")
+    served = web.gets("preferred", "preferred-six-first")
+    assert sorted(served) == [place.address(17), place.address(18)], "which are content with IPv4"
+    assert web.gets("a") == before
+    assert not [name for name in ("six", "required", "required-six-first") if web.address(name)]
+    place.verdict()
+    web.remove("preferred", "preferred-six-first")
+    web.shrinks_to(1)
+    assert web.gets("a") == before
+    place.verdict()
+
+
+@early_story
 def test_a_service_that_is_being_deleted_keeps_its_address_until_it_is_gone(estate: Elastic) -> None:
     place = estate.place(initial=1)
     web = place.started()

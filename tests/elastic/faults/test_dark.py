@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from elastic.allocations import delete, deleting, found, pinned
+from elastic.chronicle import phase
 from elastic.faults.drill import GRACE, Moments, writes_pool
 
 if TYPE_CHECKING:
@@ -36,6 +38,27 @@ def test_a_tenant_that_goes_dark_in_the_middle_of_a_shrink_keeps_its_range(drill
         butler.lines.go_dark(dark.name, False)
         dark.shrinks_to(1)
         drill.verdict(dark, other)
+
+
+def test_a_range_that_is_deleted_while_its_tenant_is_dark_goes_to_nobody_else(drill: Drill) -> None:
+    dark = drill.tenant()
+    with drill.replica() as butler:
+        (address,) = drill.grow(dark, "a")
+        (growth,) = [each["metadata"]["name"] for each in dark.growths()]
+        butler.lines.go_dark(dark.name)
+        dark.until(lambda: dark.condition("LoadBalancersReady").get("reason") == "TenantUnreachable", "it is dark")
+        delete(drill.place, growth)
+        rival = f"{dark.name}-rival"
+        pinned(drill.place, rival, address, {"name": "nobody", "namespace": drill.place.namespace})
+        dark.until(lambda: deleting(dark, growth).get("reason") == "Unknown", "it says that it cannot tell")
+        dark.stays(lambda: phase(found(dark, rival)) != "Allocated", "nothing of it is released meanwhile", LONG)
+        butler.lines.go_dark(dark.name, False)
+        dark.until(lambda: "default/a" in deleting(dark, growth).get("message", ""), "it says who uses it")
+        assert dark.gets("a") == [address]
+        dark.remove("a")
+        dark.until(lambda: phase(found(dark, rival)) == "Allocated", "now it goes to who waits for it")
+        delete(drill.place, rival)
+        drill.verdict(dark)
 
 
 @pytest.mark.parametrize(

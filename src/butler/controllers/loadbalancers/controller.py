@@ -19,7 +19,7 @@ from butler.api.providerconfig import NetworkMode
 from butler.capi.naming import tenant_namespace
 from butler.controllers.absence import read
 from butler.controllers.loadbalancers import foreign as sightings
-from butler.controllers.loadbalancers.deletions import unknown, waits_for
+from butler.controllers.loadbalancers.deletions import DRAINING, unknown, waits_for
 from butler.controllers.loadbalancers.foreign import PoolAddresses
 from butler.controllers.loadbalancers.growth import ENOUGH, grow, longest_run
 from butler.controllers.loadbalancers.idleness import idle_marks, seconds_to_next
@@ -296,7 +296,11 @@ class LoadBalancerController:
     async def _tell_deletion(self, cluster: TenantCluster, block: Block, feed: Feed, memory: Memory) -> float | None:
         if block.is_draining:
             return None  # that is said with the mark; and a write now would begin the drain anew
-        said = unknown("the cluster is paused") if cluster.spec.paused else waits_for(block, feed.services())
+        said, obstacle = waits_for(block, feed.services()), memory.problem or memory.refusal
+        if cluster.spec.paused:
+            said = unknown("the cluster is paused")
+        elif said is DRAINING and obstacle:
+            said = unknown(f"MetalLB on the tenant does not take its configuration: {obstacle}")
         return await self._deletions.tell(block.allocation, said, memory)
 
     async def _say(

@@ -204,7 +204,8 @@ class Draining:
             auto_assign=hands_out(staying),
             drained_by=memory.token,
         )
-        if not published.is_current:
+        # Where MetalLB is not there, nothing can be written, nor announced.
+        if not published.is_current and published.outcome is not Outcome.NOT_INSTALLED:
             return AT_ONCE if published.outcome is Outcome.CONTESTED else SOON
         now = self._monotonic()
         memory.withdrawn.update({block.version: now for block in outside})

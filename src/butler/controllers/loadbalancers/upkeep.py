@@ -20,7 +20,7 @@ from butler.tenant.metallb import Outcome, read
 from butler.tenant.metallb_signs import can_hand_out, read_sign
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from butler.api.tenantcluster import TenantCluster
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from butler.controllers.loadbalancers.memory import Memory
     from butler.controllers.loadbalancers.publishing import Publishing
     from butler.controllers.loadbalancers.settings import LoadBalancerSettings
-    from butler.controllers.loadbalancers.survey import Survey
+    from butler.controllers.loadbalancers.survey import Block, Survey
     from butler.controllers.loadbalancers.terms import Terms
     from butler.kube.client import Client
     from butler.tenant.feed import Feed
@@ -112,14 +112,13 @@ class Upkeep:
         await self._look_for_lost(feed.client, found, memory)
         going = due(found, terms, now, self._settings.grace)
         rest = memory.no_drain_before - self._monotonic()
-        # Not while MetalLB refuses: it would end where it began, again and again.
-        if going and rest <= 0 and memory.problem == "" and not memory.refusal:
+        if going and rest <= 0 and _can_go(going, memory):
             await self._draining.begin(going)
             found = self._survey(cluster, terms, feed, memory)
         if found.draining:
             return await self._draining.go_on(cluster, feed.client, found, memory, terms.served_class)
         again = await self._publish(cluster, feed, found, memory)
-        if going and memory.problem == "" and not memory.refusal:
+        if going and _can_go(going, memory):
             again = min(again, max(0.0, rest))  # no clock and no change would wake us for these
         return min(again, SELDOM) if memory.refusal or memory.in_vain is not None else again
 
@@ -169,6 +168,15 @@ class Upkeep:
             return 0.0
         spread = 0.75 + zlib.crc32(cluster.metadata.uid.encode()) % 512 / 1024
         return memory.published_at + self._settings.check_every * spread - self._monotonic()
+
+
+def _can_go(going: Sequence[Block], memory: Memory) -> bool:
+    """Whether a drain can end well: not while MetalLB refuses, or it would end where it began, again and again.
+
+    Where there is no MetalLB, nothing announces what was deleted, and nothing has to be told.
+    """
+    missing = memory.problem_reason is LoadBalancerReason.NOT_INSTALLED
+    return not memory.refusal and (memory.problem == "" or (missing and all(block.is_going for block in going)))
 
 
 def _is_as_told(found: Survey, memory: Memory) -> bool:

@@ -125,9 +125,8 @@ def _amiss(
 def _is_under_way(allocation: IPAllocation, now: datetime) -> bool:
     """Whether MetalLB is being told: to take addresses back, or of some that were granted a moment ago."""
     status = allocation.status
-    return status.draining_since is not None or (
-        status.allocated_at is not None and timedelta() <= now - status.allocated_at < TELLING
-    )
+    leaves = status.draining_since is not None or allocation.metadata.deletion_timestamp is not None
+    return leaves or (status.allocated_at is not None and timedelta() <= now - status.allocated_at < TELLING)
 
 
 def entries(pool: Json | None) -> list[str]:

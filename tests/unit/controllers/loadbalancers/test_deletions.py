@@ -10,6 +10,7 @@ import pytest
 
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType
+from butler.tenant.metallb import NAMESPACE as METALLB
 from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.breaking import FAULTS, Breaking
 from unit.controllers.loadbalancers.household import KEY, SECRET, Household
@@ -204,6 +205,38 @@ async def test_a_paused_cluster_keeps_what_was_deleted_until_it_goes_on(house: H
     assert "paused" in deleting(house)[1]
     house.wish()
     await house.live(60)
+    assert house.phases()["web-lb"] == "Released"
+
+
+async def test_a_range_of_a_tenant_without_metallb_goes_when_no_service_shows_it(house: Household) -> None:
+    house.tenant.uninstall()
+    house.tenant.objects.pop("ipaddresspools")
+    house.doubt()
+    await house.live(5)
+    assert house.reason() == "NotInstalled"
+    delete(house)
+    await house.live(60)
+    assert house.phases()["web-lb"] == "Allocated", "a Service shows it still"
+    house.tenant.remove_service("a")
+    await house.live(60)
+    assert house.phases()["web-lb"] == "Released"
+
+
+async def test_a_range_stays_while_metallb_refuses_its_configuration_and_says_so(house: Household) -> None:
+    refused = {"type": "poolReconcilerValid", "status": "False", "message": "pools overlap", "lastTransitionTime": "x"}
+    meta = {"name": "controller", "namespace": METALLB}
+    house.tenant.put("configurationstates", {"metadata": meta, "status": {"conditions": [refused]}})
+    house.tenant.metallb_hangs = True
+    house.tenant.remove_service("a")
+    delete(house)
+    await house.live(60)
+    assert house.phases()["web-lb"] == "Allocated"
+    assert house.reason() == "Refused"
+    assert "pools overlap" in deleting(house)[1]
+    house.tenant.metallb_hangs = False
+    accepted = {**refused, "status": "True"}
+    house.tenant.put("configurationstates", {"metadata": meta, "status": {"conditions": [accepted]}})
+    await house.live(100)
     assert house.phases()["web-lb"] == "Released"
 
 

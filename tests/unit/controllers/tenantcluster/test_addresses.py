@@ -550,3 +550,11 @@ def test_a_grant_that_cannot_be_read_is_named_and_not_asked_for_again() -> None:
 def test_the_order_in_which_allocations_are_listed_does_not_matter() -> None:
     own = [NODES, BALANCERS, GROWING, allocation("web-nodes-2", "nodes", 2, start="10.40.0.90", growth=True)]
     assert planned(own=own) == planned(own=own[::-1])
+
+
+def test_a_load_balancer_range_that_was_deleted_serves_until_it_is_released() -> None:
+    """Else the cluster would ask for another one at once, and be held up for as long as a Service uses the old one."""
+    going = allocation("web-lb", "loadbalancer", 8, start="10.40.0.50", deleting=True)
+    found = planned(own=[NODES, going])
+    assert (found.create, found.blocked) == ((), None)
+    assert found.load_balancers == (parse_range("10.40.0.50", "10.40.0.57")[1],)
