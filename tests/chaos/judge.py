@@ -106,7 +106,7 @@ def _fitting(replay: Replay, pool: str) -> set[str]:
     found = next((obj for (_, name), obj in replay.pools.items() if name == pool), None)
     if found is None or not claims_its_network(found) or found["metadata"].get("deletionTimestamp"):
         return set()
-    rules = oracle.rules_of(found["spec"])
+    rules = oracle.rules_of_pool(found)
     promised = ((found.get("status") or {}).get("intents")) or ()
     held = [
         *replay.live.values(),
@@ -207,7 +207,7 @@ def _could_have_both(replay: Replay, uid: str, name: str) -> Iterator[Violation]
     for allocation in asked:
         key = (allocation["metadata"]["namespace"], allocation["spec"]["poolRef"]["name"])
         pool = replay.pools.get(key)
-        rules = oracle.rules_of(pool["spec"]) if pool is not None else None
+        rules = oracle.rules_of_pool(pool) if pool is not None else None
         fit.append(rules is not None and oracle.would_fit(rules, replay.live.values(), allocation))
     if asked and all(fit) and {each["spec"]["type"] for each in asked} == {"nodes", "loadbalancer"}:
         yield Violation("L1", f"{name} waits for both blocks, and each would fit")

@@ -150,7 +150,7 @@ class Standing:
         found = []
         for reference in self.network.get("poolRefs") or ():
             pool = self.pools.get(reference["name"])
-            rules = oracle.rules_of(pool["spec"]) if pool is not None else None
+            rules = oracle.rules_of_pool(pool) if pool is not None else None
             if "loadbalancer" in (reference.get("types") or ["loadbalancer"]) and rules and oracle.runs(rules, held):
                 found.append(reference["name"])
         return found

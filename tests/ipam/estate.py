@@ -284,7 +284,7 @@ class Estate:
             pool = self._witness.state(POOL).get((self.namespace, allocation["spec"]["poolRef"]["name"]))
             if phase != "Failed" or pool is None or not claims_its_network(pool):
                 continue
-            rules = oracle.rules_of(pool["spec"])
+            rules = oracle.rules_of_pool(pool)
             if rules is not None and oracle.would_fit(rules, held, allocation):
                 return f"{name} would fit"
         return ""

@@ -255,7 +255,7 @@ class Replay:
         span = _span(intent)
         assert span is not None
         name, spec = intent["name"], revision.obj["spec"]
-        rules = oracle.rules_of(spec)
+        rules = oracle.rules_of_pool(revision.obj)
         why_not = "the pool is invalid" if rules is None else rules.why_not(span)
         if why_not:
             yield Violation("S2", f"{name} was promised {text(span)}: {why_not}", (revision,))
@@ -300,7 +300,7 @@ class Replay:
 
     def _counted(self, revision: Revision) -> Iterator[Violation]:
         """The counters fit some state of the allocations between what the status says it saw and now."""
-        status, rules = revision.obj["status"], oracle.rules_of(revision.obj["spec"])
+        status, rules = revision.obj["status"], oracle.rules_of_pool(revision.obj)
         if rules is None or status.get("totalIPs") is None:
             return
         earliest = _seen(revision.obj)
@@ -384,7 +384,7 @@ class Replay:
                 continue
             if pool is None or pool["metadata"].get("deletionTimestamp") or not claims_its_network(pool):
                 continue
-            rules = oracle.rules_of(pool["spec"])
+            rules = oracle.rules_of_pool(pool)
             held = [*self.live.values(), *(span for i in _intents(pool).values() if (span := _span(i)))]
             held += _foreign(pool)
             if rules is not None and oracle.would_fit(rules, held, allocation):
@@ -395,7 +395,7 @@ class Replay:
     def wrong_counters(self) -> Iterator[Violation]:
         """S6, exactly: at rest a pool's counters are those of its allocations as they are now."""
         for key, pool in self.pools.items():
-            rules = oracle.rules_of(pool["spec"])
+            rules = oracle.rules_of_pool(pool)
             if rules is None or not claims_its_network(pool):
                 continue
             live = [Turn(0, uid, _pool_of(self.allocations[uid]), span) for uid, span in self.live.items()]

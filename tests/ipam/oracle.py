@@ -8,7 +8,7 @@ would have fitted. Only IPv4, and only pools small enough to write down address 
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -106,6 +106,17 @@ def rules_of(spec: Json) -> Rules | None:
     )
     rules = Rules(whole, windows, reserved, wanted.get("defaults") or {})
     return rules if sound and any(runs(rules, ())) else None
+
+
+def rules_of_pool(pool: Json) -> Rules | None:
+    """The same of a pool, less the gateways and DNS servers that its status lists."""
+    rules = rules_of(pool["spec"])
+    listed = (pool.get("status") or {}).get("excludedAddresses") or ()
+    addresses = [number(entry["address"]) for entry in listed]
+    inside_it = tuple(
+        (address, address) for address in addresses if rules and rules.network[0] <= address <= rules.network[1]
+    )
+    return replace(rules, reserved=(*rules.reserved, *inside_it)) if rules else None
 
 
 def runs(rules: Rules, held: Iterable[Span]) -> list[Span]:

@@ -38,6 +38,9 @@ MOST_WITHHELD = 64
 """Foreign addresses that a pool does not hand out; more are only told."""
 """How many grants one batch may carry: about 75 kB of status, with names of usual length."""
 
+MOST_EXCLUDED = 256
+"""How many gateways and DNS servers a pool leaves out."""
+
 NOT_SHORTER_THAN_8 = Rule(
     expression=f"!isCIDR(self) || cidr(self).prefixLength() >= {SHORTEST_PREFIX}",
     message=f"the prefix must be /{SHORTEST_PREFIX} or longer",
@@ -246,6 +249,13 @@ class Intent(Part):
     end_address: Annotated[str, about("Last address granted.", max_length=45)]
 
 
+class ExcludedAddress(Part):
+    """An address of the pool that a ProviderConfig gives to something else than a tenant."""
+
+    address: Annotated[str, about("The address.", max_length=45)]
+    reason: Annotated[str, about("What it is, such as the gateway of a ProviderConfig.", max_length=512)]
+
+
 class CapacityTier(StrEnum):
     """The capacity conditions, each also the tier of an event."""
 
@@ -284,7 +294,7 @@ class NetworkPoolStatus(Part):
     total_ips: Annotated[
         int | None,
         about(
-            "Addresses that tenants may get in all: the windows without what is reserved.",
+            "Addresses that tenants may get in all: the windows without what is reserved or excluded.",
             format="int64",
             minimum=0,
         ),
@@ -337,6 +347,15 @@ class NetworkPoolStatus(Part):
             max_length=64,
         ),
     ] = None
+    excluded_addresses: Annotated[
+        tuple[ExcludedAddress, ...],
+        about(
+            "Gateways and DNS servers of the ProviderConfigs that name this pool: they lie in its network and are never"
+            " handed out.",
+            max_items=MOST_EXCLUDED,
+            list_type=ListType.ATOMIC,
+        ),
+    ] = ()
     foreign_addresses: Annotated[
         tuple[ForeignAddress, ...],
         about(

@@ -11,7 +11,7 @@ import msgspec
 
 from butler.api.tenantcluster import TenantCluster
 from butler.controllers.ipallocation import IPAllocationController
-from butler.controllers.kinds import ALLOCATIONS, POOLS
+from butler.controllers.kinds import ALLOCATIONS, POOLS, PROVIDERS
 from butler.controllers.metrics import IpamMetrics
 from butler.controllers.networkpool.claims import CLAIMS
 from butler.controllers.networkpool.controller import NetworkPoolController
@@ -31,9 +31,10 @@ def add_ipam(operator: Operator, settings: IpamSettings | None = None) -> IpamMe
     pools = operator.cache(POOLS, namespace=settings.namespace)
     allocations = operator.cache(ALLOCATIONS, namespace=settings.namespace, transform=without_address_list)
     tenants = operator.cache(resource_of(TenantCluster))
+    providers = operator.cache(PROVIDERS)
     claims = operator.cache(CONFIGMAPS, namespace=settings.home_namespace, field_selector=f"metadata.name={CLAIMS}")
     granting = NetworkPoolController(
-        operator.client, pools, allocations, tenants, claims, operator.events, metrics, settings, _now
+        operator.client, pools, allocations, tenants, providers, claims, operator.events, metrics, settings, _now
     )
     living = IPAllocationController(
         operator.client,

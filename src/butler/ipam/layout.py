@@ -7,6 +7,9 @@ nothing; there is no guessing at what was meant.
 
 Without a window, the whole network is handed out except its first and last address, which belong to the network
 itself (in networks that are large enough to have any to spare). With a window, the administrator's word counts.
+
+In either case gateways and DNS servers are left out that ProviderConfigs name: the pool's status lists them, so that
+everyone who reads a pool (`pool_layout`) comes to the same addresses.
 """
 
 from __future__ import annotations
@@ -30,7 +33,13 @@ from butler.ipam.addresses import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from butler.api.networkpool import NetworkPoolSpec, ReservedBlock, TenantAllocation
+    from butler.api.networkpool import (
+        ExcludedAddress,
+        NetworkPool,
+        NetworkPoolSpec,
+        ReservedBlock,
+        TenantAllocation,
+    )
 
     Report = Callable[[str, str], None]
 
@@ -69,8 +78,10 @@ class PoolLayout:
     """What is kept back, in order of address, touching blocks joined."""
     blocks: tuple[Reserved, ...]
     """What is kept back, as it was written, in order of address."""
+    excluded: tuple[Reserved, ...]
+    """Single addresses that ProviderConfigs give to something else, in order, with what they are."""
     usable: tuple[Range, ...]
-    """The windows without what is reserved, in order of address; pieces of two windows stay apart."""
+    """The windows without what is reserved or excluded, in order of address; pieces of two windows stay apart."""
     total: int
     """How many addresses may be handed out in all."""
     nodes_default: int
@@ -84,8 +95,13 @@ class _Named(NamedTuple):
     field: str
 
 
-def read_layout(spec: NetworkPoolSpec) -> PoolLayout:
-    """What the pool may hand out. Raises `InvalidPool` with everything that is wrong."""
+def pool_layout(pool: NetworkPool) -> PoolLayout:
+    """What a pool hands out, as its own controller has it. Raises `InvalidPool` with everything that is wrong."""
+    return read_layout(pool.spec, pool.status.excluded_addresses)
+
+
+def read_layout(spec: NetworkPoolSpec, excluded: Iterable[ExcludedAddress] = ()) -> PoolLayout:
+    """What a pool with this spec may hand out. Raises `InvalidPool` with everything that is wrong."""
     problems: list[Problem] = []
 
     def report(field: str, message: str) -> None:
@@ -102,9 +118,12 @@ def read_layout(spec: NetworkPoolSpec) -> PoolLayout:
 
     reserved = _joined(sorted(block.addresses for block in blocks))
     handed_out = sorted(window.addresses for window in windows) or [_without_its_edges(network)]
-    usable = tuple(piece for window in handed_out for piece in _less(window, reserved))
+    left_out = _read_excluded(excluded, network)
+    taken = _joined(sorted([*reserved, *(address.addresses for address in left_out)]))
+    usable = tuple(piece for window in handed_out for piece in _less(window, taken))
     if not usable:
-        raise InvalidPool([Problem("spec.reserved", f"nothing of {spec.cidr} is left to hand out: reserve less of it")])
+        by = "spec.cidr" if left_out else "spec.reserved"
+        raise InvalidPool([Problem(by, f"nothing of {spec.cidr} is left to hand out: reserve less of it")])
     descriptions = {block.field: entry.description for block, entry in zip(blocks, spec.reserved, strict=True)}
     return PoolLayout(
         family=Family.V4,
@@ -112,6 +131,7 @@ def read_layout(spec: NetworkPoolSpec) -> PoolLayout:
         windows=tuple(handed_out),
         reserved=tuple(reserved),
         blocks=tuple(sorted(Reserved(block.addresses, descriptions[block.field] or "") for block in blocks)),
+        excluded=left_out,
         usable=usable,
         total=sum(piece.size for piece in usable),
         nodes_default=defaults.nodes_per_tenant,
@@ -131,6 +151,19 @@ def _read_network(cidr: str, report: Report) -> Range | None:
     if network.size > 1 << (family.bits - SHORTEST_PREFIX):
         report("spec.cidr", f"{cidr} is too large: the prefix must be /{SHORTEST_PREFIX} or longer")
     return network
+
+
+def _read_excluded(entries: Iterable[ExcludedAddress], network: Range) -> tuple[Reserved, ...]:
+    """The excluded addresses that lie in the network. They come from a status, where nonsense means nothing."""
+    found: dict[int, str] = {}
+    for entry in entries:
+        try:
+            family, address = parse_address(entry.address)
+        except BadAddress:
+            continue
+        if family is Family.V4 and network.first <= address <= network.last:
+            found.setdefault(address, entry.reason)
+    return tuple(Reserved(Range(address, address), found[address]) for address in sorted(found))
 
 
 def _read_reserved(entries: Sequence[ReservedBlock], network: Range | None, report: Report) -> list[_Named]:

@@ -107,6 +107,16 @@ def reserved_conflict(pinned: Range, block: Reserved, layout: PoolLayout) -> Why
     return AllocationReason.PINNED_RANGE_CONFLICT, message
 
 
+def excluded_conflict(pinned: Range, address: Reserved, layout: PoolLayout) -> Why:
+    """A pinned range with a gateway or a DNS server in it."""
+    family = layout.family
+    message = (
+        f"{range_text(pinned, family)} is pinned, but {address_text(address.addresses.first, family)} is the"
+        f" {_shortened(address.description)}: pin a range without it, or correct the ProviderConfig"
+    )
+    return AllocationReason.PINNED_RANGE_CONFLICT, message
+
+
 def held_conflict(
     pinned: Range, conflict: int, holders: Sequence[str], others: Sequence[str], layout: PoolLayout
 ) -> Why:

@@ -106,6 +106,9 @@ def objection(request: Request, layout: PoolLayout) -> Why | None:
     for block in layout.blocks:
         if block.addresses.overlaps(pinned):
             return refusals.reserved_conflict(pinned, block, layout)
+    for address in layout.excluded:
+        if address.addresses.overlaps(pinned):
+            return refusals.excluded_conflict(pinned, address, layout)
     return None
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from butler.api.ipallocation import IPAllocationPhase
 from butler.controllers.networkpool.plan import intent_range, is_promise
 from butler.controllers.owners import recorded_owner, tenant_key
-from butler.controllers.tenantcluster.addresses import NAMES
+from butler.controllers.tenantcluster.address_requests import NAMES
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, parse_range, range_text
 from butler.ipam.requests import Request, objection
 from butler.kube.objects import key_of

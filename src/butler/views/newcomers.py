@@ -22,7 +22,8 @@ from butler.api.providers import Provider
 from butler.api.tenantcluster import Networking, TenantCluster, TenantClusterSpec, TenantClusterStatus, Workers
 from butler.controllers.owners import tenant_key
 from butler.controllers.tenantcluster.blocked import Blocked
-from butler.ipam.addresses import BadAddress, Family, address_text, parse_network
+from butler.ipam.addresses import Family, address_text
+from butler.ipam.layout import InvalidPool, pool_layout
 from butler.kube.objects import key_of
 from butler.providers.placement import placement
 from butler.views.estate import held_range
@@ -160,12 +161,13 @@ def _of_pools(stage: Rehearsal, names: tuple[str, ...]) -> ProviderConfig:
 
 
 def _a_gateway(pool: NetworkPool) -> str | None:
-    """Any address of the pool's network: which one matters to machines only."""
+    """An address of the pool's network that no tenant gets, if there is one: which one matters to machines only."""
     try:
-        family, network = parse_network(pool.spec.cidr)
-    except BadAddress:
+        layout = pool_layout(pool)
+    except InvalidPool:
         return None
-    return address_text(network.first, family)
+    outside = layout.network.first if layout.usable[0].first > layout.network.first else layout.network.last
+    return address_text(outside, layout.family)
 
 
 def _on_stage(stage: Rehearsal, provider: ProviderConfig) -> ProviderConfig:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from butler.ipam.addresses import range_text
 from butler.ipam.capacity import THRESHOLDS, Capacity, capacity_of, tiers
 from butler.ipam.free_space import FreeSpace
-from butler.ipam.layout import InvalidPool, read_layout
+from butler.ipam.layout import InvalidPool, pool_layout
 from butler.views.segments import HELD, Kind, segments_of
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Summary:
 
 def standing_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> Standing:
     """How a pool stands. Raises `InvalidPool` for one that cannot be read."""
-    return _standing(read_layout(pool.spec), segments_of(pool, allocations))
+    return _standing(pool_layout(pool), segments_of(pool, allocations))
 
 
 def _standing(layout: PoolLayout, shown: PoolSegments) -> Standing:
@@ -101,7 +101,7 @@ def summary_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> Summar
     """Everything about one pool, with the allocations of the whole estate."""
     shown = segments_of(pool, allocations)
     try:
-        standing = _standing(read_layout(pool.spec), shown)
+        standing = _standing(pool_layout(pool), shown)
     except InvalidPool:
         standing = None
     return Summary(

@@ -21,7 +21,7 @@ from butler.capi.blueprint import Blueprint, Endpoint, NodeNetwork, Unbuildable,
 from butler.capi.objects import objects
 from butler.controllers.tenantcluster.wishes import pools_for
 from butler.ipam.addresses import Range
-from butler.ipam.layout import read_layout
+from butler.ipam.layout import pool_layout
 from butler.providers import credentials
 from butler.providers.settings import gateway_of
 from butler.views.providers import WORDS, supply
@@ -170,7 +170,7 @@ def _node_network(config: ProviderConfig, pools: Mapping[str, NetworkPool]) -> N
     for name in pools_for(IPAllocationType.NODES, network):
         gateway = gateway_of(network, name)
         if name in pools and gateway is not None:
-            first = read_layout(pools[name].spec).usable[0].first
+            first = pool_layout(pools[name]).usable[0].first
             prefix = int(pools[name].spec.cidr.partition("/")[2])
             return NodeNetwork((Range(first, first),), prefix, gateway, network.dns_servers)
     return None

@@ -27,6 +27,7 @@ from butler.api.labels import ConditionType, Finalizer, Label, PoolReason
 from butler.api.meta import ConditionStatus
 from butler.controllers.networkpool.claims import Claim, ClaimTable, claimed_network
 from butler.controllers.networkpool.conditions import NotHandingOut
+from butler.controllers.networkpool.excluded import excluded_addresses, pools_named_by
 from butler.controllers.networkpool.foreign import shown_in
 from butler.controllers.networkpool.holdings import Holdings
 from butler.controllers.networkpool.outcomes import granted, refused
@@ -76,7 +77,7 @@ class Rehearsal:
 
     def __init__(self, estate: Estate, now: datetime) -> None:
         self.home = estate.home
-        self.pools = {each.metadata.name: each for each in estate.pools}
+        self.pools = {each.metadata.name: _with_excluded(each, estate.providers) for each in estate.pools}
         self.providers = {key_of(each): each for each in estate.providers}
         self.clusters = {key_of(each): each for each in estate.clusters}
         self._allocations: dict[str, IPAllocation] = {}
@@ -336,6 +337,14 @@ def _counts_with(other: TenantCluster, cluster: TenantCluster) -> bool:
     if cluster.status.team:
         return other.status.team == cluster.status.team
     return not other.status.team and other.metadata.namespace == cluster.metadata.namespace
+
+
+def _with_excluded(pool: NetworkPool, configs: Iterable[ProviderConfig]) -> NetworkPool:
+    """The pool with the gateways and DNS servers left out that its controller leaves out, or is about to."""
+    naming = [config for config in configs if pool.metadata.name in pools_named_by(config)]
+    excluded = {entry.address: entry for entry in (*pool.status.excluded_addresses, *excluded_addresses(pool, naming))}
+    status = msgspec.structs.replace(pool.status, excluded_addresses=tuple(excluded.values()))
+    return msgspec.structs.replace(pool, status=status)
 
 
 def _with_finalizer(allocation: IPAllocation) -> IPAllocation:

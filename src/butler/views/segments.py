@@ -22,7 +22,7 @@ from butler.api.labels import Label
 from butler.controllers.networkpool.foreign import shown_in
 from butler.controllers.networkpool.plan import intent_range
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, range_cidr
-from butler.ipam.layout import InvalidPool, Problem, read_layout
+from butler.ipam.layout import InvalidPool, Problem, pool_layout
 from butler.views.estate import held_range, tenant_of
 from butler.views.promises import promised
 
@@ -159,7 +159,7 @@ def segments_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> PoolS
     layout: PoolLayout | None = None
     problems: tuple[Problem, ...] = ()
     try:
-        layout = read_layout(pool.spec)
+        layout = pool_layout(pool)
         found: tuple[Family, Range] | None = (layout.family, layout.network)
     except InvalidPool as error:
         problems = error.problems
@@ -191,7 +191,8 @@ def _network_of(pool: NetworkPool) -> tuple[Family, Range] | None:
 def _pieces(layout: PoolLayout, foreign: Sequence[Shown]) -> list[_Piece]:
     withheld = {shown.address: f"shown by {shown.holder}" for shown in foreign}
     usable = [piece for part in layout.usable for piece in _with_kept_back(part, withheld)]
-    reserved = [_Piece(*block.addresses, Kind.RESERVED, block.description) for block in layout.blocks]
+    kept_back = (*layout.blocks, *layout.excluded)
+    reserved = [_Piece(*block.addresses, Kind.RESERVED, block.description) for block in kept_back]
     return list(_without_gaps(sorted([*usable, *reserved]), layout.network))
 
 

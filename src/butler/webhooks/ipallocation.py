@@ -18,7 +18,7 @@ from butler.api.labels import AllocationReason
 from butler.ipam import refusals
 from butler.ipam.addresses import BadAddress, parse_range
 from butler.ipam.free_space import FreeSpace
-from butler.ipam.layout import InvalidPool, Problem, read_layout
+from butler.ipam.layout import InvalidPool, Problem, pool_layout
 from butler.ipam.refusals import Refused
 from butler.ipam.requests import read_request
 from butler.tenant.owner import how_to_insist, tenant_key
@@ -49,7 +49,7 @@ def judge(
     if pool.metadata.deletion_timestamp is not None:
         return Verdict(warnings=(f"NetworkPool {wanted} is being deleted and hands out nothing: use another pool",))
     try:
-        layout = read_layout(pool.spec)
+        layout = pool_layout(pool)
     except InvalidPool as error:
         problem = error.problems[0]
         return Verdict(warnings=(f"NetworkPool {wanted} hands out nothing: {problem.field}: {problem.message}",))

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from butler.api.ipallocation import IPAllocationPhase
 from butler.ipam.addresses import BadAddress, Family, Range, parse_network, parse_range, range_text
-from butler.ipam.layout import InvalidPool, Problem, read_layout
+from butler.ipam.layout import InvalidPool, Problem, pool_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -76,7 +76,7 @@ def judge(
 ) -> Verdict:
     """Whether a pool may be created (no old) or changed into `new`. `others` may include the pool itself."""
     try:
-        layout = read_layout(new.spec)
+        layout = pool_layout(new)
     except InvalidPool as error:
         return Verdict(error.problems)
     before = () if old is None else _network_of(old.spec.cidr)
@@ -214,7 +214,7 @@ def _blamed(addresses: Range, spec: NetworkPoolSpec, layout: PoolLayout) -> str:
 def _usable_of(old: NetworkPool) -> Sequence[Range]:
     """What a stored pool handed out. One that cannot be read still held what it had claimed, or anything."""
     try:
-        return read_layout(old.spec).usable
+        return pool_layout(old).usable
     except InvalidPool:
         claimed = old.status.claimed_cidr
         return (_network_of(claimed) if claimed else ()) or _EVERYTHING

@@ -17,7 +17,7 @@ from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import NetworkMode, ScopeType
 from butler.ipam.addresses import BadAddress, Family, parse_address
 from butler.ipam.estimate import LOAD_BALANCER, NODES, first_load_balancer_size, serves
-from butler.ipam.layout import InvalidPool, Problem, read_layout
+from butler.ipam.layout import InvalidPool, Problem, pool_layout
 from butler.kube.resource import SECRETS, resource_of
 from butler.providers.settings import destination, foreign_secret, gateway_of, secret_key, settings_problems
 from butler.webhooks.networkpool import NAMED, Verdict
@@ -202,14 +202,15 @@ def _about_network(network: ProviderNetwork, around: Surroundings) -> Iterator[s
         for reference in network.pool_refs:
             if text is not None and _hands_out(around.pools.get(reference.name), text):
                 yield (
-                    f"spec.network.{field}: {text} is among the addresses that NetworkPool {reference.name} hands"
-                    " out: reserve it there, or a machine may get it"
+                    f"spec.network.{field}: {text} is among the addresses that NetworkPool {reference.name} hands out:"
+                    " it is left out from now on; if an allocation holds it already, the pool's Ready condition says"
+                    " which"
                 )
 
 
 def _layout(pool: NetworkPool | None) -> PoolLayout | None:
     try:
-        return read_layout(pool.spec) if pool is not None else None
+        return pool_layout(pool) if pool is not None else None
     except InvalidPool:
         return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
 from butler.api.codec import from_json
@@ -67,7 +68,20 @@ def make(random: Random, network: int, mark: str = "", *, waiting: bool = True, 
         for number, reference in enumerate(made.provider["spec"]["network"]["poolRefs"]):
             reference["types"] = ["nodes" if number % 2 else "loadbalancer"]
             reference["gateway"] = _gateway(made.pools[number])
+    _exclude_gateways(made)
     return made
+
+
+def _exclude_gateways(made: Made) -> None:
+    """The gateways of the provider are no tenant's."""
+    network = made.provider["spec"]["network"]
+    gateways = {network["gateway"], *(each["gateway"] for each in network["poolRefs"] if "gateway" in each)}
+    for pool in made.pools:
+        bitmap = made.bitmaps[pool["metadata"]["name"]]
+        for gateway in gateways:
+            address = int(ip_address(gateway))
+            if gateway == _gateway(pool) and bitmap.letter(address) in ".x":
+                bitmap.mark("r", (address, address))
 
 
 def _pool(random: Random, base: int, name: str) -> tuple[Json, Bitmap]:

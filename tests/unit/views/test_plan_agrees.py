@@ -12,6 +12,7 @@ import pytest
 from butler.api.codec import from_json
 from butler.api.ipallocation import IPAllocationType
 from butler.api.networkpool import NetworkPool
+from butler.controllers.networkpool.excluded import excluded_addresses
 from butler.ipam.addresses import Range, parse_range
 from butler.ipam.decide import decide
 from butler.ipam.free_space import FreeSpace
@@ -129,7 +130,8 @@ def _agrees_with_the_allocator(made: Made, outcome: Outcome) -> None:
         blocks.setdefault(block.pool, []).append(block)
     for pool in made.pools:
         name = pool["metadata"]["name"]
-        layout = read_layout(from_json(NetworkPool, pool).spec)
+        stored = from_json(NetworkPool, pool)
+        layout = read_layout(stored.spec, excluded_addresses(stored, made.estate().providers))
         held = [each for each in made.estate().of_pool(name) if each.status.start_address]
         free = FreeSpace.without(layout.usable, [_range(each.status) for each in held])
         for place, block in enumerate(sorted(blocks.get(name, []), key=lambda each: each not in served)):

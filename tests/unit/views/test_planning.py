@@ -70,7 +70,7 @@ def got(blocks: tuple[Block, ...]) -> list[str]:
 
 A = pool("a", "10.1.0.0/28")  # 14 addresses
 B = pool("b", "10.2.0.0/26")  # 62 addresses
-LAB = provider(ref("a", "10.1.0.1", priority=1), ref("b", "10.2.0.1", priority=2))
+LAB = provider(ref("a", "10.1.0.0", priority=1), ref("b", "10.2.0.0", priority=2))
 
 
 def plan(*objects: object, **asked: Any) -> Outcome:
@@ -98,7 +98,7 @@ def test_the_first_that_fails_has_the_words_that_its_status_would_have() -> None
 
 
 def test_tiers_are_told_before_and_after_with_numbers() -> None:
-    found = plan(A, provider(ref("a", "10.1.0.1")), tenants=Tenants(1))
+    found = plan(A, provider(ref("a", "10.1.0.0")), tenants=Tenants(1))
     before, after = found.pools[0].before, found.pools[0].after
     assert before is not None
     assert after is not None
@@ -108,7 +108,7 @@ def test_tiers_are_told_before_and_after_with_numbers() -> None:
 
 
 def test_a_quota_is_the_tenants_own_and_refuses_what_is_named_above_it() -> None:
-    lab = provider(ref("b", "10.2.0.1"), network={"quotaPerTenant": {"maxNodeIPs": 3, "maxLoadBalancerIPs": 4}})
+    lab = provider(ref("b", "10.2.0.0"), network={"quotaPerTenant": {"maxNodeIPs": 3, "maxLoadBalancerIPs": 4}})
     assert got(plan(B, lab, tenants=Tenants(1)).tenants[0].blocks) == ["b 10.2.0.1-10.2.0.3", "b 10.2.0.4-10.2.0.7"]
     refused = plan(B, lab, tenants=Tenants(2, nodes=4))
     assert "4 node addresses are needed, and one tenant may hold 3 (quotaPerTenant)" in refused.tenants[0].why
@@ -172,7 +172,7 @@ def test_an_edit_onto_another_pools_network_is_refused() -> None:
 
 
 def test_a_provider_that_is_not_ready_lets_nobody_in() -> None:
-    found = plan(A, provider(ref("a", "10.1.0.1"), ready=False), tenants=Tenants(3))
+    found = plan(A, provider(ref("a", "10.1.0.0"), ready=False), tenants=Tenants(3))
     assert [each.why for each in found.tenants] == [
         "ProviderConfig butler-system/lab is not ready: its own conditions say why, to those who may read it"
     ] * 3
@@ -180,7 +180,7 @@ def test_a_provider_that_is_not_ready_lets_nobody_in() -> None:
 
 def test_limits_of_a_team_count_where_the_provider_is_its_own() -> None:
     scope = {"type": "team", "teamRef": {"name": "web"}}
-    lab = provider(ref("b", "10.2.0.1"), scope=scope, limits={"maxClustersPerTeam": 2})
+    lab = provider(ref("b", "10.2.0.0"), scope=scope, limits={"maxClustersPerTeam": 2})
     found = plan(B, lab, tenants=Tenants(3, nodes=1, load_balancers=1))
     assert [each.fits for each in found.tenants] == [True, True, False]
     assert "may have 2 (limits.maxClustersPerTeam)" in found.tenants[2].why
@@ -203,7 +203,7 @@ def test_a_question_that_makes_no_sense_is_said_to(objects: tuple[object, ...], 
 
 
 def test_a_provider_with_a_missing_pool_says_so() -> None:
-    found = plan(provider(ref("gone", "10.9.0.1")), tenants=Tenants(1))
+    found = plan(provider(ref("gone", "10.9.0.0")), tenants=Tenants(1))
     assert "there is no NetworkPool gone in namespace butler-system" in found.tenants[0].why
 
 

@@ -11,8 +11,8 @@ def test_a_new_cluster_sees_the_ranges_that_its_pools_would_grant() -> None:
     estate = Estate(HOME, (pool(free=254, defaults=(4, 2)),), (), (provider(),))
     found = of_a_new_cluster(estate, cluster("new", replicas=3), NOW)
     assert [(each.purpose.value, each.text, each.pool) for each in found.gets] == [
-        ("nodes", "10.40.0.1-10.40.0.4", "vlan40"),
-        ("loadbalancer", "10.40.0.5-10.40.0.6", "vlan40"),
+        ("nodes", "10.40.0.2-10.40.0.5", "vlan40"),
+        ("loadbalancer", "10.40.0.6-10.40.0.7", "vlan40"),
     ]
     assert (found.provider, found.obstacle) == ("lab", "")
 

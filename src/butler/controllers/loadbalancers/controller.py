@@ -32,7 +32,7 @@ from butler.controllers.loadbalancers.upkeep import SELDOM, SOON, Upkeep, asked_
 from butler.controllers.owners import tenant_key
 from butler.controllers.release import DELETED_BY_REQUEST
 from butler.controllers.tenantcluster.addons import METALLB, installs_addons
-from butler.controllers.tenantcluster.addresses import further_names, new_request
+from butler.controllers.tenantcluster.address_requests import further_names, new_request
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.provider import resolve
 from butler.controllers.tenantcluster.status import is_established

@@ -96,9 +96,11 @@ def with_readiness(
     capacity: Capacity | None,
     obstacle: NotHandingOut | None,
     stranded: Sequence[str],
+    held_excluded: Sequence[str],
     now: datetime,
 ) -> NetworkPoolStatus:
-    """The status with Ready set. `stranded`: allocations with addresses that an edit took out of the pool."""
+    """The status with Ready set. `stranded`: allocations with addresses that an edit took out of the pool;
+    `held_excluded`: sentences about gateways and DNS servers that allocations hold."""
     if obstacle is not None:
         reason, message = obstacle.reason, obstacle.message
     else:
@@ -111,6 +113,8 @@ def with_readiness(
         )
         if stranded:
             message += f"; outside what the pool hands out now, but still held: {names(stranded)}"
+        if held_excluded:
+            message += f"; {names(held_excluded)}: correct the ProviderConfig, or replace the cluster"
     conditions = with_condition(
         status.conditions, type=ConditionType.READY, status=obstacle is None, reason=reason, message=message, now=now
     )

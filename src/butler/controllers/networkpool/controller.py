@@ -32,6 +32,7 @@ from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.claiming import Claimed, Claiming
 from butler.controllers.networkpool.claims import claimed_network
 from butler.controllers.networkpool.conditions import NotHandingOut, names, seen_too_much, unreadable, with_readiness
+from butler.controllers.networkpool.excluded import excluded_addresses, pools_named_by
 from butler.controllers.networkpool.foreign import ForeignAddresses, shown_by
 from butler.controllers.networkpool.holdings import Holdings, pool_key, pool_named_in
 from butler.controllers.networkpool.plan import (
@@ -59,7 +60,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.api.ipallocation import IPAllocation
-    from butler.api.networkpool import NetworkPool, NetworkPoolStatus
+    from butler.api.networkpool import ExcludedAddress, NetworkPool, NetworkPoolStatus
+    from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.metrics import IpamMetrics
     from butler.controllers.settings import IpamSettings
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
 
 WORKERS: Final = 16
 """Pools at a time, which is also how many may share one write of the claims."""
+BY_POOL: Final = "providers by the pools that they name"
 VIEW_TIMEOUT: Final = 0.5
 """Seconds to wait for the allocation cache to catch up with what the pool has seen: its worker is needed elsewhere."""
 CONFIRMED: Final = 10.0
@@ -99,6 +102,7 @@ class NetworkPoolController:
         pools: Cache[NetworkPool],
         allocations: Cache[IPAllocation],
         tenants: Cache[TenantCluster],
+        providers: Cache[ProviderConfig],
         claims: Cache[Json],
         events: EventRecorder,
         metrics: IpamMetrics,
@@ -116,6 +120,9 @@ class NetworkPoolController:
         register = ClaimRegister(client, settings.home_namespace, settings.namespace, claims.wrote)
         self._claiming = Claiming(register, claims, pools, self._holdings, settings.namespace)
         self._tenants = tenants
+        self._providers = providers
+        self._home = settings.home_namespace
+        providers.index(BY_POOL, pools_named_by)
         self._foreign = ForeignAddresses()
         self._tidy_at: dict[Key, float] = {}
         tenants.on_change(self._foreign.changed)
@@ -141,7 +148,16 @@ class NetworkPoolController:
             .watches(self._allocations, self._pools_concerned)
             .hears(self._claims, self._claiming.concerned_by_claims)
             .hears(self._tenants, self._concerned_by_tenant)
+            .watches(self._providers, self._pools_named_by, when=_network_changed)
         )
+
+    def _pools_named_by(self, config: ProviderConfig) -> Iterable[Key]:
+        return [Key(self._home, name) for name in pools_named_by(config)]
+
+    def _excluded(self, pool: NetworkPool) -> tuple[ExcludedAddress, ...]:
+        """Gateways and DNS servers in this pool; ProviderConfigs name pools of the home namespace only."""
+        here = pool.metadata.namespace == self._home
+        return excluded_addresses(pool, self._providers.by(BY_POOL, pool.metadata.name)) if here else ()
 
     def _pools_concerned(self, allocation: IPAllocation) -> Iterable[Key]:
         """The pool of an allocation, and those that its tenant's other blocks wait for."""
@@ -184,7 +200,7 @@ class NetworkPoolController:
 
     async def _pass(self, key: Key, pool: NetworkPool) -> _Done | None:
         """One observe, decide, reserve, commit. None: there is more to do at once."""
-        layout, obstacle = layout_of(pool)
+        layout, obstacle = layout_of(pool, self._excluded(pool))
         claim = await self._claiming.step(pool, layout)
         obstacle = obstacle or claim.obstacle
         # From here to the reserve nothing is awaited: pool and view belong together.
@@ -322,7 +338,7 @@ class NetworkPoolController:
         """Let a pool that speaks of allocations that never were say so, and have seen what there is."""
         obstacle = NotHandingOut(PoolReason.VERSIONS_WENT_BACK, seen_too_much(pool, newest))
         status = msgspec.structs.replace(pool.status, allocations_seen=newest)
-        written = await self._write_status(pool, with_readiness(status, None, obstacle, (), self._clock()))
+        written = await self._write_status(pool, with_readiness(status, None, obstacle, (), (), self._clock()))
         if written is not None:
             self._events.record(written, POOLS, obstacle.reason, obstacle.message, "Warning")
 
@@ -404,6 +420,10 @@ class NetworkPoolController:
             and (ready := find_condition(allocation.status.conditions, ConditionType.READY)) is not None
         )
         self._metrics.waiting(key, pending, failed)
+
+
+def _network_changed(old: ProviderConfig | None, new: ProviderConfig | None) -> bool:
+    return old is None or new is None or old.spec.network != new.spec.network
 
 
 class _Done:

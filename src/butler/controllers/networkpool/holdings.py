@@ -169,6 +169,10 @@ class Book:
         held = sorted((holding.range, holding.name) for holding in touching if any(self.inside(holding.range)))
         return [name for _, name in held]
 
+    def all_holders(self, wanted: Range) -> list[str]:
+        """Names of the allocations that hold any of these addresses, usable or not."""
+        return sorted(holding.name for holding in self._live.touching(self.layout.family, wanted))
+
     def enter(self, uid: str, holding: Holding) -> None:
         """An allocation holds addresses from now on."""
         self._note_stranded(uid, holding)

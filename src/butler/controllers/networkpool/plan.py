@@ -18,8 +18,9 @@ import msgspec
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.labels import AllocationReason, Finalizer, PoolReason
-from butler.api.networkpool import MOST_INTENTS, Intent, NetworkPool, NetworkPoolStatus
+from butler.api.networkpool import MOST_INTENTS, ExcludedAddress, Intent, NetworkPool, NetworkPoolStatus
 from butler.controllers.networkpool.conditions import NotHandingOut, Notice, with_capacity, with_readiness
+from butler.controllers.networkpool.excluded import held_excluded
 from butler.controllers.networkpool.foreign import as_told, withheld
 from butler.controllers.networkpool.tenant_blocks import WAITING, is_waiting, read_requests
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
@@ -85,10 +86,12 @@ def is_leaving(allocation: IPAllocation) -> bool:
     )
 
 
-def layout_of(pool: NetworkPool) -> tuple[PoolLayout | None, NotHandingOut | None]:
-    """What a pool hands out, or why its spec makes no sense."""
+def layout_of(
+    pool: NetworkPool, excluded: Sequence[ExcludedAddress] | None = None
+) -> tuple[PoolLayout | None, NotHandingOut | None]:
+    """What a pool hands out, or why its spec makes no sense. `excluded`: None for what its status says."""
     try:
-        return read_layout(pool.spec), None
+        return read_layout(pool.spec, pool.status.excluded_addresses if excluded is None else excluded), None
     except InvalidPool as invalid:
         problems = "; ".join(f"{problem.field}: {problem.message}" for problem in invalid.problems)
         return None, NotHandingOut(PoolReason.VALIDATION_FAILED, problems)
@@ -163,9 +166,11 @@ def plan(
             allocation_count=view.live + len(kept) + len(granted),
             largest_free_block=capacity.largest_free_block,
             fragmentation_percent=capacity.fragmentation_percent,
+            excluded_addresses=_as_told(layout),
             foreign_addresses=as_told(foreign),
         )
-    status = with_readiness(status, capacity, obstacle, sorted(book.stranded.values()) if book else (), now)
+    stranded = sorted(book.stranded.values()) if book else ()
+    status = with_readiness(status, capacity, obstacle, stranded, held_excluded(book) if book else (), now)
     status, notices, next_notice = with_capacity(status, capacity, now)
     status = msgspec.structs.replace(
         status,
@@ -220,6 +225,13 @@ def _holders(book: Book, intents: Sequence[Intent], foreign: Sequence[Shown]) ->
     promised = [(intent.name, _range_of(intent)) for intent in intents]
     promised += [(shown.holder, shown.range) for shown in foreign]
     return lambda wanted: [*book.holders(wanted), *(name for name, each in promised if each.overlaps(wanted))]
+
+
+def _as_told(layout: PoolLayout) -> tuple[ExcludedAddress, ...]:
+    return tuple(
+        ExcludedAddress(address=address_text(address.addresses.first, layout.family), reason=address.description)
+        for address in layout.excluded
+    )
 
 
 def _refuse_all(asking: Sequence[IPAllocation], obstacle: NotHandingOut) -> tuple[Refusal, ...]:

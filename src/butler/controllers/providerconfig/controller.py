@@ -16,6 +16,7 @@ from butler.api.conditions import condition_holds
 from butler.api.labels import ConditionType, Finalizer
 from butler.api.providerconfig import NetworkMode
 from butler.controllers.kinds import CLUSTERS, PROVIDERS, WRITE_TIMEOUT
+from butler.controllers.networkpool.excluded import held_excluded
 from butler.controllers.networkpool.holdings import Holdings
 from butler.controllers.providerconfig.pools import survey
 from butler.controllers.providerconfig.status import Seen, notices, status_of, status_while_leaving
@@ -144,10 +145,13 @@ class ProviderConfigController:
         if network.mode is not NetworkMode.IPAM:
             return None
         home = self._settings.home_namespace
-        return survey(network, lambda name: self._pools.get(Key(home, name)), self._holes)
+        return survey(network, lambda name: self._pools.get(Key(home, name)), self._holes, self._held_excluded)
 
     def _holes(self, pool: NetworkPool, layout: PoolLayout) -> Mapping[int, int]:
         return self._holdings.book(key_of(pool), layout).free.lengths()
+
+    def _held_excluded(self, pool: NetworkPool, layout: PoolLayout) -> list[str]:
+        return held_excluded(self._holdings.book(key_of(pool), layout)) if layout.excluded else []
 
     # Leaving.
 
@@ -217,6 +221,7 @@ def _pool_came_went_or_turned(old: NetworkPool | None, new: NetworkPool | None) 
     return (
         old.metadata.generation != new.metadata.generation
         or old.metadata.deletion_timestamp != new.metadata.deletion_timestamp
+        or old.status.excluded_addresses != new.status.excluded_addresses
         or condition_holds(old.status.conditions, ConditionType.READY)
         != condition_holds(new.status.conditions, ConditionType.READY)
     )

@@ -10,11 +10,11 @@ from butler.api.labels import ConditionType
 from butler.api.meta import ConditionStatus
 from butler.ipam.addresses import BadAddress, parse_address
 from butler.ipam.estimate import estimated_tenants, in_order, room_of, serves, wanted_purposes
-from butler.ipam.layout import InvalidPool, read_layout
+from butler.ipam.layout import InvalidPool, pool_layout
 from butler.providers.settings import gateway_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from butler.api.ipallocation import IPAllocationType
     from butler.api.networkpool import NetworkPool
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     Holes = Callable[[NetworkPool, PoolLayout], Mapping[int, int]]
     """How many holes of each length a pool has."""
+    HeldExcluded = Callable[[NetworkPool, PoolLayout], Sequence[str]]
+    """Which gateways and DNS servers of a pool allocations hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,19 @@ class Supply:
     """Pools that hand out nothing, each with why."""
     unserved: tuple[IPAllocationType, ...]
     """What tenants need addresses for, and no pool that exists is for."""
+    held_excluded: tuple[str, ...] = ()
+    """Gateways and DNS servers that allocations hold, each in a sentence."""
 
 
-def survey(network: ProviderNetwork, find: Callable[[str], NetworkPool | None], holes: Holes) -> Supply:
+def survey(
+    network: ProviderNetwork,
+    find: Callable[[str], NetworkPool | None],
+    holes: Holes,
+    held_excluded: HeldExcluded = lambda _pool, _layout: (),
+) -> Supply:
     """Look at the pools of a provider in ipam mode, in the order they are tried."""
     available = 0
-    missing, idle, rooms, served = [], [], [], set()
+    missing, idle, rooms, held, served = [], [], [], [], set()
     purposes = wanted_purposes(network)
     for reference in in_order(network.pool_refs):
         pool = find(reference.name)
@@ -55,6 +64,7 @@ def survey(network: ProviderNetwork, find: Callable[[str], NetworkPool | None], 
         if isinstance(layout, str):
             idle.append(f"{reference.name} ({layout})")
             continue
+        held += [f"{reference.name}: {sentence}" for sentence in held_excluded(pool, layout)]
         lengths = holes(pool, layout)
         available += sum(length * count for length, count in lengths.items())
         rooms.append(
@@ -72,6 +82,7 @@ def survey(network: ProviderNetwork, find: Callable[[str], NetworkPool | None], 
         tenants=estimated_tenants(rooms, purposes) if rooms else 0,
         missing=tuple(missing),
         idle=tuple(idle),
+        held_excluded=tuple(held),
         unserved=tuple(purpose for purpose in purposes if purpose not in served),
     )
 
@@ -92,7 +103,7 @@ def _layout(pool: NetworkPool) -> PoolLayout | str:
     if pool.metadata.deletion_timestamp is not None:
         return "being deleted"
     try:
-        layout = read_layout(pool.spec)
+        layout = pool_layout(pool)
     except InvalidPool as error:
         return str(error)
     ready = find_condition(pool.status.conditions, ConditionType.READY)

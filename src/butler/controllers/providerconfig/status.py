@@ -201,6 +201,7 @@ def _reachable(seen: Seen) -> Finding:
 def _pools(supply: Supply) -> Finding:
     notes = [f"{name} does not exist" for name in supply.missing]
     notes += [f"{pool} hands out nothing" for pool in supply.idle]
+    notes += supply.held_excluded
     also = f"; {'; '.join(notes)}" if notes else ""
     if supply.available:
         message = "free addresses are there" + also

@@ -19,25 +19,25 @@ are neither waited for nor touched here.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from butler.api.conditions import find_condition
-from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationSpec, IPAllocationType
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationType
 from butler.api.labels import (
     AllocationReason,
     AllocationRole,
     Annotation,
     ConditionType,
-    Finalizer,
     Label,
     NetworkReason,
+    TenantClusterReason,
 )
-from butler.api.meta import LocalObjectReference, NamespacedObjectReference, ObjectMeta
 from butler.api.providerconfig import NetworkMode
 from butler.api.providers import Provider
 from butler.capi.blueprint import NodeNetwork
+from butler.controllers.networkpool.excluded import special_addresses
+from butler.controllers.tenantcluster.address_requests import free_name, new_request
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.node_addresses import (
     NO_FLEET,
@@ -64,12 +64,10 @@ from butler.providers.settings import gateway_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from butler.api.ipallocation import PinnedIPRange
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig, ProviderNetwork
     from butler.api.tenantcluster import TenantCluster
 
-LABEL_LENGTH = 63
 _OF_OTHERS = (AllocationReason.OTHER_BLOCK_UNAVAILABLE, AllocationReason.OTHER_BLOCK_NOT_REQUESTED)
 """Refusals that say nothing against the pool that they come from."""
 _FOLLOWS = (*_OF_OTHERS, AllocationReason.OTHER_BLOCK_DOES_NOT_FIT, NetworkReason.RECONCILING)
@@ -78,7 +76,6 @@ _NO_ROOM = (AllocationReason.POOL_EXHAUSTED, AllocationReason.POOL_FRAGMENTED)
 """Reasons that no longer hold where the pool says that it has room: then the request is granted in a moment."""
 _ANYWHERE = (AllocationReason.QUOTA_EXCEEDED, AllocationReason.INVALID_REQUEST)
 """Reasons that another pool would have as well."""
-NAMES = {IPAllocationType.NODES: "nodes", IPAllocationType.LOAD_BALANCER: "lb"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +153,7 @@ def plan(
         held,
         create=tuple(each for step in steps for each in step.create),
         drop=tuple(each for step in steps for each in step.drop),
-        blocked=_most_telling([step.blocked for step in steps if step.blocked]),
+        blocked=_most_telling([step.blocked for step in steps if step.blocked]) or _on_a_special_address(held, network),
         give_back=tuple(_of_no_use(cluster, steps, mine)),
         missing_in=next((step.refused_by for step in steps if step.refused_by), None),
     )
@@ -190,6 +187,25 @@ def _most_telling(blocked: Sequence[Blocked]) -> Blocked | None:
     """What to tell of several things in the way: rather a cause than that a block waits for the other one."""
     causes = [each for each in blocked if each.reason not in _FOLLOWS]
     return next(iter((*causes, *blocked)), None)
+
+
+def _on_a_special_address(held: Addresses, network: ProviderNetwork) -> Blocked | None:
+    """A gateway or DNS server in the cluster's own blocks: pools leave these out, unless it was named too late."""
+    for text, what in special_addresses(network):
+        try:
+            address = parse_range(text, text)[1]
+        except BadAddress:
+            continue
+        block = next((block for block in held.blocks if _range(block).contains(address)), None)
+        if block is not None:
+            return Blocked(
+                ConditionType.NETWORK_READY,
+                TenantClusterReason.INVALID_CONFIGURATION,
+                f"{text}, the {what} of the ProviderConfig, lies in the cluster's own IPAllocation"
+                f" {block.metadata.name}: correct the ProviderConfig, or replace the cluster",
+                waits=True,
+            )
+    return None
 
 
 def _of_no_use(cluster: TenantCluster, steps: Sequence[_Step], mine: Sequence[IPAllocation]) -> Iterator[IPAllocation]:
@@ -362,83 +378,6 @@ def _is_another(request: IPAllocation, wish: Wish, count: int) -> bool:
     if request.spec.pinned_range != wish.pinned:
         return True
     return wish.pinned is None and request.spec.count != count and not (wish.elastic and _is_growth(request))
-
-
-def new_request(
-    cluster: TenantCluster,
-    type_: IPAllocationType,
-    pool: str,
-    count: int,
-    name: str,
-    home: str,
-    *,
-    grown: bool,
-    pinned: PinnedIPRange | None = None,
-    reason: str = "",
-    together: Sequence[IPAllocationType] = (),
-) -> IPAllocation:
-    """An IPAllocation that asks for addresses; `grown` are those that a cluster gets later, `together` all the blocks
-    that it gets at once or not at all."""
-    labels = {
-        Label.NETWORK_POOL: pool,
-        Label.TENANT: cluster.metadata.name,
-        Label.TENANT_UID: cluster.metadata.uid,
-        Label.ALLOCATION_TYPE: str(type_),
-        Label.ALLOCATION_ROLE: str(AllocationRole.GROWTH if grown else AllocationRole.INITIAL),
-    }
-    if cluster.spec.team_ref is not None:
-        labels[Label.TEAM] = cluster.spec.team_ref.name
-    return IPAllocation(
-        metadata=ObjectMeta(
-            name=name,
-            namespace=home,
-            labels={str(key): value for key, value in labels.items() if len(value) <= LABEL_LENGTH},
-            annotations=({Annotation.REASON.value: reason} if reason else {}) | _as_a_unit(cluster, together),
-            finalizers=(Finalizer.IP_ALLOCATION.value,),
-        ),
-        spec=IPAllocationSpec(
-            pool_ref=LocalObjectReference(name=pool),
-            tenant_cluster_ref=NamespacedObjectReference(
-                name=cluster.metadata.name, namespace=cluster.metadata.namespace
-            ),
-            type=type_,
-            count=None if pinned else count,
-            pinned_range=pinned,
-        ),
-    )
-
-
-def _as_a_unit(cluster: TenantCluster, together: Sequence[IPAllocationType]) -> dict[str, str]:
-    """How a pool knows what belongs together, and whose turn it is."""
-    created = cluster.metadata.creation_timestamp
-    if not together or created is None:
-        return {}
-    return {
-        Annotation.GRANTED_TOGETHER.value: ",".join(together),
-        Annotation.TENANT_CREATED.value: created.isoformat(),
-    }
-
-
-def free_name(cluster: TenantCluster, type_: IPAllocationType, present: int, is_taken: Callable[[str], bool]) -> str:
-    """`<cluster>-lb` for the first, with a piece of the UID where the name is another's; later ones have numbers."""
-    if present:
-        return next(further_names(cluster, type_, is_taken))
-    plain = f"{cluster.metadata.name}-{NAMES[type_]}"
-    if not is_taken(plain):
-        return plain
-    suffixed, number = f"{plain}-{cluster.metadata.uid[:8]}", 2
-    while is_taken(suffixed):  # a retained record of this very cluster
-        suffixed, number = f"{plain}-{cluster.metadata.uid[:8]}-{number}", number + 1
-    return suffixed
-
-
-def further_names(cluster: TenantCluster, type_: IPAllocationType, is_taken: Callable[[str], bool]) -> Iterator[str]:
-    """`<cluster>-lb-2` and up, as far as no allocation has the name: records of what was given back keep theirs.
-
-    Who asks at the same time comes to the same names, and so nothing is asked for twice.
-    """
-    stem = f"{cluster.metadata.name}-{NAMES[type_]}"
-    return (name for number in itertools.count(2) if not is_taken(name := f"{stem}-{number}"))
 
 
 # What there is.

@@ -10,7 +10,7 @@ from butler.api.labels import ConditionType
 from butler.api.meta import ConditionStatus
 from butler.api.networkpool import NetworkPool
 from butler.ipam.addresses import range_cidr
-from butler.ipam.layout import InvalidPool, PoolLayout, read_layout
+from butler.ipam.layout import InvalidPool, PoolLayout, pool_layout
 from butler.server.models.common import AddressRange
 from butler.server.models.pools import PoolItem, Reserved
 from butler.server.shown.common import range_of
@@ -97,6 +97,6 @@ def reserved_of(layout: PoolLayout) -> list[Reserved]:
 
 def layout_of(pool: NetworkPool) -> PoolLayout | None:
     try:
-        return read_layout(pool.spec)
+        return pool_layout(pool)
     except InvalidPool:
         return None

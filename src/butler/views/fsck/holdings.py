@@ -9,7 +9,7 @@ from butler.controllers.loadbalancers.survey import granted_range
 from butler.controllers.networkpool.holdings import Live, holding_of, pool_key
 from butler.controllers.owners import recorded_owner, tenant_key
 from butler.ipam.addresses import BadAddress, Family, Range, range_text
-from butler.ipam.layout import InvalidPool, read_layout
+from butler.ipam.layout import InvalidPool, pool_layout
 from butler.kube.objects import key_of
 from butler.views.fsck.finding import Thing
 
@@ -104,7 +104,7 @@ def read_books(estate: Estate) -> Books:
 
 def _layout(pool: NetworkPool) -> PoolLayout | InvalidPool:
     try:
-        return read_layout(pool.spec)
+        return pool_layout(pool)
     except InvalidPool as invalid:
         return invalid
 

@@ -17,7 +17,7 @@ from butler.controllers.loadbalancers.idleness import due, idle_marks, seconds_t
 from butler.controllers.loadbalancers.memory import Memory
 from butler.controllers.loadbalancers.survey import asked_count, granted_range, is_growth, survey
 from butler.controllers.loadbalancers.terms import Terms
-from butler.controllers.tenantcluster.addresses import further_names
+from butler.controllers.tenantcluster.address_requests import further_names
 from butler.ipam.addresses import Family, Range, address_text
 from unit.controllers.loadbalancers.balancers import GRACE
 from unit.controllers.tenantcluster.values import NOW, allocation, cluster, pool

@@ -11,7 +11,7 @@ import pytest
 from butler.api.ipallocation import IPAllocationType
 from butler.api.labels import LoadBalancerReason
 from butler.controllers.loadbalancers.growth import ENOUGH, Ask, Growth, grow
-from butler.controllers.tenantcluster.addresses import further_names
+from butler.controllers.tenantcluster.address_requests import further_names
 from unit.controllers.loadbalancers.balancers import ELASTIC, asked, lb, look, refused, service, waiting
 from unit.controllers.tenantcluster.values import cluster, pool
 

@@ -177,7 +177,7 @@ def test_at_any_pace_of_filling_and_emptying_a_direction_is_spoken_of_once_in_te
 
 
 def test_a_ready_pool_says_how_much_it_has() -> None:
-    status = with_readiness(NetworkPoolStatus(allocation_count=1), filled(5, 32), None, (), NOW)
+    status = with_readiness(NetworkPoolStatus(allocation_count=1), filled(5, 32), None, (), (), NOW)
     ready = find_condition(status.conditions, "Ready")
     assert ready is not None
     assert (ready.status, ready.reason) == ("True", "Ready")
@@ -185,14 +185,16 @@ def test_a_ready_pool_says_how_much_it_has() -> None:
 
 
 def test_a_ready_pool_names_those_whose_addresses_it_no_longer_hands_out() -> None:
-    status = with_readiness(NetworkPoolStatus(allocation_count=9), filled(5, 32), None, ["a", "b", "c", "d", "e"], NOW)
+    status = with_readiness(
+        NetworkPoolStatus(allocation_count=9), filled(5, 32), None, ["a", "b", "c", "d", "e"], (), NOW
+    )
     message = status.conditions[0].message
     assert message.endswith("; outside what the pool hands out now, but still held: a, b, c and 2 more")
 
 
 def test_an_obstacle_is_what_ready_says_whatever_is_free() -> None:
     why = NotHandingOut(PoolReason.OVERLAP, "10.0.0.0/24 overlaps NetworkPool x")
-    status = with_readiness(EMPTY, filled(0), why, (), NOW)
+    status = with_readiness(EMPTY, filled(0), why, (), (), NOW)
     assert (status.conditions[0].status, status.conditions[0].reason) == ("False", "Overlap")
     assert status.conditions[0].message == why.message
 

@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry
 from butler.api.codec import to_json
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
+from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.controllers.metrics import IpamMetrics
 from butler.controllers.networkpool import outcomes
@@ -86,7 +87,8 @@ class Desk:
             self.caches = {"pools": pools, "allocations": allocations}
             settings = IpamSettings(namespace=namespace, home_namespace=NAMESPACE)
             metrics, events = IpamMetrics(CollectorRegistry()), cast("Any", Events())
-            caches = (pools, allocations, tenants, claims)
+            providers = Cache(client, resource_of(ProviderConfig))
+            caches = (pools, allocations, tenants, providers, claims)
             controller = NetworkPoolController(
                 client, *caches, events, metrics, settings, lambda: datetime.now(UTC).replace(microsecond=0)
             ).controller()

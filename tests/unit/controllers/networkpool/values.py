@@ -14,7 +14,7 @@ from butler.api.networkpool import CapacityNotice, Intent, NetworkPool, NetworkP
 from butler.controllers.networkpool.holdings import Holdings
 from butler.controllers.networkpool.plan import Plan, View, is_leaving, plan
 from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant, is_waiting
-from butler.ipam.layout import InvalidPool, read_layout
+from butler.ipam.layout import InvalidPool, pool_layout
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
 from butler.kube.store import Change
@@ -143,7 +143,7 @@ def planned(
     """The plan for a pool whose allocations are these; its books are checked to be left as they were."""
     holdings = holdings_of(*allocations)
     try:
-        layout = read_layout(subject.spec)
+        layout = pool_layout(subject)
     except InvalidPool:
         layout = None
     book = holdings.book(key_of(subject), layout) if layout is not None else None
