@@ -220,11 +220,15 @@ def show_pools(curve: Sequence[Grown], kind: str) -> list[Goal]:
     goals = []
     at_400 = next((each for each in curve if each.size == 400), None)
     if at_400 is not None:
+        # What it was before was measured with the embedded server in the same process.
+        spent, of = (
+            (at_400.processor, "server and all") if kind == "embedded" else (at_400.controller, "the controller")
+        )
         goals.append(
             Goal(
-                f"400 pools in a tenth of {TODAY_POOLS:.0f} s of processor time, server and all ({kind})",
-                f"{at_400.processor:.1f} s ({TODAY_POOLS / at_400.processor:.0f} times less)",
-                at_400.processor <= TODAY_POOLS / 10,
+                f"400 pools in a tenth of {TODAY_POOLS:.0f} s of processor time, {of} ({kind})",
+                f"{spent:.1f} s ({TODAY_POOLS / spent:.0f} times less)",
+                spent <= TODAY_POOLS / 10,
             )
         )
     goals.append(_straight(f"pools, the controller ({kind})", curve, "controller"))
@@ -342,25 +346,29 @@ def _total(metrics: str, start: str) -> float:
 
 # `tenants`: 1,000 clusters created at once is a curve of its own; see bench_tenants.py.
 CURVES = ("pools", "events", "pins")
+PLANES = ("embedded", "kubernetes")
 
 
-def run(curves: Sequence[str] = CURVES, kind: str = "kubernetes", largest: int = POOLS[-1]) -> list[Goal]:
+def run(curves: Sequence[str] = CURVES, on: str | None = None, largest: int = POOLS[-1]) -> list[Goal]:
     heading("Growth")
     goals: list[Goal] = []
+    kinds = (on,) if on else PLANES
     if "pools" in curves:
         sizes = [size for size in POOLS if size <= largest]
-        goals += show_pools(asyncio.run(curve_of_pools(sizes, kind)), kind)
+        for kind in kinds:
+            goals += show_pools(asyncio.run(curve_of_pools(sizes, kind)), kind)
     if "events" in curves:
         goals += show_events(curve_of_events(size for size in EVENTS if size[0] <= largest))
     if "pins" in curves:
         sizes = [size for size in PINS if size <= 5 * largest]
-        goals += show_pins(asyncio.run(curve_of_pins(sizes, kind)), kind)
+        for kind in kinds:
+            goals += show_pins(asyncio.run(curve_of_pins(sizes, kind)), kind)
     return goals
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--curves", nargs="+", choices=CURVES, default=CURVES)
-    parser.add_argument("--on", choices=("kubernetes", "embedded"), default="kubernetes", help="the control plane")
+    parser.add_argument("--on", choices=PLANES, help="only on this control plane")
     parser.add_argument("--largest", type=int, default=POOLS[-1], help="leave out what has more pools than this")
 
 

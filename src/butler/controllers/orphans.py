@@ -111,6 +111,11 @@ def claim_of(allocation: IPAllocation) -> Claim | None:
     return Claim(allocation.metadata.uid, owner, allocation.status.tenant_cluster_uid or owner) if owner else None
 
 
+def claims_of(allocations: Iterable[IPAllocation]) -> set[Claim]:
+    """What a sweep would have to check of all of these."""
+    return {claim for allocation in allocations if (claim := claim_of(allocation)) is not None}
+
+
 def by_missing_tenant(allocations: Iterable[IPAllocation], alive: Collection[str]) -> dict[Key, list[IPAllocation]]:
     """The allocations whose owner is not among the living, by the name that the owner had."""
     missing: dict[Key, list[IPAllocation]] = {}
@@ -202,7 +207,8 @@ class OrphanSweep:
     async def sweep_once(self) -> SweepReport:
         """Look at every allocation with a known owner, once."""
         allocations = self._allocations.values()
-        owned = {claim for claim in map(claim_of, allocations) if claim is not None}
+        # A look at tens of thousands takes a while, in which the loop has grants to make.
+        owned = await asyncio.to_thread(claims_of, allocations)
         self._sightings.keep_only(owned)
         if not owned:
             self._metrics.swept("clean", 0)
@@ -212,7 +218,7 @@ class OrphanSweep:
         except KubeError as error:
             self._metrics.swept("skipped")
             return SweepReport(owned=len(owned), skipped=f"TenantClusters cannot be listed: {error}")
-        missing = by_missing_tenant(allocations, alive)
+        missing = await asyncio.to_thread(by_missing_tenant, allocations, alive)
         self._sightings.keep_only({claim for claim in owned if not claim.is_met_by(alive)})
         tally = _Tally()
         await self._ask_for(missing, tally)

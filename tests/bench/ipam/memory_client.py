@@ -19,6 +19,7 @@ from butler.kube.client import Listed, WatchEvent
 from butler.kube.errors import AlreadyExists, Conflict, Details, NotFound, Status
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
+from butler.kube.timeline import Timeline
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -30,6 +31,7 @@ class MemoryClient:
     def __init__(self) -> None:
         self.objects: dict[str, dict[Key, Any]] = {}
         self.version = 1
+        self.timeline = Timeline()
         self.spent = 0.0
         self.requests: Counter[str] = Counter()
         self._watches: dict[str, list[asyncio.Queue[WatchEvent[Any]]]] = {}
@@ -78,6 +80,9 @@ class MemoryClient:
             known = self.objects.get(resource.plural, {})
             found = [obj for key, obj in known.items() if namespace in ("", key.namespace)]
             return Listed(found, str(self.version))
+
+    async def newest_version(self, *_: Any, **__: Any) -> str:
+        return str(self.version)
 
     async def watch(self, resource: Any, namespace: str = "", on_open: Any = None, **_: Any) -> AsyncIterator[Any]:
         told: asyncio.Queue[WatchEvent[Any]] = asyncio.Queue()

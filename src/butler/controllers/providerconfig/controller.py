@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from butler.kube.store import Change
 
 BY_POOL: Final = "provider configs by pool"
+LEAVING: Final = "provider configs by whether they are being deleted"
 WORKERS: Final = 64
 """The first question to a provider is waited for; one that hangs must leave workers for the others."""
 LOOK_FOR_USERS_EVERY: Final = 30.0
@@ -79,6 +80,7 @@ class ProviderConfigController:
         self._holdings = Holdings(lambda _: None)  # the pool's own controller reports what cannot be read
         self._controller: Controller | None = None
         configs.index(BY_POOL, _pool_names)
+        configs.index(LEAVING, lambda config: [config.metadata.deletion_timestamp is not None])
         allocations.on_change(self._holdings.changed)
 
     def controller(self, metrics: Metrics | None = None) -> Controller:
@@ -117,7 +119,7 @@ class ProviderConfigController:
 
     def _leaving(self, _: TenantCluster) -> Iterable[Key]:
         """Those whose deletion may go on now that a cluster is gone."""
-        return [key_of(config) for config in self._configs.values() if config.metadata.deletion_timestamp is not None]
+        return [key_of(config) for config in self._configs.by(LEAVING, True)]
 
     async def reconcile(self, key: Key) -> After | None:
         """Observe, decide, act."""
