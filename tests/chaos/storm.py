@@ -499,7 +499,7 @@ class Storm:
             *((8, self.request), (6, self.release_plain)),
             *((3, self.delete_by_hand), (1, self.clean_up_by_label), (3, self.edit_status), (2, self.edit_pool)),
             *((2, self.kill_replica), (0.7, self.kill_both), (1, self.freeze_replica), (0.5, self.restart_world)),
-            *((0.7, self.kill_metallb), (0.4, self.kill_apiserver), (1, self.snapshot), (0.5, self.restore)),
+            *((0.7, self.kill_metallb), (0.4, self.kill_apiserver), (1, self.snapshot), (1.2, self.restore)),
             *((0.3, self.toggle_webhooks), (0.3, self.toggle_lease)),
         ]
 
