@@ -1,5 +1,5 @@
 // Numbers, times and states in words.
-import type { Tier } from "./api/types";
+import type { Owner, Tier } from "./api/types";
 
 const numbers = new Intl.NumberFormat("en");
 const compactNumbers = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
@@ -67,6 +67,18 @@ const TYPES: Record<string, string> = { nodes: "nodes", loadbalancer: "load bala
 /** What addresses are for. */
 export function typeInWords(type: string): string {
   return TYPES[type] ?? type;
+}
+
+const TENANTS: Record<Owner["tenantIs"], string> = {
+  exists: "The tenant that it was made for exists.",
+  gone: "The tenant that it was made for is gone.",
+  replaced: "The tenant that it was made for is gone, and another one has its name.",
+  unseen: "Butler cannot see whether this is in use: it was made for a cluster that Butler does not manage.",
+};
+
+/** Whether the tenant of an allocation is there, in a sentence: what is not known is not called gone, or unused. */
+export function tenantInWords(tenantIs: Owner["tenantIs"]): string {
+  return TENANTS[tenantIs];
 }
 
 const TIERS: Record<Tier, string> = {

@@ -228,13 +228,16 @@ def test_all_about_one_is_on_one_screen(adm: Cli, plane: ControlPlane, rack: str
 
 def test_a_release_shows_what_hangs_on_it_and_asks(adm: Cli, plane: ControlPlane, rack: str, network: str) -> None:
     new(plane, f"{rack}-a", rack, "t/a", count=2)
-    told = f"{rack}-a: {network}.0.16-{network}.0.17 (2 addresses) for nodes of t/a (does not exist), pool {rack}"
-    question = f"Release {rack}-a (2 addresses)? [y/N]"
-    declined = adm.in_terminal("allocation", "release", f"{rack}-a", columns=200, answer={question: "n\n"})
+    told = f"{rack}-a: {network}.0.16-{network}.0.17 (2 addresses) for nodes of t/a (never seen by Butler), pool {rack}"
+    question = f"Type {rack}-a to release it:"
+    declined = adm.in_terminal("allocation", "release", f"{rack}-a", columns=200, answer={question: "y\n"})
     assert declined.code == 1, str(declined)
     assert told in declined.out
+    assert "Butler cannot see whether this is in use: it was made for a cluster that Butler does not" in declined.out
     assert "nothing was changed" in declined.out
-    accepted = adm.in_terminal("allocation", "release", f"{rack}-a", "--wait", columns=200, answer={question: "y\n"})
+    accepted = adm.in_terminal(
+        "allocation", "release", f"{rack}-a", "--wait", columns=200, answer={question: f"{rack}-a\n"}
+    )
     assert accepted.code == 0, str(accepted)
     assert f"{rack}-a is gone, its addresses are back in the pool" in accepted.out
 
@@ -242,10 +245,10 @@ def test_a_release_shows_what_hangs_on_it_and_asks(adm: Cli, plane: ControlPlane
 def test_what_changed_while_somebody_was_asked_is_not_released(adm: Cli, plane: ControlPlane, rack: str) -> None:
     def touched() -> str:
         plane.kubectl("annotate", "ipa", f"{rack}-a", "-n", HOME, "touched=yes")
-        return "y\n"
+        return f"{rack}-a\n"
 
     new(plane, f"{rack}-a", rack, "t/a")
-    said = adm.in_terminal("allocation", "release", f"{rack}-a", columns=400, answer={"[y/N]": touched})
+    said = adm.in_terminal("allocation", "release", f"{rack}-a", columns=400, answer={"to release it": touched})
     assert said.code == 6, str(said)
     assert "look at it again and repeat the command" in said.out
     assert adm.json("allocation", "get", f"{rack}-a")["metadata"].get("deletionTimestamp") is None
@@ -273,6 +276,32 @@ def test_several_are_released_together_or_none(adm: Cli, plane: ControlPlane, ra
     assert adm("allocation", "list", "--pool", rack) == ""
 
 
+def test_what_a_living_cluster_has_is_refused_unless_somebody_insists(
+    adm: Cli, plane: ControlPlane, rack: str, network: str
+) -> None:
+    cluster = {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 1}, "paused": True}
+    body = {"metadata": {"name": rack, "namespace": "default"}, "spec": cluster}
+    kind = {"apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster"}
+    plane.kubectl("apply", "-f", "-", stdin=json.dumps({**kind, **body}))
+    new(plane, f"{rack}-a", rack, f"default/{rack}", count=2)
+    told = adm.run("allocation", "release", f"{rack}-a", "--yes")
+    assert told.code == 1, str(told)
+    assert f"{rack}-a: {network}.0.16-{network}.0.17 (2 addresses) for nodes of default/{rack} (exists)" in told.err
+    assert "its cluster exists, so Butler refuses" in " ".join(told.err.split())
+    assert "nothing was changed" in told.err
+    shown = adm.json("allocation", "get", f"{rack}-a")
+    assert (shown["status"]["phase"], shown["metadata"].get("deletionTimestamp")) == ("Allocated", None)
+    question = f"Type {rack}-a to release it:"
+    forced = ("allocation", "release", f"{rack}-a", "--force", "--wait")
+    declined = adm.in_terminal(*forced, columns=200, answer={question: "y\n"})
+    assert declined.code == 1, str(declined)
+    assert "annotations" not in adm.json("allocation", "get", f"{rack}-a")["metadata"]
+    accepted = adm.in_terminal(*forced, columns=200, answer={question: f"{rack}-a\n"})
+    assert accepted.code == 0, str(accepted)
+    assert f"{rack}-a is gone, its addresses are back in the pool" in accepted.out
+    plane.kubectl("delete", "tenantcluster", rack, "-n", "default", "--wait=false")
+
+
 # Who.
 
 
@@ -280,7 +309,7 @@ def test_who_tells_the_owner_the_pool_and_since_when(adm: Cli, plane: ControlPla
     new(plane, f"{rack}-a", rack, "t/a", count=2)
     said = adm("ipam", "who", f"{network}.0.17")
     assert "State:       held\n" in said
-    assert "Tenant:      t/a (does not exist)\n" in said
+    assert "Tenant:      t/a (never seen by Butler)\n" in said
     assert f"Allocation:  {rack}-a, {network}.0.16-{network}.0.17 (2 addresses)\n" in said
     assert f"Pool:        {rack} ({network}.0.0/20)" in said
     assert "State:    reserved: switches" in adm("ipam", "who", f"{network}.0.3")

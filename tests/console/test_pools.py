@@ -10,11 +10,12 @@ import pytest
 from playwright.async_api import expect
 
 from console.browsing import visit
-from server.objects import HOME, allocation, create, pool
+from server.objects import GROUP, HOME, allocation, create, pool
 
 if TYPE_CHECKING:
     from playwright.async_api import Locator, Page
 
+    from console.browsing import Watch
     from console.estate import Estate
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -92,14 +93,17 @@ async def test_a_pool_grows_reserves_and_pins(page: Page, estate: Estate) -> Non
 
 async def test_a_release_shows_what_hangs_on_it_and_wants_the_name_typed(page: Page, estate: Estate) -> None:
     create(estate.plane, pool("emptied-here", "10.75.0.0/27"))
-    create(estate.plane, allocation("released-here", "emptied-here", 4))
+    create(estate.plane, allocation("released-here", "emptied-here", 4, tenant="app-1", namespace="team-legacy"))
     await asyncio.to_thread(
         estate.plane.kubectl, "wait", "ipallocation/released-here", "-n", HOME, "--for", "condition=Ready"
     )
     await visit(page, f"/pools/{HOME}/emptied-here?tab=allocations")
     asked = await dialog(page, "Release released-here")
     await expect(asked.get_by_text(f"10.75.0.1{TO}10.75.0.4")).to_be_visible()
-    await expect(asked.get_by_text("this tenant is gone")).to_be_visible()
+    # The tenant was never seen: nothing is said of it that could cost the address of a machine.
+    await expect(asked.get_by_text("Butler cannot see whether this is in use").first).to_be_visible()
+    for claim in ("gone", "any more", "Nobody uses", "unused"):
+        await expect(asked.get_by_text(claim)).to_have_count(0)
     confirm = asked.get_by_role("button", name="Release the addresses")
     await expect(confirm).to_be_disabled()
     await asked.get_by_role("textbox").fill("released-here")
@@ -107,6 +111,50 @@ async def test_a_release_shows_what_hangs_on_it_and_wants_the_name_typed(page: P
     await expect(asked).to_be_hidden()
     await expect(page.get_by_text("0 of 30 addresses held")).to_be_visible()
     await expect(page.get_by_role("row").filter(has_text="released-here")).to_have_count(0)
+
+
+async def test_the_addresses_of_a_tenant_that_was_never_seen_are_never_called_unused(
+    page: Page, estate: Estate, watch: Watch
+) -> None:
+    watch.expect("/tenants/team-legacy/app-0")
+    create(estate.plane, pool("imported-here", "10.76.0.0/27"))
+    create(estate.plane, allocation("taken-over", "imported-here", 4, tenant="app-0", namespace="team-legacy"))
+    await asyncio.to_thread(
+        estate.plane.kubectl, "wait", "ipallocation/taken-over", "-n", HOME, "--for", "condition=Ready"
+    )
+    tenant = estate.get("ipallocations", "taken-over")["spec"]["tenantClusterRef"]
+    for path in (
+        f"/allocations/{HOME}/taken-over",
+        "/addresses?q=10.76.0.2",
+        f"/tenants/{tenant['namespace']}/{tenant['name']}",
+    ):
+        await visit(page, path)
+        words = page.get_by_text("Butler cannot see whether this is in use")
+        honest = words.or_(page.get_by_text("a cluster that Butler does not manage"))
+        await expect(honest.first).to_be_visible()
+        for claim in ("There is no such tenant", "any more", "Nobody uses", "gone a moment ago"):
+            await expect(page.get_by_text(claim)).to_have_count(0)
+
+
+async def test_what_a_living_tenant_has_cannot_be_released(page: Page, estate: Estate) -> None:
+    create(estate.plane, pool("used-here", "10.77.0.0/27"))
+    cluster = {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 1}, "paused": True}
+    meta = {"name": "living", "namespace": HOME}
+    create(
+        estate.plane,
+        {"apiVersion": GROUP, "kind": "TenantCluster", "metadata": meta, "spec": cluster},
+    )
+    held = allocation("used-by-living", "used-here", 4)
+    held["spec"]["tenantClusterRef"] = {"name": "living", "namespace": HOME}
+    create(estate.plane, held)
+    await asyncio.to_thread(
+        estate.plane.kubectl, "wait", "ipallocation/used-by-living", "-n", HOME, "--for", "condition=Ready"
+    )
+    await visit(page, f"/pools/{HOME}/used-here?tab=allocations")
+    asked = await dialog(page, "Release used-by-living")
+    await expect(asked.get_by_text("This tenant exists, so its addresses cannot be released")).to_be_visible()
+    await asked.get_by_role("textbox").fill("used-by-living")
+    await expect(asked.get_by_role("button", name="Release the addresses")).to_be_disabled()
 
 
 async def test_two_fingers_zoom_the_map(page: Page, estate: Estate) -> None:

@@ -1046,6 +1046,8 @@ export interface components {
             role: string | null;
             tenant: string;
             tenantExists: boolean;
+            /** @enum {string} */
+            tenantIs: "exists" | "gone" | "replaced" | "unseen";
             type: string;
             why: string | null;
         };
@@ -1333,10 +1335,14 @@ export interface components {
             phase: string;
             pool: string;
             range: components["schemas"]["AddressRange"] | null;
+            refused: boolean;
             resourceVersion: string;
             tenant: string;
             tenantExists: boolean;
+            /** @enum {string} */
+            tenantIs: "exists" | "gone" | "replaced" | "unseen";
             type: string;
+            unknown: string | null;
         };
         /** Reserved */
         Reserved: {

@@ -24,7 +24,7 @@ from butler.api.labels import Annotation, DeletionReason
 from butler.capi.machines import MachineAddresses, in_range, may_have, named, read_machine
 from butler.capi.naming import MACHINE, namespace_of_tenant
 from butler.controllers.absence import read
-from butler.controllers.kinds import CLUSTERS
+from butler.controllers.kinds import CLUSTERS, WRITE_TIMEOUT
 from butler.controllers.release import DELETED_BY_REQUEST, Grounds
 from butler.ipam.addresses import BadAddress, Family, Range, parse_range
 from butler.kube.errors import NotFound
@@ -86,12 +86,27 @@ async def observe(client: Client, allocation: IPAllocation, known: TenantCluster
         return Observed(None)
     namespace = namespace_of_tenant(named_tenant.name, uid)
     if await read(client, NAMESPACES, Key("", namespace)) is None:
-        return Observed(owner)
+        if owner is None or owner.status.tenant_namespace is not None:
+            return Observed(owner)
+        await _mark(client, allocation, owner)
+        if await read(client, NAMESPACES, Key("", namespace)) is None:
+            return Observed(owner)
     try:
         listed = await client.list(MACHINES, namespace)
     except NotFound:
         return Observed(owner, namespace, None)
     return Observed(owner, namespace, tuple(map(read_machine, listed.items)))
+
+
+async def _mark(client: Client, allocation: IPAllocation, owner: TenantCluster) -> None:
+    """Say on a cluster that is not built that this block is given back, before looking whether it is built after all.
+
+    Who builds makes the namespace first and looks for the mark then (`tenantcluster.half_tenants`): of the two, the
+    second sees the other, and nothing is built on addresses that are another's by then.
+    """
+    meta = {"uid": owner.metadata.uid, "annotations": {Annotation.GIVES_BACK.value: allocation.metadata.uid}}
+    key = tenant_key(allocation)
+    await client.patch(CLUSTERS, key.name, {"metadata": meta}, key.namespace, timeout=WRITE_TIMEOUT)
 
 
 def judge(allocation: IPAllocation, seen: Observed) -> Obstacle | None:

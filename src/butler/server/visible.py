@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from butler.api.ipallocation import IPAllocationPhase
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
@@ -12,7 +13,7 @@ from butler.server.access.person import Person
 from butler.server.models.providers import ProviderItem
 from butler.server.models.tenants import TenantItem
 from butler.server.parts import Parts
-from butler.server.problems import forbidden, not_found
+from butler.server.problems import Refused, forbidden, not_found
 from butler.server.shown.providers import provider_item
 
 
@@ -48,7 +49,7 @@ async def need_tenant(parts: Parts, person: Person, namespace: str, name: str) -
         raise forbidden(f"read TenantClusters in namespace {namespace}")
     found = parts.feed.clusters.get(Key(namespace, name))
     if found is None:
-        raise not_found("TenantCluster", namespace, name)
+        raise await _no_tenant(parts, person, namespace, name)
     return found
 
 
@@ -70,3 +71,15 @@ async def seen_providers(parts: Parts, person: Person) -> tuple[list[ProviderIte
 def tenants_on(parts: Parts, config: ProviderConfig, namespaces: frozenset[str]) -> list[str]:
     """The clusters on a provider that lie in these namespaces."""
     return [each for each in parts.shelves.tenants_of(key_of(config)) if each.partition("/")[0] in namespaces]
+
+
+async def _no_tenant(parts: Parts, person: Person, namespace: str, name: str) -> Refused:
+    """Addresses may be held for a cluster that Butler does not manage: to call it gone could cost them."""
+    held = parts.shelves.allocations_of(f"{namespace}/{name}") if await parts.sight.allocations(person) else []
+    if not any(each.status.phase is IPAllocationPhase.ALLOCATED for each in held):
+        return not_found("TenantCluster", namespace, name)
+    return Refused(
+        404,
+        f"there is no TenantCluster {name} in namespace {namespace}, but addresses are held for it: they were imported"
+        " or pinned for a cluster that Butler does not manage, or the cluster is gone; see its allocations",
+    )

@@ -4,8 +4,9 @@ Between the holes of a pool lie blocks: allocations, and what is reserved. To ta
 makes one hole of theirs and of the holes around them. Which blocks are worth it is a question of what it costs:
 
     nothing      blocks that nobody uses, as far as Butler knows: being drained, idle growth, those of tenants that are
-                 gone or never came
-    a move       blocks in use: every address in them may be live, and would have to be given up by somebody first
+                 gone
+    a move       blocks in use, or of tenants that Butler has never seen and cannot ask: every address in them may be
+                 live, and would have to be given up by its user first
     a decision   reserved blocks, which somebody keeps back for a reason; thought of last
 
 What is told about holes is computed by the allocator's own free space.
@@ -45,6 +46,7 @@ MOST_TOGETHER = 4
 MOST_AT_ONCE = 64
 """How many blocks of any kind."""
 MOST_ADVICE = 5
+NEVER_SEEN = "Butler has never seen this tenant, and cannot tell"
 
 
 class Use(StrEnum):
@@ -55,7 +57,7 @@ class Use(StrEnum):
     IDLE = "idle"
     """A growth block that no Service uses; it goes back by itself after the grace time."""
     OWNERLESS = "ownerless"
-    """Its tenant is gone, or never came."""
+    """Its tenant is gone."""
     IN_USE = "inUse"
     RESERVED = "reserved"
 
@@ -180,10 +182,8 @@ def _use(allocation: IPAllocation) -> tuple[Use, datetime | None, str]:
         return Use.IN_USE, None, ""
     if recorded_owner(allocation) is not None:
         return Use.OWNERLESS, found.last_transition_time, "its tenant is gone"
-    if allocation.spec.pinned_range is not None:
-        # Pinned ahead of its cluster: most likely for machines that run already, where Butler does not see them.
-        return Use.IN_USE, None, "pinned for a tenant that Butler has not seen, so nobody can tell"
-    return Use.OWNERLESS, found.last_transition_time, "its tenant has never been seen"
+    # Imported, or made ahead of its cluster: most likely for machines that run already, where Butler does not see them.
+    return Use.IN_USE, None, NEVER_SEEN
 
 
 def _reserved(layout: PoolLayout) -> Iterator[Obstacle]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from butler.ipam.addresses import range_text
-from butler.views.advice import Use
+from butler.views.advice import NEVER_SEEN, Use
 from butler.views.ages import age
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def why(block: Obstacle, now: datetime) -> str:
         return f"ownerless{since}: {block.note}"
     if block.use is Use.RESERVED:
         return f"RESERVED{f' ({block.note})' if block.note else ''}"
-    return f"IN USE by {block.tenant or 'somebody'}{f' ({block.note})' if block.note else ''}"
+    in_use = "may be IN USE" if block.note == NEVER_SEEN else "IN USE"
+    return f"{in_use} by {block.tenant or 'another'}{f' ({block.note})' if block.note else ''}"
 
 
 def verdict(advice: Advice) -> list[str]:

@@ -8,12 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
+from butler.api.labels import ConditionType
 from butler.controllers.owners import tenant_key
 from butler.ipam.addresses import Family
 from butler.views.estate import granted_range, held_range
 from butler.views.uses import Use, uses_in
-from butler.views.who import range_json, tenant_standing
+from butler.views.who import TenantIs, range_json, tenant_standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -31,7 +33,7 @@ class Impact:
 
     name: str
     tenant: Key
-    tenant_is: str
+    tenant_is: TenantIs
     type: str
     pool: str
     phase: str
@@ -43,6 +45,10 @@ class Impact:
     """Why the tenant was not asked; empty when it was, or when there is none."""
     follows: tuple[str, ...]
     """What will happen, in sentences."""
+    refused: bool
+    """Its cluster lives and may use it: only who insists gets it back."""
+    unknown: bool
+    """Whether anything uses it cannot be seen: it was made for a cluster that Butler does not manage."""
 
 
 def impact(allocation: IPAllocation, estate: Estate, machines: Iterable[Use], told: Inventory | str | None) -> Impact:
@@ -66,26 +72,47 @@ def impact(allocation: IPAllocation, estate: Estate, machines: Iterable[Use], to
         held[1] if held else None,
         tuple(uses),
         told if isinstance(told, str) and held is not None else "",
-        tuple(_follows(allocation, exists=standing == "exists", used=bool(uses))),
+        tuple(_follows(allocation, standing, used=bool(uses))),
+        refused=standing is TenantIs.EXISTS and _would_free(allocation),
+        unknown=standing is TenantIs.UNSEEN and _would_free(allocation),
     )
 
 
-def _follows(allocation: IPAllocation, *, exists: bool, used: bool) -> Iterable[str]:
-    phase, type_ = allocation.status.phase, allocation.spec.type
+def _would_free(allocation: IPAllocation) -> bool:
+    return allocation.status.phase is IPAllocationPhase.ALLOCATED and allocation.metadata.deletion_timestamp is None
+
+
+UNKNOWN = "Butler cannot see whether this is in use: it was made for a cluster that Butler does not manage"
+FREE_AT_ONCE = "the addresses are free for other tenants at once"
+
+
+def _follows(allocation: IPAllocation, standing: TenantIs, *, used: bool) -> Iterable[str]:
+    phase, name = allocation.status.phase, allocation.metadata.name
     if allocation.metadata.deletion_timestamp is not None:
-        yield "it is being released already"
+        waits = find_condition(allocation.status.conditions, ConditionType.DELETING)
+        waiting = phase is IPAllocationPhase.ALLOCATED and waits is not None
+        yield f"it was deleted, and waits: {waits.message}" if waiting and waits else "it is being released already"
     elif phase is IPAllocationPhase.RELEASED:
         granted = granted_range(allocation)
         yield f"it was released before{'; the record of who had the addresses goes' if granted else ''}"
     elif phase is not IPAllocationPhase.ALLOCATED:
         yield "it holds nothing: the request is taken back"
-    elif not exists:
-        yield "no tenant cluster that Butler knows is affected"
-    elif type_ is IPAllocationType.NODES:
-        yield "its cluster exists: Butler asks for node addresses anew, perhaps gets others, and may replace machines"
+    elif standing is TenantIs.UNSEEN:
+        yield UNKNOWN
+        yield FREE_AT_ONCE
+    elif standing is not TenantIs.EXISTS:
+        yield f"the cluster that it was made for is gone: {FREE_AT_ONCE}"
     else:
-        lose = "the Services above lose their addresses" if used else "no Service is known to use them"
-        yield f"its cluster exists: Butler takes the addresses out of its MetalLB, and {lose}"
+        yield "its cluster exists, so Butler refuses: delete the TenantCluster to give its addresses back"
+        yield f"`butleradm allocation release {name} --force` insists: {FREE_AT_ONCE}, {_by_force(allocation, used)}"
+
+
+def _by_force(allocation: IPAllocation, used: bool) -> str:
+    if allocation.spec.type is IPAllocationType.NODES:
+        keep = "while the machines above keep them" if used else "though machines may have them"
+        return f"{keep}, and Butler asks for others for the cluster"
+    lose = "the Services above lose them" if used else "no Service is known to use them"
+    return f"and {lose}"
 
 
 def impact_json(found: Impact) -> dict[str, Any]:
@@ -93,7 +120,8 @@ def impact_json(found: Impact) -> dict[str, Any]:
     return {
         "allocation": found.name,
         "tenant": str(found.tenant),
-        "tenantExists": found.tenant_is == "exists",
+        "tenantExists": found.tenant_is is TenantIs.EXISTS,
+        "tenantIs": found.tenant_is.value,
         "type": found.type,
         "pool": found.pool,
         "phase": found.phase,
@@ -101,4 +129,6 @@ def impact_json(found: Impact) -> dict[str, Any]:
         "inUse": [{"kind": each.kind, "name": each.name, "address": each.address} for each in found.uses],
         "notAsked": found.not_asked or None,
         "follows": list(found.follows),
+        "refused": found.refused,
+        "unknown": UNKNOWN if found.unknown else None,
     }

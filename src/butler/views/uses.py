@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from butler.capi.machines import read_machine
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address
-from butler.kube.objects import name_of
 from butler.tenant.metallb import entry_range
 
 if TYPE_CHECKING:
@@ -51,12 +51,8 @@ def uses_in(addresses: Range, family: Family, told: Mapping[Key, Inventory]) -> 
 
 def machine_uses(tenant: Key, machines: Iterable[Json]) -> list[Use]:
     """The Machines of a tenant, as the management cluster lists them, with the addresses that they report."""
-    return [
-        Use(tenant, "Machine", name_of(machine), str(shown.get("address")))
-        for machine in machines
-        for shown in (machine.get("status") or {}).get("addresses") or ()
-        if shown.get("type") == "InternalIP"
-    ]
+    read = map(read_machine, machines)
+    return [Use(tenant, "Machine", machine.name, address) for machine in read for address in machine.addresses]
 
 
 def within(uses: Iterable[Use], family: Family, addresses: Range) -> list[Use]:

@@ -7,13 +7,14 @@ this and the map cannot disagree. Released allocations are kept for a day, and s
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import ConditionType, Label
-from butler.controllers.owners import recorded_owner, tenant_key
+from butler.controllers.owners import owner_lives, recorded_owner, tenant_key
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, parse_range, range_text
 from butler.kube.objects import key_of
 from butler.views.estate import granted_range, held_range
@@ -33,14 +34,40 @@ if TYPE_CHECKING:
 NOWHERE = "in no pool"
 
 
+class TenantIs(StrEnum):
+    """Whether the TenantCluster that an allocation was made for is there.
+
+    Only of one that was seen can Butler say that it is gone. An allocation may be for a cluster that Butler does not
+    manage: imported with its addresses, or prepared ahead. Nothing may then be concluded about who uses them.
+    """
+
+    EXISTS = "exists"
+    GONE = "gone"
+    REPLACED = "replaced"
+    UNSEEN = "unseen"
+
+    @property
+    def words(self) -> str:
+        """In words that stand beside the tenant's name."""
+        return _STANDING[self]
+
+
+_STANDING = {
+    TenantIs.EXISTS: "exists",
+    TenantIs.GONE: "does not exist any more",
+    TenantIs.REPLACED: "was replaced by another of that name",
+    TenantIs.UNSEEN: "never seen by Butler",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Owner:
     """An allocation with some of the addresses: now, before, or perhaps one day."""
 
     allocation: str
     tenant: Key
-    tenant_is: str
-    """Whether its TenantCluster is there: `exists`, `does not exist`, `was replaced by another of that name`."""
+    tenant_is: TenantIs
+    """Whether its TenantCluster is there."""
     type: str
     role: str
     pool: str
@@ -218,13 +245,13 @@ def role_of(allocation: IPAllocation) -> str:
     return said or ("pinned" if allocation.spec.pinned_range is not None else "")
 
 
-def tenant_standing(allocation: IPAllocation, estate: Estate) -> str:
+def tenant_standing(allocation: IPAllocation, estate: Estate) -> TenantIs:
     """Whether the TenantCluster that an allocation was made for is there."""
-    key, recorded = tenant_key(allocation), recorded_owner(allocation)
+    key = tenant_key(allocation)
     named = next((each for each in estate.clusters if key_of(each) == key), None)
     if named is None:
-        return "does not exist" if recorded is None else "does not exist any more"
-    return "exists" if recorded in (None, named.metadata.uid) else "was replaced by another of that name"
+        return TenantIs.UNSEEN if recorded_owner(allocation) is None else TenantIs.GONE
+    return TenantIs.EXISTS if owner_lives(allocation, named) else TenantIs.REPLACED
 
 
 def _known_as(estate: Estate, family: Family, asked: Range) -> Iterator[str]:
@@ -294,7 +321,8 @@ def owner_json(owner: Owner, family: Family) -> dict[str, Any]:
     return {
         "allocation": owner.allocation,
         "tenant": str(owner.tenant),
-        "tenantExists": owner.tenant_is == "exists",
+        "tenantExists": owner.tenant_is is TenantIs.EXISTS,
+        "tenantIs": owner.tenant_is.value,
         "type": owner.type,
         "role": owner.role or None,
         "pool": owner.pool,

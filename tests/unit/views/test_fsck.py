@@ -422,7 +422,7 @@ def test_a_report_is_clean_with_notes_and_reads_as_json() -> None:
         "code": "IPAM-TENANT-NEVER-SEEN",
         "objects": [{"kind": "IPAllocation", "namespace": HOME, "name": "x"}],
         "what": "its addresses are kept for TenantCluster team/new, which has never been seen",
-        "todo": "create the cluster, or release the addresses if it will not come",
+        "todo": "create the cluster, or release the addresses if you know that nothing uses them: Butler cannot tell",
         "repair": None,
     }
 

@@ -23,7 +23,7 @@ from butler.views.placing import answers, request_for
 from butler.views.release import impact, impact_json
 from butler.views.segments import Kind
 from butler.views.uses import Use
-from butler.views.who import Answer, answer_json, read_asked, who
+from butler.views.who import Answer, TenantIs, answer_json, read_asked, who
 from unit.views.exchange_estate import NOW, addresses, cluster, estate, holder, shown
 from unit.webhooks.given import API, pool, window
 
@@ -106,11 +106,11 @@ def test_what_is_held_from_a_pool_that_is_gone_is_found() -> None:
 
 def test_the_owner_may_be_gone_or_another_one() -> None:
     web = holder("web", "10.40.0.20", tenantClusterUID="uid-old")
-    assert asked(estate(web), "10.40.0.20").owners[0].tenant_is == "does not exist any more"
+    assert asked(estate(web), "10.40.0.20").owners[0].tenant_is is TenantIs.GONE
     new = estate(web, clusters=(cluster(uid="uid-new"),))
-    assert asked(new, "10.40.0.20").owners[0].tenant_is == "was replaced by another of that name"
+    assert asked(new, "10.40.0.20").owners[0].tenant_is is TenantIs.REPLACED
     never = holder("never", "10.40.0.20")
-    assert asked(estate(never), "10.40.0.20").owners[0].tenant_is == "does not exist"
+    assert asked(estate(never), "10.40.0.20").owners[0].tenant_is is TenantIs.UNSEEN
 
 
 def test_pools_that_overlap_are_all_named() -> None:
@@ -209,7 +209,9 @@ def test_a_release_tells_who_uses_the_addresses_now() -> None:
     assert [str(each) for each in found.uses] == [
         "Service shop/web (10.40.0.20)", "Node n1 (10.40.0.21)", "Machine m2 (10.40.0.22)",
     ]  # fmt: skip
-    assert "lose their addresses" in found.follows[0]
+    assert "so Butler refuses: delete the TenantCluster" in found.follows[0]
+    assert "the Services above lose them" in found.follows[1]
+    assert (found.refused, found.unknown) == (True, False)
     said = json.loads(json.dumps(impact_json(found)))
     assert (said["tenant"], said["inUse"][2]["kind"]) == (str(WEB), "Machine")
 
@@ -217,8 +219,9 @@ def test_a_release_tells_who_uses_the_addresses_now() -> None:
 @pytest.mark.parametrize(
     ("given_", "said"),
     [
-        (holder("a", "10.40.0.20"), "asks for node addresses anew"),
-        (holder("a", "10.40.0.20", tenant="t/gone"), "no tenant cluster that Butler knows is affected"),
+        (holder("a", "10.40.0.20"), "its cluster exists, so Butler refuses"),
+        (holder("a", "10.40.0.20", tenant="t/imported"), "Butler cannot see whether this is in use"),
+        (holder("a", "10.40.0.20", tenant="t/gone", tenantClusterUID="u"), "the cluster that it was made for is gone"),
         (holder("a", phase="Failed"), "it holds nothing: the request is taken back"),
         (holder("a", "10.40.0.20", phase="Released"), "the record of who had the addresses goes"),
         (holder("a", "10.40.0.20", meta={"deletionTimestamp": "2027-01-01T00:00:00Z"}), "being released already"),

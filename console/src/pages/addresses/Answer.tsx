@@ -88,9 +88,9 @@ function cellsOf(place: Place, home: string) {
     placeInWords(place),
     place.owners.length === 0
       ? "–"
-      : place.owners.map(({ tenant, allocation }) => (
+      : place.owners.map(({ tenant, tenantIs, allocation }) => (
           <div key={allocation} className={classes.stacked}>
-            <TenantLink tenant={tenant} />
+            {tenantIs === "exists" ? <TenantLink tenant={tenant} /> : <span>{tenant}</span>}
             <ObjectLink link={{ kind: "allocation", namespace: home, name: allocation }} />
           </div>
         )),

@@ -8,6 +8,8 @@ import { Time } from "../../components/Time";
 import { typeInWords } from "../../words";
 import classes from "./addresses.module.css";
 
+const STANDING = { exists: "", gone: "gone", replaced: "gone, another one has its name", unseen: "never seen by Butler" };
+
 export function Owners({ owners }: { owners: Owner[] }) {
   const { home } = useSignedIn();
   return (
@@ -15,8 +17,8 @@ export function Owners({ owners }: { owners: Owner[] }) {
       {owners.map((owner) => (
         <li key={owner.allocation} className={classes.owner}>
           <Text fz="sm">
-            <strong>{owner.tenantExists ? <TenantLink tenant={owner.tenant} /> : owner.tenant}</strong>
-            {!owner.tenantExists && " (there is no such tenant now)"}, for {typeInWords(owner.type)}
+            <strong>{owner.tenantIs === "exists" ? <TenantLink tenant={owner.tenant} /> : owner.tenant}</strong>
+            {owner.tenantIs !== "exists" && ` (${STANDING[owner.tenantIs]})`}, for {typeInWords(owner.type)}
             {owner.role === "growth" && " (growth)"}: <AddressText range={owner.range} />
           </Text>
           <Text fz="xs" c="dimmed" component="div">

@@ -6,9 +6,15 @@ import type { Owner, Span } from "../../api/types";
 import { Loaded } from "../../components/Loaded";
 import { Panel } from "../../components/Panel";
 import { StatusBadge } from "../../components/StatusBadge";
+import { tenantInWords } from "../../words";
 
 export function UsedBy({ address, owner }: { address: string; owner: Owner }) {
-  return owner.tenantExists ? <AskedTenant address={address} owner={owner} /> : null;
+  if (owner.tenantIs === "exists") return <AskedTenant address={address} owner={owner} />;
+  return (
+    <Panel title="Who uses it">
+      <Text fz="sm">{tenantInWords(owner.tenantIs)}</Text>
+    </Panel>
+  );
 }
 
 function AskedTenant({ address, owner }: { address: string; owner: Owner }) {
@@ -20,7 +26,7 @@ function AskedTenant({ address, owner }: { address: string; owner: Owner }) {
         {({ nodes, loadBalancers }) => {
           const node = spanOf(nodes, address);
           const span = node ?? spanOf(loadBalancers, address);
-          if (!span) return <Text fz="sm">Nobody that it knows of.</Text>;
+          if (!span) return <Text fz="sm">No machine and no Service that it knows of.</Text>;
           if (span.users.length > 0) {
             return (
               <Text fz="sm">

@@ -5,15 +5,16 @@ import type { AllocationItem } from "../../api/types";
 import { AddressText } from "../../components/AddressText";
 import { Loaded } from "../../components/Loaded";
 import { Panel } from "../../components/Panel";
+import { tenantInWords } from "../../words";
 
 export function WhoUsesIt({ item }: { item: AllocationItem }) {
   const impact = useReleaseImpact(item);
   return (
     <Panel title="Who uses it" hint="As the tenant itself says, and what a release would mean.">
       <Loaded query={impact}>
-        {({ inUse, notAsked, follows, tenantExists }) => (
+        {({ inUse, notAsked, follows, range, tenantIs }) => (
           <>
-            {!tenantExists && <Text fz="sm">There is no such tenant any more.</Text>}
+            {tenantIs !== "exists" && <Text fz="sm">{tenantInWords(tenantIs)}</Text>}
             {notAsked !== null && (
               <Text fz="sm" c="dimmed">
                 The tenant could not be asked: {notAsked}
@@ -28,7 +29,9 @@ export function WhoUsesIt({ item }: { item: AllocationItem }) {
                 ))}
               </List>
             ) : (
-              notAsked === null && <Text fz="sm">Nobody uses it now.</Text>
+              notAsked === null &&
+              range !== null &&
+              tenantIs === "exists" && <Text fz="sm">No machine and no Service of the tenant uses it at the moment.</Text>
             )}
             {follows.length > 0 && (
               <List fz="sm" mt="xs" c="dimmed">

@@ -79,7 +79,7 @@ def impact_text(impact: Impact) -> str:
     what = (
         f"{range_text(impact.addresses, Family.V4)} ({_many(impact.addresses.size)})" if impact.addresses else "nothing"
     )
-    head = f"{impact.name}: {what} for {impact.type} of {impact.tenant} ({impact.tenant_is}), pool {impact.pool}"
+    head = f"{impact.name}: {what} for {impact.type} of {impact.tenant} ({impact.tenant_is.words}), pool {impact.pool}"
     lines = [sentence(head)]
     lines += [sentence(f"  in use: {each}") for each in impact.uses[:MOST_USES]]
     if len(impact.uses) > MOST_USES:

@@ -64,7 +64,7 @@ def _facts(answer: Answer, place: Place, now: datetime) -> str:
     if owner is not None:
         count = f"{owner.addresses.size} address{'' if owner.addresses.size == 1 else 'es'}"
         pairs += [
-            ("Tenant", f"{owner.tenant} ({owner.tenant_is})"),
+            ("Tenant", f"{owner.tenant} ({owner.tenant_is.words})"),
             ("Used for", owner.type),
             ("Allocation", f"{owner.allocation}, {_range(owner, answer)} ({count}{_role(owner)})"),
             ("Since", moment(owner.since, now)),

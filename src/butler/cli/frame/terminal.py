@@ -77,13 +77,13 @@ def confirm(question: str, *, yes: bool) -> None:
         raise Failure("nothing was changed")
 
 
-def confirm_by_name(kind: str, name: str, *, yes: bool) -> None:
+def confirm_by_name(kind: str, name: str, *, yes: bool, verb: str = "delete") -> None:
     """Ask for the name of what goes for good, so that nobody answers by habit."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Failure(f"Delete {kind} {name}? Nobody can be asked here: say --yes", Exit.USAGE)
-    answer = _asked(f"Type {name} to delete it:")
+        raise Failure(f"{verb.capitalize()} {kind} {name}? Nobody can be asked here: say --yes", Exit.USAGE)
+    answer = _asked(f"Type {name} to {verb} it:")
     if answer != name:
         raise Failure("that is not its name; nothing was changed")
 

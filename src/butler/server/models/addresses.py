@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from butler.server.models.common import AddressRange, Link, Model
+from butler.server.models.common import AddressRange, Link, Model, TenantIs
 
 
 class Owner(Model):
     allocation: str
     tenant: str
     tenant_exists: bool
+    tenant_is: TenantIs
     type: str
     role: str | None
     pool: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from butler.server.models.common import AddressRange, Body, Model, Type
+from butler.server.models.common import AddressRange, Body, Model, TenantIs, Type
 
 
 class AllocationItem(Model):
@@ -79,6 +79,7 @@ class ReleaseImpact(Model):
     allocation: str
     tenant: str
     tenant_exists: bool
+    tenant_is: TenantIs
     type: str
     pool: str
     phase: str
@@ -87,5 +88,9 @@ class ReleaseImpact(Model):
     not_asked: str | None
     """Why the tenant could not be asked who uses the addresses."""
     follows: list[str]
+    refused: bool
+    """Its tenant lives and may use it: it cannot be released here."""
+    unknown: str | None
+    """Why nobody can tell whether it is in use; null where that can be told."""
     resource_version: str
     """To be sent with the release as If-Match, so that only what was shown is released."""

@@ -21,6 +21,8 @@ class Body(Struct, metaclass=PartMeta, frozen=True, kw_only=True, rename="camel"
 
 
 Type = Literal["nodes", "loadbalancer"]
+TenantIs = Literal["exists", "gone", "replaced", "unseen"]
+"""Whether the tenant that addresses were given to is there. `unseen`: Butler does not manage it, and cannot tell."""
 Tier = Literal["CapacityWarning", "CapacityCritical", "CapacityExhausted"]
 Health = Literal["ok", "warning", "critical", "unknown"]
 

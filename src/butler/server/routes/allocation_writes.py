@@ -19,14 +19,15 @@ from butler.server.models.allocations import AllocationCreate, AllocationPreview
 from butler.server.models.common import Written
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.problems import not_found
+from butler.server.problems import Refused, not_found
 from butler.server.routes.writing import IfMatch, write, written
 from butler.server.writing.acting import Deed
 from butler.server.writing.fencing import CATCH_UP, changed, version_named
 from butler.server.writing.forms import ALLOCATION, need_names, new_allocation
 from butler.server.writing.previews import of_a_request, refused_dry_run
+from butler.tenant.owner import deletion_waits, is_insisted, tenant_key
 from butler.views.estate import granted_range
-from butler.webhooks.ipallocation import judge
+from butler.webhooks.ipallocation import InUse, judge, why_not_deleted
 
 
 @post("/allocations", operation_id="createAllocation")
@@ -76,6 +77,9 @@ async def release_allocation(
             raise not_found("IPAllocation", namespace, name)
         if now.metadata.resource_version != version:
             raise changed("IPAllocation", name)
+        if deletion_waits(now, parts.feed.clusters.get(tenant_key(now))) and not is_insisted(now):
+            # Admission says so too, where it is on; without it the deletion would begin, and could only wait.
+            raise Refused(409, why_not_deleted(now, InUse()))
         return await parts.acting.delete(client, ALLOCATIONS, key, uid=now.metadata.uid, version=version)
 
     known = parts.feed.allocations.get(key)

@@ -302,5 +302,5 @@ def _owner(allocation: IPAllocation, clusters: dict[Key, str]) -> Iterator[Findi
             Code.TENANT_NEVER_SEEN,
             allocation,
             f"its addresses are kept for TenantCluster {tenant}, which has never been seen",
-            "create the cluster, or release the addresses if it will not come",
+            "create the cluster, or release the addresses if you know that nothing uses them: Butler cannot tell",
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from butler.api.ipallocation import IPAllocationType
 from butler.api.providerconfig import NetworkMode
+from butler.capi.machines import outside
 from butler.controllers.loadbalancers.demand import ipv4_addresses
 from butler.controllers.owners import tenant_key
 from butler.controllers.tenantcluster.blocked import Blocked
@@ -146,11 +147,13 @@ def _services(cluster: TenantCluster, services: Sequence[Balancer], books: Books
 
 def _nodes(cluster: TenantCluster, nodes: Sequence[NodeAddresses], books: Books) -> Iterator[Finding]:
     held = [each for _, each in books.held_by(cluster, IPAllocationType.NODES)]
+
+    def is_handed_out(value: int) -> bool:
+        return books.hands_out(value) is not None or books.holder(value) is not None
+
     for node in nodes:
-        for value in ipv4_addresses(node.addresses):
-            if any(each.first <= value <= each.last for each in held):
-                continue
-            if not held and books.hands_out(value) is None and books.holder(value) is None:
+        for value in outside(ipv4_addresses(node.addresses), held, is_handed_out):
+            if not held and not is_handed_out(value):
                 continue  # its machines get their addresses from the network itself
             yield _outside(
                 Code.NODE_OUTSIDE,

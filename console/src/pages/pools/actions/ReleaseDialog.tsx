@@ -4,7 +4,7 @@ import { useRelease, useReleaseImpact } from "../../../api/allocations";
 import type { ReleaseImpact } from "../../../api/types";
 import { ConfirmDialog } from "../../../components/ConfirmDialog";
 import { Loaded } from "../../../components/Loaded";
-import { plural, rangeInWords, typeInWords } from "../../../words";
+import { plural, rangeInWords, tenantInWords, typeInWords } from "../../../words";
 import { Notes } from "../Notes";
 import { told } from "./told";
 
@@ -23,12 +23,12 @@ export function ReleaseDialog({ allocation, onClose }: ReleaseDialogProps) {
       title={`Release ${name}`}
       confirm="Release the addresses"
       typeName={name}
-      blocked={!impact.data}
+      blocked={!impact.data || impact.data.refused}
       busy={release.isPending}
       error={release.error}
       onClose={onClose}
       onConfirm={() => {
-        if (!impact.data) return;
+        if (!impact.data || impact.data.refused) return;
         const { resourceVersion } = impact.data;
         release.mutate({ namespace, name, resourceVersion }, { onSuccess: told(`${name} goes back to its pool`, onClose) });
       }}
@@ -39,7 +39,7 @@ export function ReleaseDialog({ allocation, onClose }: ReleaseDialogProps) {
 }
 
 function Impact({ impact }: { impact: ReleaseImpact }) {
-  const { range, tenant, tenantExists, type, pool, inUse, notAsked, follows } = impact;
+  const { range, tenant, tenantIs, type, pool, inUse, notAsked, follows, refused, unknown } = impact;
   return (
     <>
       <Text>
@@ -52,8 +52,16 @@ function Impact({ impact }: { impact: ReleaseImpact }) {
           "It holds no addresses."
         )}{" "}
         {tenant} has them for {typeInWords(type)}
-        {tenantExists ? "." : "; this tenant is gone."}
+        {tenantIs === "exists" ? "." : `. ${tenantInWords(tenantIs)}`}
       </Text>
+      {unknown !== null && <Notes health="warning" title="Nobody can tell whether they are in use" notes={[unknown]} />}
+      {refused && (
+        <Notes
+          health="critical"
+          title="This tenant exists, so its addresses cannot be released"
+          notes={["Delete the tenant to give its addresses back."]}
+        />
+      )}
       <Notes
         health="critical"
         title={`${plural(inUse.length, "address is", "addresses are")} in use`}

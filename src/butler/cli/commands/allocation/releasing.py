@@ -10,10 +10,10 @@ import click
 
 from butler.cli.frame import options
 from butler.cli.frame.names import names_of
-from butler.cli.frame.session import Access, Session, missing, run
+from butler.cli.frame.session import Access, Failure, Session, missing, run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster
@@ -27,19 +27,28 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Give addresses back to their pool.")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...", shell_complete=names_of("ipallocations"))
+@click.option("--force", is_flag=True, help="Insist, also on what a living cluster may use. It is on record who did.")
 @options.yes
 @options.wait()
 @options.dry_run
 @options.access()
 @options.output("table", "json", "yaml", "jsonpath")
 def release(
-    access: Access, names: tuple[str, ...], yes: bool, wait: bool, timeout: float, dry_run: str, output: Output
+    access: Access,
+    names: tuple[str, ...],
+    force: bool,
+    yes: bool,
+    wait: bool,
+    timeout: float,
+    dry_run: str,
+    output: Output,
 ) -> None:
     """Give addresses back to their pool, or take requests back that wait.
 
     First it shows what hangs on each: whose it is, which addresses, and which Machines, Nodes and Services have them
-    now, as far as the management cluster and the tenant itself can tell. Then it asks. A block that a running
-    cluster needs is asked for anew by Butler at once, and may be another one then: releasing is for what is left over.
+    now, as far as the management cluster and the tenant itself can tell. Then it asks. Releasing is for what is left
+    over: what a living cluster has is refused, unless --force insists. Of a cluster that Butler has never seen, such as
+    one whose addresses were imported, it cannot see whether they are in use, so the name has to be typed.
 
     -o json prints what was shown, in place of the words.
 
@@ -48,13 +57,14 @@ def release(
       butleradm allocation release old-nodes old-lb
       butleradm allocation release old-nodes --yes --wait
       butleradm allocation release old-nodes --dry-run=client
+      butleradm allocation release web-nodes --force
     """
 
     async def work(session: Session) -> None:
         from butler.cli.drawing.allocation import impact_text
         from butler.cli.frame.output import structured
         from butler.cli.frame.reading import read_estate
-        from butler.cli.frame.terminal import confirm, say
+        from butler.cli.frame.terminal import confirm, confirm_by_name, say
         from butler.views.release import impact_json
 
         estate = await read_estate(session)
@@ -65,9 +75,17 @@ def release(
                 say(impact_text(each))
         else:
             structured({"dryRun": dry_run != "none", "allocations": [impact_json(each) for each in impacts]}, output)
+        refused = [each for each in impacts if each.refused]
+        if refused and not force:
+            raise Failure(_refusal(refused))
         if dry_run == "none":
-            confirm(_question(impacts), yes=yes)
-        await _release(session, chosen, dry_run, quiet=not output.is_table)
+            by_name = [each for each in impacts if each.refused or each.unknown]
+            for each in by_name:
+                confirm_by_name("IPAllocation", each.name, yes=yes, verb="release")
+            if len(by_name) < len(impacts):
+                confirm(_question([each for each in impacts if each not in by_name]), yes=yes)
+        insists = {each.name for each in refused}
+        await _release(session, chosen, insists, dry_run, quiet=not output.is_table)
         if wait and dry_run == "none":
             await _wait(session, chosen, timeout)
 
@@ -120,6 +138,14 @@ async def _machines(session: Session, cluster: TenantCluster) -> list[Use]:
     return machine_uses(key_of(cluster), listed.items)
 
 
+def _refusal(refused: Sequence[Impact]) -> str:
+    names = ", ".join(f"{each.name} of TenantCluster {each.tenant}" for each in refused)
+    return (
+        f"nothing was changed: {names} belongs to a cluster that exists and may use it; delete the TenantCluster to"
+        " give its addresses back, or say --force"
+    )
+
+
 def _question(impacts: Sequence[Impact]) -> str:
     addresses = sum(each.addresses.size for each in impacts if each.addresses)
     used = len({use.address for each in impacts for use in each.uses})
@@ -129,7 +155,9 @@ def _question(impacts: Sequence[Impact]) -> str:
     return f"Release {what} ({many}{danger})?"
 
 
-async def _release(session: Session, chosen: Sequence[IPAllocation], dry_run: str, *, quiet: bool) -> None:
+async def _release(
+    session: Session, chosen: Sequence[IPAllocation], insists: Collection[str], dry_run: str, *, quiet: bool
+) -> None:
     """Delete them, each only if it is still as it was shown: one that held nothing may hold addresses by now."""
     from butler.cli.frame.output import done
     from butler.controllers.kinds import ALLOCATIONS
@@ -137,6 +165,8 @@ async def _release(session: Session, chosen: Sequence[IPAllocation], dry_run: st
 
     for each in chosen:
         meta = each.metadata
+        if meta.name in insists and dry_run == "none":
+            meta = (await _insist(session, each)).metadata
         if dry_run != "client":
             with suppress(NotFound):  # somebody else was quicker: it is gone, as it should be
                 await session.client.delete(
@@ -149,6 +179,22 @@ async def _release(session: Session, chosen: Sequence[IPAllocation], dry_run: st
                 )
         if not quiet:
             done(ALLOCATIONS, meta.name, "released", dry_run)
+
+
+async def _insist(session: Session, allocation: IPAllocation) -> IPAllocation:
+    """Put the annotation on it that admission and the controllers ask for, if it is still as it was shown."""
+    from butler.api.labels import Annotation
+    from butler.controllers.kinds import ALLOCATIONS
+
+    meta = allocation.metadata
+    patch = {
+        "metadata": {
+            "uid": meta.uid,
+            "resourceVersion": meta.resource_version,
+            "annotations": {Annotation.FORCE_DELETE.value: meta.name},
+        }
+    }
+    return await session.client.patch(ALLOCATIONS, meta.name, patch, meta.namespace)
 
 
 async def _wait(session: Session, chosen: Sequence[IPAllocation], timeout: float) -> None:
