@@ -278,6 +278,9 @@ class LoadBalancerController:
             await steps.do(self._upkeep.tend(cluster, terms, feed, memory))
             found = self._survey(cluster, terms, feed, memory)
             growth = grow(found, terms, self._views.pools_by_name(), memory.lost)
+            if found.going and memory.is_short != bool(growth.short):
+                steps.waits.append(SOON)  # then MetalLB may hand out what it may not now, or the other way round
+            memory.is_short = bool(growth.short)
             # Addresses that cannot be published would help nobody; and a Service that came while some are being taken
             # back ends that first, with the next look, which is due: what comes back may be all that it needs.
             if memory.problem == "" and not (found.draining and found.is_held_up):

@@ -85,6 +85,8 @@ class Memory:
     """When the status was last written."""
     unsaid: float | None = None
     """Since when there is something to say that it does not say yet."""
+    is_short: bool = False
+    """Whether Services waited, when last looked at, for whom no more addresses will come by themselves."""
     trouble: Trouble | None = None
     """What the management cluster did not do; None when the last look went well."""
     deletions_told: dict[str, float] = field(default_factory=dict)

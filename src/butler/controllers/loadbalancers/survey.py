@@ -95,10 +95,13 @@ class Survey:
         """Blocks whose allocations were deleted."""
         return tuple(block for block in self.blocks if block.is_going)
 
-    @property
-    def hands_out(self) -> bool:
-        """Whether MetalLB may give addresses to Services that come; not where only those that go are left."""
-        return hands_out(self.blocks)
+    def hands_out(self, *, more_comes: bool) -> bool:
+        """Whether MetalLB may give addresses to Services that come.
+
+        It cannot be told to leave out a block that goes: it would give those away to whom all others are not enough.
+        So it waits for more, if more comes.
+        """
+        return hands_out(self.blocks) and not (self.going and more_comes and self.demand > self.free)
 
     @property
     def is_held_up(self) -> bool:

@@ -150,7 +150,7 @@ class Upkeep:
             standing = await read(tenant)
             blocks = publishable(found.blocks, standing.addresses)
             published = await self._publishing.put(
-                cluster, tenant, standing, blocks, memory, auto_assign=found.hands_out
+                cluster, tenant, standing, blocks, memory, auto_assign=_hands_out(found, memory)
             )
             if published.outcome is not Outcome.CONTESTED:
                 break
@@ -184,7 +184,11 @@ def _is_as_told(found: Survey, memory: Memory) -> bool:
     if memory.entries is None:
         return False
     wanted = tuple(map(entry, publishable(found.blocks, memory.entries)))
-    return memory.entries == wanted and memory.hands_out == found.hands_out
+    return memory.entries == wanted and memory.hands_out == _hands_out(found, memory)
+
+
+def _hands_out(found: Survey, memory: Memory) -> bool:
+    return found.hands_out(more_comes=not memory.is_short)
 
 
 def asked_to_look(cluster: TenantCluster) -> str:

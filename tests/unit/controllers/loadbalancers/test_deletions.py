@@ -135,6 +135,36 @@ async def test_new_services_get_other_addresses_and_a_replacement_comes_only_on_
     assert house.tenant.hands_out
 
 
+async def test_many_services_at_once_get_none_of_what_goes() -> None:
+    house = Household(initial=4)
+    house.tenant.add_service("a")
+    await house.live(10)
+    delete(house)
+    await house.live(10)
+    names = [f"s{number}" for number in range(5)]
+    for name in names:
+        house.tenant.add_service(name)
+        await house.look()
+        house.answer()
+    await house.live(30)
+    assert sorted(filter(None, map(house.tenant.address_of, names))) == [
+        f"10.40.0.{24 + number}" for number in range(5)
+    ]
+
+
+async def test_addresses_that_stay_serve_whom_they_can_where_no_more_come() -> None:
+    house = Household(balancers=STATIC)
+    house.management.put("ipallocations", lb("web-lb-2", "10.40.0.22", growth=True))
+    house.tenant.add_service("a")
+    await house.live(10)
+    delete(house)
+    await house.live(10)
+    for name in "bcd":
+        house.tenant.add_service(name)
+    await house.live(30)
+    assert {"10.40.0.22", "10.40.0.23"} <= {house.tenant.address_of(name) for name in "bcd"}
+
+
 async def test_a_static_tenant_hands_out_nothing_that_goes_and_says_who_waits() -> None:
     house = Household(balancers=STATIC)
     house.tenant.add_service("a")

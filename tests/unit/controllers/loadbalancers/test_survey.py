@@ -43,11 +43,21 @@ def test_what_is_being_deleted_is_held_and_not_free_and_a_request_is_not_under_w
 
 def test_metallb_hands_out_as_long_as_a_block_that_stays_has_a_free_address() -> None:
     going, staying = lb(deleting=True), lb("web-lb-2", "10.40.0.22", growth=True)
-    assert look(staying).hands_out
-    assert look().hands_out
-    assert look(going, staying).hands_out
-    assert not look(going).hands_out
-    assert not look(going, staying, services=[service("a", "10.40.0.22"), service("b", "10.40.0.23")]).hands_out
+    full = [service("a", "10.40.0.22"), service("b", "10.40.0.23")]
+    for more_comes in (True, False):
+        assert look(staying).hands_out(more_comes=more_comes)
+        assert look(staying, services=waiting(3)).hands_out(more_comes=more_comes)
+        assert look().hands_out(more_comes=more_comes)
+        assert look(going, staying, services=waiting(2)).hands_out(more_comes=more_comes)
+        assert not look(going).hands_out(more_comes=more_comes)
+        assert not look(going, staying, services=full).hands_out(more_comes=more_comes)
+
+
+def test_what_goes_is_not_handed_out_to_whom_the_others_are_not_enough_if_more_comes() -> None:
+    going, staying = lb(deleting=True), lb("web-lb-2", "10.40.0.22", growth=True)
+    found = look(going, staying, services=waiting(3))
+    assert not found.hands_out(more_comes=True)
+    assert found.hands_out(more_comes=False), "those who can be served are"
 
 
 def test_a_service_that_could_only_have_an_address_that_goes_holds_nothing_up() -> None:
