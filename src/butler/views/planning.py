@@ -35,7 +35,7 @@ from butler.views.rehearsal import Rehearsal
 from butler.webhooks.networkpool import judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from butler.api.networkpool import NetworkPool
@@ -50,9 +50,13 @@ def rehearse(
     tenants: Tenants | None = None,
     requests: Sequence[Single] = (),
     edit: Edit | None = None,
+    check: Callable[[], None] = lambda: None,
 ) -> Outcome:
-    """What would happen. Raises `CannotPlan`; an edit that is refused leaves everything else unasked."""
-    stage = Rehearsal(estate, now)
+    """What would happen. Raises `CannotPlan`; an edit that is refused leaves everything else unasked.
+
+    `check` is called now and then, and may raise to end it.
+    """
+    stage = Rehearsal(estate, now, check)
     before = {name: _fill(stage, name) for name in stage.pools}
     waiting = [each.metadata.uid for each in stage.waiting()]
     edited = _edit(stage, estate, edit) if edit is not None else None

@@ -49,7 +49,7 @@ from butler.kube.resource import Key
 from butler.kube.store import Change
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
@@ -75,8 +75,9 @@ _TOLD = (
 class Rehearsal:
     """An estate that can be tried things on. `now` is later than everything in it."""
 
-    def __init__(self, estate: Estate, now: datetime) -> None:
+    def __init__(self, estate: Estate, now: datetime, check: Callable[[], None] = lambda: None) -> None:
         self.home = estate.home
+        self._check = check
         self.pools = {each.metadata.name: _with_excluded(each, estate.providers) for each in estate.pools}
         self.providers = {key_of(each): each for each in estate.providers}
         self.clusters = {key_of(each): each for each in estate.clusters}
@@ -134,6 +135,7 @@ class Rehearsal:
 
     def later(self, seconds: float = 1.0) -> None:
         """Time passes: whoever asks from now on comes after those who asked before."""
+        self._check()
         self._now += timedelta(seconds=seconds)
 
     def edit(self, pool: NetworkPool) -> None:
@@ -167,6 +169,7 @@ class Rehearsal:
         """The controllers of these pools, and of those that they wake, until there is nothing more to do."""
         woken = deque(names)
         while woken:
+            self._check()
             before = {uid: _answer(each) for uid, each in self._waiting.get(woken[0], {}).items()}
             self._serve_one(name := woken.popleft())
             for uid, answer in before.items():

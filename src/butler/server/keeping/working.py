@@ -8,8 +8,8 @@ Changes may come faster than work gets done. So of each piece of work one is und
 that takes things as they are when its turn comes: whoever asks is told what was true when they asked, or later, and
 work never piles up.
 
-There is one thread each for what pages need, for forecasts, for what a form shows while somebody types, and for plans:
-more would only wait for each other. Where nothing is kept, and so everybody who asks makes work, only so much may wait.
+There is one thread each for what pages need and for forecasts: more would only wait for each other. What a form shows
+while somebody types, and plans, are worked out for each who asks: they have threads that are shared fairly.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 from butler.kube.objects import key_of
+from butler.server.access.person import Person
+from butler.server.keeping.fair_threads import Check, FairThreads
 from butler.server.keeping.feed import Feed
 from butler.server.problems import Refused
 from butler.views.estate import Estate
@@ -39,8 +41,9 @@ MOST_WAITING: Final = 32
 """Pieces of work that wait for one thread, where each is for who asked alone."""
 _pages = ThreadPoolExecutor(1, "butler-pages")
 _forecasts = ThreadPoolExecutor(1, "butler-forecasts")
-_previews = ThreadPoolExecutor(1, "butler-previews")
-_plans = ThreadPoolExecutor(1, "butler-plans")
+AT_ONCE: Final = 2
+_previews = ThreadPoolExecutor(AT_ONCE, "butler-previews")
+_plans = ThreadPoolExecutor(AT_ONCE, "butler-plans")
 _waiting: Counter[ThreadPoolExecutor] = Counter()
 
 
@@ -152,16 +155,24 @@ async def once(work: Work[T]) -> T:
     return await _alone(_pages, work)
 
 
-async def previewed(feed: Feed, compute: Callable[[Estate], T]) -> T:
+async def previewed(feed: Feed, person: Person, compute: Callable[[Estate], T]) -> T:
     """What `compute` says of everything, for somebody who is about to change something."""
     collect = _collecting(feed)
-    return await _alone(_previews, lambda: compute(collect()))
+    return await _fair(feed, _previews).run(person.user, 1, lambda _: _undisturbed(lambda: compute(collect())))
 
 
-async def planned(feed: Feed, compute: Callable[[Estate], T]) -> T:
-    """The same for a plan, which may take long."""
+async def planned(feed: Feed, person: Person, size: int, compute: Callable[[Estate, Check], T]) -> T:
+    """The same for a plan of about that size, which may take long and ends when nobody waits for it any more."""
     collect = _collecting(feed)
-    return await _alone(_plans, lambda: compute(collect()))
+    work: Callable[[Check], T] = lambda check: _undisturbed(lambda: compute(collect(), check))  # noqa: E731
+    return await _fair(feed, _plans).run(person.user, size, work)
+
+
+_shared: WeakKeyDictionary[Feed, dict[ThreadPoolExecutor, FairThreads]] = WeakKeyDictionary()
+
+
+def _fair(feed: Feed, threads: ThreadPoolExecutor) -> FairThreads:
+    return _shared.setdefault(feed, {}).setdefault(threads, FairThreads(threads, AT_ONCE))
 
 
 async def _alone(threads: ThreadPoolExecutor, work: Work[T]) -> T:

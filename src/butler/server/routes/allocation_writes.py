@@ -57,7 +57,7 @@ async def preview_allocation(parts: TheParts, person: ThePerson, data: JSONBody[
     except KubeError as error:
         raise refused_dry_run(error, ALLOCATION) from error
     now = parts.clock()
-    return await working.previewed(parts.feed, lambda estate: of_a_request(request, estate, now, ALLOCATIONS))
+    return await working.previewed(parts.feed, person, lambda estate: of_a_request(request, estate, now, ALLOCATIONS))
 
 
 @delete("/allocations/{namespace:str}/{name:str}", operation_id="releaseAllocation", status_code=200)

@@ -1,25 +1,27 @@
 """What-if, on the production engine. Nothing is written.
 
-A plan takes time in proportion to what is asked: the bounds keep one question to a few seconds, and a thread of its own
-keeps it out of everybody's way.
+A plan takes time in proportion to what is asked: the bounds keep one question to a few seconds, threads that are shared
+fairly keep it out of everybody's way, and it ends when the client that asked has gone.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import msgspec
-from litestar import Router, post
+from litestar import Request, Router, post
 from litestar.params import JSONBody
 
 from butler.api.ipallocation import IPAllocationType
 from butler.api.networkpool import MOST_RESERVED, MOST_WINDOWS
 from butler.api.text import LARGEST_RANGE
 from butler.server.keeping import working
+from butler.server.keeping.fair_threads import Check
 from butler.server.models.planning import Plan, PlanEdit, PlanRequest, PlanSingle, PlanTenants
 from butler.server.models.pools import Segments
 from butler.server.parts import TheParts, ThePerson
 from butler.server.problems import Refused, forbidden
+from butler.server.routes.leaving import while_connected
 from butler.server.shown.segments import columns_of
 from butler.server.writing.forms import wrong
 from butler.views.estate import Estate
@@ -35,7 +37,9 @@ MOST_POOLS: Final = 64
 
 
 @post("/plan", operation_id="plan", status_code=200)
-async def plan(parts: TheParts, person: ThePerson, data: JSONBody[PlanRequest]) -> Plan:
+async def plan(
+    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, data: JSONBody[PlanRequest]
+) -> Plan:
     """What would happen if so many tenants came, these requests were made, or that pool were edited."""
     await parts.sight.need_pools(person)
     if data.tenants is not None and not await parts.sight.providers(person):
@@ -43,13 +47,14 @@ async def plan(parts: TheParts, person: ThePerson, data: JSONBody[PlanRequest]) 
     tenants, requests, edit = _question(data)
     now = parts.clock()
 
-    def compute(estate: Estate) -> Plan:
-        outcome = rehearse(estate, now, tenants=tenants, requests=requests, edit=edit)
+    def compute(estate: Estate, check: Check) -> Plan:
+        outcome = rehearse(estate, now, tenants=tenants, requests=requests, edit=edit, check=check)
         edited = _edited(estate, edit) if edit is not None and not outcome.edit_is_refused else None
         return msgspec.structs.replace(msgspec.convert(plan_json(outcome), Plan), edited=edited)
 
     try:
-        return await working.planned(parts.feed, compute)
+        size = (2 * tenants.count if tenants is not None else 0) + len(requests)
+        return await while_connected(request, working.planned(parts.feed, person, size, compute))
     except CannotPlan as error:
         raise Refused(422, _without_options(str(error))) from None
 

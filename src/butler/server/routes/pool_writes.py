@@ -50,7 +50,7 @@ async def preview_new_pool(parts: TheParts, person: ThePerson, data: JSONBody[Po
     """What a new pool would be; nothing is written."""
     await parts.sight.need_pools(person)
     pool, now = new_pool(data, parts.home), parts.clock()
-    shown = await working.previewed(parts.feed, lambda estate: of_a_pool(None, pool, estate, now, POOLS))
+    shown = await working.previewed(parts.feed, person, lambda estate: of_a_pool(None, pool, estate, now, POOLS))
     dry_run = parts.acting.client(person).create(POOLS, _body(pool), dry_run=True, timeout=WRITE_TIMEOUT)
     return and_also(shown, (await objections(dry_run, POOL))[1])
 
@@ -76,7 +76,7 @@ async def edit_pool(
             nonlocal warnings
             new = edited_pool(old, data)
             judged = await working.previewed(
-                parts.feed, lambda estate: judge(old, new, estate.pools, estate.allocations)
+                parts.feed, person, lambda estate: judge(old, new, estate.pools, estate.allocations)
             )
             warnings = judged.warnings
             return await client.patch(POOLS, name, _fenced(old, new), namespace, timeout=WRITE_TIMEOUT)
@@ -95,7 +95,7 @@ async def preview_edit(
     """What an edit would do; nothing is written."""
     old = await need_pool(parts, person, namespace, name)
     new, now = edited_pool(old, data), parts.clock()
-    shown = await working.previewed(parts.feed, lambda estate: of_a_pool(old, new, estate, now, POOLS))
+    shown = await working.previewed(parts.feed, person, lambda estate: of_a_pool(old, new, estate, now, POOLS))
     change: Json = {"metadata": {"uid": old.metadata.uid}, "spec": merge_patch(old.spec, new.spec)}
     dry_run = parts.acting.client(person).patch(POOLS, name, change, namespace, dry_run=True, timeout=WRITE_TIMEOUT)
     return and_also(shown, (await objections(dry_run, POOL))[1])

@@ -76,7 +76,7 @@ async def preview_tenant(parts: TheParts, person: ThePerson, data: JSONBody[Tena
         return tenant_preview(None, errors, warnings)
     placed = await as_placed(parts.acting.client(person), judged)
     now, exists = parts.clock(), old is not None
-    found = await working.previewed(parts.feed, lambda estate: of_a_tenant(estate, placed, now, exists=exists))
+    found = await working.previewed(parts.feed, person, lambda estate: of_a_tenant(estate, placed, now, exists=exists))
     return tenant_preview(found, errors, ())
 
 
