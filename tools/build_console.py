@@ -99,7 +99,7 @@ def install() -> None:
         return
     say("Fetching the console's packages (about a minute, once) ...")
     try:
-        npm("ci", "--no-audit", "--no-fund", "--loglevel", "error")
+        npm("ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error")
     except BrokenError as error:
         if any(word in str(error) for word in OFFLINE):
             raise UnavailableError(

@@ -13,11 +13,13 @@ from butler.kube import config
 from butler.kube.client import Client
 from butler.server.access.oidc import OidcSettings
 from butler.server.access.passwords import reset_admin
+from butler.server.access.store import open_store
 from butler.server.running import Running, Settings, running
 from console.accessible import violations
-from server.objects import HOME
+from server.eventually import eventually
 from server.oidc_provider import CLIENT, SECRET, OidcProvider
 from server.rights import grant
+from server.sealed import RECORDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -46,7 +48,7 @@ async def test_the_administrator_comes_in_with_a_password(
 ) -> None:
     watch.expect("40[13]")
     async with Client(config.load(estate.plane.kubeconfig)) as client:
-        _, password = await reset_admin(client, HOME)
+        _, password = await reset_admin(await open_store(client, RECORDS))
     page = await stranger.new_page()
     await page.goto(f"{up.url}/tenants")
     log_in = page.get_by_role("button", name="Log in")
@@ -76,3 +78,41 @@ async def test_people_come_in_by_way_of_their_provider_with_their_own_rights(
     await expect(page.get_by_role("link", name="production-pool").first).to_be_visible()
     create = page.get_by_role("button", name="Create pool")
     await expect(create).to_have_attribute("aria-disabled", "true")
+
+
+async def test_the_login_page_says_nothing_that_stands_in_its_address(
+    up: Running, stranger: BrowserContext, watch: Watch
+) -> None:
+    watch.expect("401")
+    page = await stranger.new_page()
+    await page.goto(f"{up.url}/login?error=Call+0800-EVIL+at+once&message=EVIL&reason=EVIL#EVIL")
+    await expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    assert "EVIL" not in await page.inner_text("body")
+    await expect(page.get_by_role("alert")).to_have_count(0)
+
+
+async def test_the_next_person_at_a_browser_does_not_see_what_the_last_one_searched(
+    estate: Estate, up: Running, stranger: BrowserContext, watch: Watch
+) -> None:
+    watch.expect("40[13]")
+    async with Client(config.load(estate.plane.kubeconfig)) as client:
+        _, password = await reset_admin(await open_store(client, RECORDS))
+    page = await stranger.new_page()
+    await page.goto(f"{up.url}/addresses")
+    await page.get_by_label("User name").fill("admin")
+    await page.get_by_role("textbox", name="Password").fill(password)
+    await page.get_by_role("button", name="Log in").click()
+    await page.wait_for_url(f"{up.url}/addresses")
+    search = page.get_by_label("Address, range, network or name")
+    await search.fill("10.92.92.16")
+    await search.press("Enter")
+    kept = "() => Object.values(localStorage).join() + Object.values(sessionStorage).join()"
+
+    async def remembered() -> None:
+        assert "10.92.92.16" in await page.evaluate(kept)
+
+    await eventually(remembered)
+    await page.get_by_role("button", name=re.compile("Signed in as")).click()
+    await page.get_by_role("menuitem", name="Log out").click()
+    await expect(page.get_by_role("button", name="Log in")).to_be_visible()
+    assert "10.92.92.16" not in await page.evaluate(kept)

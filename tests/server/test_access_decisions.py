@@ -23,16 +23,22 @@ def test_names_are_prefixed_and_reserved_ones_refused() -> None:
     assert (found.user, found.groups) == ("ada@example.com", ("a",))
     for wrong in (
         {"email": "ada@example.com", "email_verified": False},
-        {"email": "SYSTEM:admin"},
-        {"email": ""},
+        {"email": "ada@example.com", "email_verified": "true"},
+        {"email": "ada@example.com"},
+        {"email": "a", "email_verified": True, "groups": ["butler:admins"]},
+        {"email": "a", "email_verified": True, "groups": ["kubeadm:cluster-admins"]},
+        {"email": "Butler:admin", "email_verified": True},
+        {"email": "SYSTEM:admin", "email_verified": True},
+        {"email": "", "email_verified": True},
         {"sub": "ada"},
-        {"email": "a", "groups": ["system:masters"]},
-        {"email": "a", "groups": ["x"] * 501},
+        {"email": "a", "email_verified": True, "groups": ["system:masters"]},
+        {"email": "a", "email_verified": True, "groups": ["x"] * 501},
     ):
         with pytest.raises(NotLetIn):
             identity_of(wrong, plain)
-    with pytest.raises(NotLetIn):
-        identity_of({"sub": "admin"}, Claims(user_prefix="system:"))
+    for prefix in ("system:", "butler:", "kubeadm:"):
+        with pytest.raises(NotLetIn):
+            identity_of({"sub": "admin"}, Claims(user_prefix=prefix))
 
 
 def test_only_our_own_pages_are_ours() -> None:

@@ -1,6 +1,7 @@
 // Who is there: coming in, going out, and the person's sessions.
 import { useMutation, useQuery, useQueryClient, type QueryClient } from "@tanstack/react-query";
 import { api, dataOf, setCsrfToken } from "./client";
+import { forgetPerson } from "../storage";
 import { keys } from "./keys";
 import { asProblem } from "./problem";
 import type { Me } from "./types";
@@ -23,7 +24,10 @@ async function askWhoIsThere(): Promise<Me | null> {
     setCsrfToken(me.csrfToken);
     return me;
   } catch (error) {
-    if (asProblem(error).status === 401) return null;
+    if (asProblem(error).status === 401) {
+      forgetPerson();
+      return null;
+    }
     throw error;
   }
 }
@@ -31,6 +35,7 @@ async function askWhoIsThere(): Promise<Me | null> {
 /** Forgets everything that was loaded: the session is over, or another person comes. */
 export function forgetSession(client: QueryClient): void {
   setCsrfToken("");
+  forgetPerson();
   client.setQueryData(keys.me, null);
   client.removeQueries({ predicate: (query) => query.queryKey[0] !== "me" && query.queryKey[0] !== "login-methods" });
 }

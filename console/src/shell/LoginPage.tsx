@@ -3,7 +3,6 @@ import { Button, Divider, PasswordInput, Stack, Text, TextInput, Title } from "@
 import { useForm } from "@mantine/form";
 import { useEffect } from "react";
 import { Navigate, useSearchParams } from "react-router";
-import { asProblem } from "../api/problem";
 import { useLoginMethods, useMe, usePasswordLogin } from "../api/session";
 import type { LoginMethods } from "../api/types";
 import { Loaded } from "../components/Loaded";
@@ -49,7 +48,6 @@ function useNext(): string {
 }
 
 function Ways({ methods, next }: { methods: LoginMethods; next: string }) {
-  const refused = useSearchParams()[0].get("error");
   const ways = [
     methods.oidc && <OidcButton key="oidc" name={methods.oidcName} next={next} />,
     methods.password && <PasswordForm key="password" />,
@@ -57,11 +55,6 @@ function Ways({ methods, next }: { methods: LoginMethods; next: string }) {
   ].filter(Boolean);
   return (
     <Stack gap="md">
-      {refused && (
-        <ProblemAlert
-          error={asProblem(new Error(refused))}
-        />
-      )}
       {ways.length === 0 && (
         <Text fz="sm">
           No way to log in is set up. Somebody who runs this Butler can turn on passwords or an identity provider.

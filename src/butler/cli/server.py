@@ -84,6 +84,11 @@ async def _serve(connection: Connection, settings: Settings) -> None:
                 settings.records,
                 settings.home,
             )
+        if settings.oidc is not None and not settings.oidc.claims.groups_prefix:
+            log.warning(
+                "--oidc-prefix is empty: whoever names groups at %s decides who is in every group of this cluster",
+                settings.oidc.issuer,
+            )
         if settings.local:
             minutes = int(GOOD_FOR.total_seconds() // 60)
             click.echo(f"Open this once, within {minutes} minutes:\n\n  {await up.one_time_link()}\n")

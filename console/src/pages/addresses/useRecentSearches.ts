@@ -1,12 +1,13 @@
-// The last searches, kept in this browser only.
+// The last searches, kept in this browser only, until the session ends.
 import { useLocalStorage } from "@mantine/hooks";
 import { useCallback } from "react";
+import { RECENT_SEARCHES } from "../../storage";
 
 const MOST = 10;
 
 export function useRecentSearches() {
   const [searches, setSearches, clear] = useLocalStorage<string[]>({
-    key: "butler-recent-searches",
+    key: RECENT_SEARCHES,
     defaultValue: [],
     getInitialValueInEffect: false,
   });

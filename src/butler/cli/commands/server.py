@@ -106,10 +106,10 @@ def _oidc_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--session-longest",
     type=click.FloatRange(0, min_open=True),
-    default=24.0,
+    default=12.0,
     metavar="HOURS",
     show_default=True,
-    help="However busy: after so long one logs in anew.",
+    help="However busy: after so long one logs in anew, and the provider is asked for groups.",
 )
 @click.option(
     "--metrics-port",

@@ -19,6 +19,8 @@ ALGORITHMS: Final = frozenset(
 LEEWAY: Final = 60
 MOST_GROUPS: Final = 500
 LONGEST_NAME: Final = 253
+KEPT: Final = (RESERVED, "butler:", "kubeadm:")
+"""How names begin that already mean something in a cluster: an identity provider gives nobody such a name."""
 
 
 class NotLetIn(Exception):
@@ -70,8 +72,9 @@ def identity_of(claims: dict[str, Any], wanted: Claims) -> Identity:
     name = claims.get(wanted.user)
     if not isinstance(name, str):
         raise NotLetIn(f"the identity provider does not say who you are: the claim {wanted.user} is missing")
-    if wanted.user == "email" and claims.get("email_verified", True) is not True:
-        raise NotLetIn("the identity provider has not verified your mail address: do that there, and log in again")
+    if wanted.user == "email" and claims.get("email_verified") is not True:
+        # Many providers let people write any address into their profile: without this word it says nothing.
+        raise NotLetIn("the identity provider does not say that it has verified your mail address: have it do that")
     groups = claims.get(wanted.groups, [])
     if isinstance(groups, str):
         groups = [groups]
@@ -92,6 +95,6 @@ def _need_plain(name: str) -> None:
 
 def _prefixed(prefix: str, name: str) -> str:
     found = f"{prefix}{name}"
-    if found.lower().startswith(RESERVED):
-        raise NotLetIn(f"{found} is a name that Kubernetes keeps for itself: choose another prefix")
+    if found.lower().startswith(KEPT):
+        raise NotLetIn(f"{found} is a name that Kubernetes or Butler keeps for itself: choose another prefix")
     return found

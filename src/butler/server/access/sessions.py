@@ -52,7 +52,8 @@ class Lifetime:
     """How long a session lasts."""
 
     idle: timedelta = timedelta(hours=8)
-    longest: timedelta = timedelta(hours=24)
+    longest: timedelta = timedelta(hours=12)
+    """Groups are those of the login until then: who was taken out of one at the provider stays in it here."""
 
     def end(self, record: Record) -> datetime:
         return min(record.expires, record.seen + self.idle)

@@ -114,7 +114,7 @@ async def get_me(parts: TheParts, person: ThePerson) -> Me:
 async def log_out(parts: TheParts, person: ThePerson) -> Response[None]:
     """End the session, for every replica and every copy of the cookie."""
     gone = await parts.doors.let_out(person)
-    return with_cookie(Response(None, status_code=204, headers={"Clear-Site-Data": '"cache"'}), gone)
+    return with_cookie(Response(None, status_code=204, headers={"Clear-Site-Data": '"cache", "storage"'}), gone)
 
 
 @get("/sessions", operation_id="listSessions")

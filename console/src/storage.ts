@@ -1,0 +1,6 @@
+// What a browser keeps of a person between visits. It goes with their session: the next one may be somebody else.
+export const RECENT_SEARCHES = "butler-recent-searches";
+
+export function forgetPerson(storage: Pick<Storage, "removeItem"> = localStorage): void {
+  storage.removeItem(RECENT_SEARCHES);
+}
