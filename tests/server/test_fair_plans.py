@@ -70,30 +70,46 @@ async def test_a_small_plan_is_made_beside_a_large_one_which_ends_when_its_clien
         enough.set()
 
 
-async def test_of_one_person_one_piece_is_under_way_and_the_smallest_comes_first(executor: ThreadPoolExecutor) -> None:
-    now = [0.0]
-    threads = FairThreads(executor, 2, clock=lambda: now[0])
-    gate, order = threading.Event(), list[str]()
+async def test_of_one_person_one_piece_is_under_way_at_a_time(executor: ThreadPoolExecutor) -> None:
+    threads = FairThreads(executor, 2)
+    ann, bob = threading.Event(), threading.Event()
+    begun: list[str] = []
 
-    def work(name: str) -> Any:
-        def run(_: Check) -> str:
-            gate.wait(20)
-            order.append(name)
-            return name
+    def work(name: str, until: threading.Event) -> Any:
+        def run(_: Check) -> None:
+            begun.append(name)
+            until.wait(20)
 
         return run
 
-    first = [asyncio.create_task(threads.run("ann", 5, work(f"ann-{number}"))) for number in range(3)]
+    first = [asyncio.create_task(threads.run("ann", 1, work(f"ann-{number}", ann))) for number in range(3)]
     await asyncio.sleep(0)
-    others = [asyncio.create_task(threads.run(who, size, work(who))) for who, size in (("bob", 9), ("cid", 900))]
+    other = asyncio.create_task(threads.run("bob", 1_000, work("bob", bob)))
+
+    async def both() -> None:
+        assert set(begun) == {"ann-0", "bob"}
+
+    await eventually(both)
+    bob.set()
+    await other
+    await asyncio.sleep(0.2)
+    assert set(begun) == {"ann-0", "bob"}, "a thread is free, and the next one is ann's, too"
+    ann.set()
+    await asyncio.gather(*first)
+
+
+async def test_the_smallest_comes_first(executor: ThreadPoolExecutor) -> None:
+    threads = FairThreads(executor, 1, clock=lambda: 0.0)
+    gate, order = threading.Event(), list[str]()
+    first = asyncio.create_task(threads.run("ann", 1, lambda _: gate.wait(20)))
     await asyncio.sleep(0)
-    now[0] = 1.0
-    others += [asyncio.create_task(threads.run(who, size, work(who))) for who, size in (("dan", 700), ("eve", 1))]
-    await asyncio.sleep(0)
+    others = []
+    for who, size in (("bob", 9), ("cid", 900), ("dan", 700), ("eve", 1)):
+        others.append(asyncio.create_task(threads.run(who, size, lambda _, who=who: order.append(who))))  # type: ignore[misc]
+        await asyncio.sleep(0)
     gate.set()
-    assert await asyncio.gather(*first, *others) == ["ann-0", "ann-1", "ann-2", "bob", "cid", "dan", "eve"]
-    assert set(order[:2]) == {"ann-0", "bob"}, "one of each person"
-    assert order.index("eve") < order.index("dan") < order.index("cid"), "the smaller first"
+    await asyncio.gather(first, *others)
+    assert order == ["eve", "bob", "dan", "cid"]
 
 
 async def test_waiting_makes_a_piece_come_before_smaller_ones_that_came_later(executor: ThreadPoolExecutor) -> None:
