@@ -37,9 +37,11 @@ from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.provider import resolve
 from butler.controllers.tenantcluster.status import is_established
 from butler.kube.controller import After, Controller
+from butler.kube.errors import KubeError
 from butler.kube.objects import is_being_deleted, key_of, namespace_of
 from butler.kube.resource import SECRETS, Key
 from butler.tenant.clusters import kubeconfig_secret
+from butler.tenant.feed import LONGEST_TROUBLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -68,6 +70,8 @@ if TYPE_CHECKING:
     from butler.kube.resource import Json
     from butler.tenant.feed import Feed, TenantFeeds
 
+AGAIN: Final = 5.0
+"""Seconds until a kubeconfig is asked for again that could not be read."""
 NOT_TOLD: Final = "the tenant's MetalLB has not been told its addresses yet"
 
 
@@ -184,7 +188,11 @@ class LoadBalancerController:
             return await self._without_kubeconfig(cluster, memory)
         if self._awaits_metallb(cluster) and not self._deleted(cluster):
             return None
-        feed = await self._follow(cluster, secret)
+        try:
+            feed = await self._follow(cluster, secret)
+        except KubeError as error:
+            after = await self._wait_for(cluster, f"its kubeconfig cannot be read: {error}"[:LONGEST_TROUBLE], memory)
+            return After(min(after.seconds, AGAIN))
         if feed.trouble or not feed.is_synced:
             return await self._wait_for(cluster, feed.trouble or "its Services have not been listed yet", memory)
         return await self._look_after(cluster, terms, feed, memory)

@@ -109,6 +109,19 @@ async def test_a_condition_that_says_all_is_well_is_taken_back_also_while_the_cl
     assert house.reason() == "AllocationsNotWritten"
 
 
+async def test_a_kubeconfig_that_cannot_be_read_is_told(full: Household, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def refused(*_: object) -> None:
+        raise refusal(403, "Forbidden", "secrets are forbidden")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(full.feeds, "follow", refused)
+        await full.live(30)
+        assert full.reason() == "TenantUnreachable"
+        assert "secrets are forbidden" in full.said()
+    await full.live(30)
+    assert full.reason() == "InStep"
+
+
 async def test_a_paused_cluster_does_not_say_that_nobody_waits(full: Household) -> None:
     full.wish(paused=True)
     full.tenant.add_service("c")
