@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run console test test-console test-crash test-faults test-chaos test-tenants test-model test-conformance test-metallb test-elastic test-server test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test lint types format generate lock clean
+.PHONY: help run console test test-console test-crash test-faults test-chaos test-tenants test-model test-conformance test-metallb test-elastic test-server test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-hostile bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -94,6 +94,9 @@ format: setup-test ## Rewrite the code in the house style
 
 bench-apiserver: setup-test ## Measure the embedded API server beside a real one, in one run
 	$(BIN)/python tests/bench/bench_apiserver.py
+
+bench-hostile: setup-test ## Measure a well-behaved client beside hostile ones, on both API servers (ONLY=watches; WATCHES=10000; SECONDS_EACH=8)
+	$(BIN)/python tests/bench/bench_hostile.py $(if $(ONLY),--only $(ONLY)) $(if $(WATCHES),--watches $(WATCHES)) $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH))
 
 bench-ipam: setup-test ## Measure address management beside others (PART=decisions, packing, end-to-end or growth; REST_SECONDS=600; ON=embedded)
 	$(BIN)/python tests/bench/bench_ipam.py $(if $(PART),--part $(PART)) $(if $(REST_SECONDS),--rest $(REST_SECONDS)) $(if $(ON),--on $(ON))

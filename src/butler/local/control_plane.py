@@ -26,9 +26,11 @@ from butler.local.apiserver.builtin.catalog import EVENTS, EXTENSIONS, builtin_r
 from butler.local.apiserver.builtin.events import from_core, to_core
 from butler.local.apiserver.definitions.meaning import STRATEGY as DEFINITIONS
 from butler.local.apiserver.hosting import HostedCluster
+from butler.local.apiserver.lane import Lane
 from butler.local.apiserver.schemas.builtin_types import builtin_types
 from butler.local.apiserver.server import ApiServer
 from butler.local.apiserver.storage.store import Key, Store, StoreRefused, Table
+from butler.local.apiserver.turns import Turns
 from butler.local.apiserver.verbs.names import dns_label
 from butler.local.apiserver.webhooks.calls import Webhooks
 from butler.local.apiserver.wire.asgi import Edge, HttpServer, http_server
@@ -57,6 +59,7 @@ class ControlPlane:
         self._pki = keys
         self._builtin = _builtin()
         self._webhooks = Webhooks()
+        self._lane, self._turns = Lane(), Turns()
         self._server = ApiServer(self)
         self._changing = asyncio.Lock()  # one logical cluster comes or goes at a time
         self._http: HttpServer | None = None
@@ -131,6 +134,7 @@ class ControlPlane:
             self._store.end_all_watches()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._serving
+        self._lane.close()
         await self._webhooks.close()
         await self._store.close()
 
@@ -188,7 +192,15 @@ class ControlPlane:
     async def _host(self, cluster: str) -> None:
         address = self.url.removeprefix("https://")
         hosted = HostedCluster(
-            cluster, self._store, self._builtin, self._pki, self._webhooks, address, self._unit(cluster)
+            cluster,
+            self._store,
+            self._builtin,
+            self._pki,
+            self._webhooks,
+            address,
+            self._unit(cluster),
+            self._lane,
+            self._turns,
         )
         try:
             await hosted.start()

@@ -13,7 +13,20 @@ if TYPE_CHECKING:
 
     from local_server import LocalServer
 
-from local.hostile.talking import APPLY, CONFIGS, JSON_PATCH, MEGABYTE, MERGE, NOT_FROZEN, YAML, Busy, Json, call, told
+from local.hostile.talking import (
+    APPLY,
+    CONFIGS,
+    JSON_PATCH,
+    MEGABYTE,
+    MERGE,
+    NOT_FROZEN,
+    YAML,
+    Busy,
+    Json,
+    call,
+    secure,
+    told,
+)
 
 
 def nested(depth: int) -> str:
@@ -136,3 +149,105 @@ async def test_deep_and_wrong_patches_are_refused(client: aiohttp.ClientSession,
     ):
         code, answer = await call(client, "PATCH", path, body, content_type)
         assert code in (200, 400, 415, 422), (body[:40], answer)
+
+
+STRATEGIC = "application/strategic-merge-patch+json"
+
+
+@pytest.mark.parametrize(
+    "patch",
+    ["merge", "order", "delete", "retain", "primitive", "operations"],
+)
+async def test_patches_of_long_lists_cost_what_they_are_long(client: aiohttp.ClientSession, patch: str) -> None:
+    """60,000 items took more than three minutes, and everybody waited for them."""
+    accounts = "/api/v1/namespaces/default/serviceaccounts"
+    code, made = await call(client, "POST", accounts, {"metadata": {"generateName": "patched-"}})
+    assert code == 201
+    path = f"{accounts}/{made['metadata']['name']}"
+    items = [{"name": f"s{number}"} for number in range(30_000)]
+    first = {"secrets": items, "metadata": {"finalizers": [f"a.example.com/{number}" for number in range(10_000)]}}
+    if patch in ("order", "delete", "primitive", "operations"):
+        assert (await call(client, "PATCH", path, first, MERGE))[0] == 200
+    body: object = {
+        "merge": {"secrets": items},
+        "order": {"secrets": items[::2], "$setElementOrder/secrets": items},
+        "delete": {"secrets": [{"$patch": "delete", **item} for item in items]},
+        "retain": {
+            "$retainKeys": ["secrets", "metadata", *(f"k{number}" for number in range(30_000))],
+            "secrets": items,
+        },
+        "primitive": {"metadata": {"$deleteFromPrimitiveList/finalizers": first["metadata"]["finalizers"]}},
+        "operations": [{"op": "add", "path": "/secrets/0", "value": item} for item in items[:9_999]],
+    }[patch]
+    async with Busy(client) as others:
+        began = time.monotonic()
+        code, answer = await call(client, "PATCH", path, body, JSON_PATCH if patch == "operations" else STRATEGIC)
+        took = time.monotonic() - began
+    assert code == 200, str(answer)[:300]
+    print(f"{patch}: {took:.1f} s, others waited at most {others.worst * 1000:.0f} ms")
+    assert took < NOT_FROZEN
+    assert others.worst < NOT_FROZEN / 4
+    await call(client, "PATCH", path, {"metadata": {"finalizers": None}}, MERGE)
+
+
+@pytest.mark.parametrize(
+    "kind", ["wrong at the end", "repeated keys", "repeated fields", "no text", "half a character"]
+)
+async def test_large_and_wrong_json_is_not_read_slowly(client: aiohttp.ClientSession, kind: str) -> None:
+    """3 MB with a mistake at the end took 3.6 s; 200,000 repeated keys took hours."""
+    body = {
+        "wrong at the end": b'{"a":[' + b"1," * 1_500_000 + b"}",
+        "repeated keys": b"{" + b",".join(b'"k%d":{},"k%d":{}' % (n, n) for n in range(100_000)) + b"}",
+        "repeated fields": b'{"spec":{' + b",".join(b'"k%d":1,"k%d":2' % (n, n) for n in range(100_000)) + b"}}",
+        "no text": b'{"a":"\xff",' + b'"b":[' + b'"x",' * 700_000 + b"1]}",
+        "half a character": b'{"a":"\\ud800",' + b'"b":[' + b'"x",' * 700_000 + b"1]}",
+    }[kind]
+    review = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    began = time.monotonic()
+    async with Busy(client) as others:
+        answers = await asyncio.gather(*(call(client, "POST", review, body) for _ in range(3)))
+    assert {code for code, _ in answers} <= {400, 422}, str(answers)[:300]
+    print(f"{kind}: {time.monotonic() - began:.1f} s, others waited at most {others.worst * 1000:.0f} ms")
+    assert time.monotonic() - began < NOT_FROZEN
+    assert others.worst < NOT_FROZEN / 4
+
+
+async def test_a_body_of_a_stranger_is_not_read(client: aiohttp.ClientSession, server: LocalServer) -> None:
+    """Who may not ask is told so at once, whatever comes behind the head."""
+    head = f"POST {CONFIGS} HTTP/1.1\r\nHost: x\r\nContent-Length: 3000000\r\n\r\n".encode()
+
+    def ask() -> bytes:
+        with secure(server, anonymous=True) as raw:
+            raw.settimeout(NOT_FROZEN)
+            raw.sendall(head + b"{")
+            return raw.recv(4096)
+
+    answers = await asyncio.gather(*(asyncio.to_thread(ask) for _ in range(5)))
+    assert all(answer.startswith(b"HTTP/1.1 403 ") for answer in answers), answers
+    assert all(b"connection: close" in answer.lower() for answer in answers), answers
+
+
+async def test_half_sent_bodies_take_the_places_of_their_sender_alone(
+    client: aiohttp.ClientSession, server: LocalServer
+) -> None:
+    """Twenty large bodies that never come to an end, and another user's large body passes them."""
+    head = f"POST {CONFIGS} HTTP/1.1\r\nHost: x\r\nImpersonate-User: slow\r\nContent-Length: 3000000\r\n\r\n".encode()
+    binding = {
+        "metadata": {"name": "slow"},
+        "roleRef": {"kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "User", "name": "slow"}],
+    }
+    bindings = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings"
+    assert (await call(client, "POST", bindings, binding))[0] == 201
+    half = [await asyncio.to_thread(secure, server) for _ in range(20)]
+    try:
+        for raw in half:
+            raw.sendall(head + b"{" * 100_000)
+        before = server.rss_megabytes()
+        large = {"metadata": {"generateName": "large-"}, "data": {"a": "x" * (MEGABYTE // 2)}}
+        async with asyncio.timeout(NOT_FROZEN):
+            assert (await call(client, "POST", CONFIGS, large))[0] == 201
+        assert server.rss_megabytes() - before < 60
+    finally:
+        for raw in half:
+            raw.close()

@@ -9,10 +9,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from butler.local.apiserver.lane import Lane
 from butler.local.apiserver.registry import Registry
 from butler.local.apiserver.schemas.defaulting import apply_defaults
 from butler.local.apiserver.schemas.pruning import prune
 from butler.local.apiserver.storage.store import Change, Entry, Key, Store, Table
+from butler.local.apiserver.turns import Turns
 from butler.local.apiserver.wire.messages import decode, encode
 
 if TYPE_CHECKING:
@@ -34,11 +36,15 @@ class LogicalCluster:
         store: Store,
         builtin: Iterable[Resource],
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        lane: Lane | None = None,
+        turns: Turns | None = None,
     ) -> None:
         self.name = name
         self.store = store
         self.registry = Registry(builtin)
         self.clock = clock
+        self.lane = lane or Lane()
+        self.turns = turns or Turns()
         self._table_versions: dict[tuple[str, str], int] = {}
 
     # What strategies may look at (resources.World).

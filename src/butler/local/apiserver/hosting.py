@@ -23,7 +23,9 @@ from butler.local.apiserver.wire.messages import decode
 
 if TYPE_CHECKING:
     from butler.local.apiserver.background.follower import Follower
+    from butler.local.apiserver.lane import Lane
     from butler.local.apiserver.resources import Resource
+    from butler.local.apiserver.turns import Turns
     from butler.local.apiserver.webhooks.calls import Webhooks
     from butler.local.pki import Pki
 
@@ -48,10 +50,12 @@ class HostedCluster:
         webhooks: Webhooks,
         address: str,
         unit: str = "",
+        lane: Lane | None = None,
+        turns: Turns | None = None,
     ) -> None:
         self.address = address  # host:port, as clients reach it
         self.unit = unit  # the organisational unit of certificates that are good here
-        self.cluster = LogicalCluster(name, store, builtin)
+        self.cluster = LogicalCluster(name, store, builtin, lane=lane, turns=turns)
         self.tokens = TokenIssuer(
             pki, issuer=f"https://butler.local/clusters/{name}" if name else "https://butler.local"
         )

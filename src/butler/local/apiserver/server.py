@@ -8,36 +8,50 @@ and definitions. A credential of one is nobody in another. Which there are is de
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from butler.local.apiserver import clusters
 from butler.local.apiserver.access.authentication import User, bearer_token
 from butler.local.apiserver.access.authorization import Attributes, forbidden
 from butler.local.apiserver.access.impersonation import impersonated, wanted_user
+from butler.local.apiserver.places import Places
 from butler.local.apiserver.verbs.dispatch import unknown_resource
 from butler.local.apiserver.views.documents import Documents, not_a_page
-from butler.local.apiserver.wire.gojson import TextError, yaml_as_json
 from butler.local.apiserver.wire.messages import Request, Response, Stream, warning_headers
 from butler.local.apiserver.wire.options import flag
 from butler.local.apiserver.wire.paths import ROOT, RequestInfo, read_path, split_cluster
-from butler.local.apiserver.wire.status import bad_request, unauthorized
+from butler.local.apiserver.wire.status import unauthorized
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from butler.local.apiserver.hosting import HostedCluster
     from butler.local.apiserver.resources import Resource
 
 Json = dict[str, Any]
 Subject = tuple[tuple[str, str], ...]
 
-_LONG_YAML: Final = 64 * 1024
 ANONYMOUS: Final = User("system:anonymous", groups=("system:unauthenticated",))
+
+
+class Body(Protocol):
+    """A body that has not been read yet."""
+
+    @property
+    def large(self) -> bool:
+        """Whether it is announced to be, or may become, larger than what is worked on at once."""
+        ...
+
+    async def read(self) -> bytes: ...
+
+    gone: Callable[[], bool]  # whether the client has left
 
 
 class ApiServer:
     def __init__(self, keeper: clusters.Clusters | None = None) -> None:
         self.clusters: dict[str, HostedCluster] = {}
         self._keeper = keeper
+        self._places = Places()
 
     async def answer(
         self,
@@ -45,9 +59,10 @@ class ApiServer:
         path: str,
         query: dict[str, str],
         headers: list[tuple[str, str]],
-        body: bytes,
+        body: Body,
         subject: Subject,
     ) -> Response | Stream:
+        """The body is read last: who may not ask sends it in vain."""
         about_clusters = self._keeper is not None and clusters.is_about_clusters(method, path)
         name, path = (ROOT, path) if about_clusters else split_cluster(path)
         hosted = self.clusters.get(name)
@@ -62,11 +77,20 @@ class ApiServer:
         decision = hosted.authorizer.authorize(wanted)
         if not decision.allowed:
             raise forbidden(wanted, decision.reason)
-        if len(body) > _LONG_YAML and "yaml" in by_name.get("content-type", ""):
-            body = await _as_json(body)
-        request = Request(info, user, query, by_name, body)
+        request = Request(info, user, query, by_name, gone=body.gone)
         if self._keeper is not None and about_clusters:
             return await clusters.answer(self._keeper, method, path)
+        await hosted.cluster.turns.take(request.caller(name))
+        if not body.large:
+            request.body = await body.read()
+            return await self._answer(hosted, method, path, request)
+        async with self._places.one(request.caller(name)):
+            request.body = await body.read()
+            return await self._answer(hosted, method, path, request)
+
+    async def _answer(self, hosted: HostedCluster, method: str, path: str, request: Request) -> Response | Stream:
+        """Answer a request that is allowed."""
+        info = request.info
         if not info.is_resource:
             if found := Documents(hosted).answer(method, request):
                 return found
@@ -101,14 +125,6 @@ def is_routed(resource: Resource, info: RequestInfo) -> bool:
         return bool(info.namespace) or across
     is_the_namespace = (resource.group, resource.plural) == ("", "namespaces") and not info.inside_namespace
     return not info.namespace or is_the_namespace
-
-
-async def _as_json(body: bytes) -> bytes:
-    """Read long YAML in a thread: it takes seconds, which others would have to wait for on the loop."""
-    try:
-        return await asyncio.to_thread(yaml_as_json, body)
-    except TextError as problem:
-        raise bad_request(str(problem)) from None
 
 
 def _authenticate(hosted: HostedCluster, authorization: str, subject: Subject) -> User:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from butler.local.apiserver import patience
 from butler.local.apiserver.cel import types as t
 from butler.local.apiserver.cel.checking import CompileError, compile_tree
-from butler.local.apiserver.cel.costs import least_cost
+from butler.local.apiserver.cel.costs import COST_LIMIT, least_cost
 from butler.local.apiserver.cel.estimates import estimated_cost
 from butler.local.apiserver.cel.evaluation import adapted, compile_closure
 from butler.local.apiserver.cel.paths import PathError, field_path
@@ -259,10 +260,13 @@ class _Run:
     def _message(self, rule: CompiledRule, frame: list[Any]) -> str:
         """What to say about a value that a rule is against, or that there was not enough budget to find out."""
         if rule.message is not None:
-            own = [rule.message_start, *frame[1:3]]
+            ahead = _ahead()
+            own = [rule.message_start + ahead, *frame[1:3]]
             try:
                 text = rule.message(own)
             except CostError:
+                if ahead:
+                    raise patience.Costly from None
                 self._budget = -1
                 shown = quote(rule.rule.message_expression)
                 return (
@@ -271,7 +275,8 @@ class _Run:
                 )
             except (CelError, TypeError, ValueError, AttributeError, OverflowError, RecursionError):
                 text = ""
-            self._budget -= own[0]
+            patience.spend(own[0] - ahead)
+            self._budget -= own[0] - ahead
             if self._budget < 0:
                 return _NO_BUDGET_FOR_MESSAGE
             if isinstance(text, str):
@@ -284,9 +289,13 @@ class _Run:
         """None if the rule holds, empty if not, and otherwise why it could not be asked."""
         assert rule.program is not None
         outcome: str | None
+        ahead = _ahead()
+        frame[0] += ahead
         try:
             outcome = None if rule.program(frame) is True else ""
         except CostError as problem:
+            if ahead:
+                raise patience.Costly from None
             self._budget = -1
             return (
                 f"'{problem}': no further validation rules will be run due to call cost exceeds limit "
@@ -299,8 +308,16 @@ class _Run:
         except (TypeError, ValueError, AttributeError, OverflowError, RecursionError):
             # A dynamic value reached a function that is not made for it.
             outcome = _no_overload(rule)
+        frame[0] -= ahead
+        patience.spend(frame[0])
         self._budget -= frame[0]
         return _NO_BUDGET if self._budget < 0 else outcome
+
+
+def _ahead() -> int:
+    """How far a count starts ahead of nothing, so that it meets the limit when the patience here is at its end."""
+    left = patience.left()
+    return 0 if left is None else max(COST_LIMIT - left, 0)
 
 
 def _no_overload(rule: CompiledRule) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import Any, Final
 
-from butler.local.apiserver.wire.messages import encode
+from butler.local.apiserver.wire.messages import decode, encode
 from butler.local.apiserver.wire.status import ApiError, bad_request
 
 Json = dict[str, Any]
@@ -45,20 +45,15 @@ def json_patch(document: Json, operations: object) -> Any:
             "Request entity too large: The allowed maximum operations in a JSON patch is "
             f"{MOST_OPERATIONS}, got {len(operations)}",
         )
-    found: Any = document
+    edits = _Edits(document)
     try:
-        copied = 0
         for operation in operations:
-            if operation and operation.get("op") == "copy":
-                copied += len(encode(_value_at(found, _pointer(operation.get("from")))))
-                if copied > MOST_COPIED:
-                    raise _Inapplicable
-            found = _step(found, operation or {})
+            edits.step(operation or {})
     except _Inapplicable:
         raise ApiError(
             422, "Invalid", "the server rejected our request due to an error in our request", details={}
         ) from None
-    return found
+    return edits.document
 
 
 def _check_operation(operation: object) -> None:
@@ -87,31 +82,68 @@ def json_type(value: object) -> str:
     return "array" if isinstance(value, list) else "object"
 
 
-def _step(document: Any, operation: Json) -> Any:
-    op = operation.get("op")
-    path = operation.get("path")
-    if op == "move":
-        pointer = _pointer(operation.get("from"))
-        moved = _value_at(document, pointer)
-        return _edited(_edited(document, pointer, _removed), _pointer(path), lambda at, key: _added(at, key, moved))
-    if op == "copy":
-        copied = _value_at(document, _pointer(operation.get("from")))
-        return _edited(document, _pointer(path), lambda at, key: _added(at, key, copied))
-    value = operation.get("value")
-    if path == "" and op in ("replace", "test"):
-        return _whole(document, op, value)
-    pointer = _pointer(path)
-    if op == "add":
-        return _edited(document, pointer, lambda at, key: _added(at, key, value))
-    if op == "remove":
-        return _edited(document, pointer, _removed)
-    if op == "replace":
-        return _edited(document, pointer, lambda at, key: _replaced(at, key, value))
-    if op == "test":
-        if not _alike(_value_at(document, pointer), value):
+class _Edits:
+    """A document on its way through a patch. What was not made here is copied before its first edit, and only then."""
+
+    def __init__(self, document: Any) -> None:
+        self.document = document
+        self._own: dict[int, Any] = {}  # by id; holding them keeps ids from being used again
+        self._copied = 0
+
+    def step(self, operation: Json) -> None:
+        op, path = operation.get("op"), operation.get("path")
+        if op == "move":
+            pointer = _pointer(operation.get("from"))
+            moved = _value_at(self.document, pointer)
+            _removed(self._container(pointer), pointer[-1])
+            self._add(_pointer(path), moved)
+        elif op == "copy":
+            self._add(_pointer(path), self._copy(_value_at(self.document, _pointer(operation.get("from")))))
+        elif path == "" and op in ("replace", "test"):
+            self.document = _whole(self.document, op, operation.get("value"))
+        else:
+            self._plain_step(op, _pointer(path), operation.get("value"))
+
+    def _plain_step(self, op: Any, pointer: list[str], value: Any) -> None:
+        if op == "add":
+            self._add(pointer, value)
+        elif op == "remove":
+            _removed(self._container(pointer), pointer[-1])
+        elif op == "replace":
+            _replaced(self._container(pointer), pointer[-1], value)
+        elif op != "test" or not _alike(_value_at(self.document, pointer), value):
             raise _Inapplicable
-        return document
-    raise _Inapplicable
+
+    def _add(self, pointer: list[str], value: Any) -> None:
+        _added(self._container(pointer), pointer[-1], value)
+
+    def _copy(self, value: Any) -> Any:
+        """A value of its own, so that an edit in one place does not show in the other."""
+        text = encode(value)
+        self._copied += len(text)
+        if self._copied > MOST_COPIED:
+            raise _Inapplicable
+        return decode(text)
+
+    def _container(self, pointer: list[str]) -> Any:
+        """What a pointer's last part is in, ours to change, and all above it."""
+        at = self.document = self._mine(self.document)
+        for part in pointer[:-1]:
+            below = _get(at, part)
+            mine = self._mine(below)
+            if mine is not below:
+                _replaced(at, part, mine)
+            at = mine
+        return at
+
+    def _mine(self, value: Any) -> Any:
+        if not isinstance(value, (dict, list)):
+            raise _Inapplicable
+        if id(value) in self._own:
+            return value
+        mine = value.copy()
+        self._own[id(mine)] = mine
+        return mine
 
 
 def _whole(document: Any, op: str, value: Any) -> Any:
@@ -161,45 +193,29 @@ def _index(key: str, size: int) -> int:
     return index + size if index < 0 else index
 
 
-def _edited(document: Any, pointer: list[str], edit: Any) -> Any:
-    """The document with the container a pointer leads to edited, and copied on the way there."""
-    if len(pointer) == 1:
-        if not isinstance(document, (dict, list)):
-            raise _Inapplicable
-        return edit(document.copy(), pointer[0])
-    below = _get(document, pointer[0])
-    if below is None:
-        raise _Inapplicable
-    changed = _edited(below, pointer[1:], edit)
-    return _replaced(document.copy(), pointer[0], changed)
-
-
-def _added(at: Any, key: str, value: Any) -> Any:
+def _added(at: Any, key: str, value: Any) -> None:
     if isinstance(at, dict):
         at[key] = value
     elif key == "-":
         at.append(value)
     else:
         at.insert(_index(key, len(at) + 1), value)
-    return at
 
 
-def _removed(at: Any, key: str) -> Any:
+def _removed(at: Any, key: str) -> None:
     if isinstance(at, dict):
         if key not in at:
             raise _Inapplicable
         del at[key]
     else:
         del at[_index(key, len(at))]
-    return at
 
 
-def _replaced(at: Any, key: str, value: Any) -> Any:
+def _replaced(at: Any, key: str, value: Any) -> None:
     if isinstance(at, dict):
         at[key] = value
     else:
         at[_index(key, len(at))] = value
-    return at
 
 
 def _alike(left: Any, right: Any) -> bool:

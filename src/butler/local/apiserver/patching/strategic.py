@@ -6,19 +6,26 @@ replaces, `$retainKeys` clears everything else, `$deleteFromPrimitiveList/x` tak
 `$setElementOrder/x` puts the merged list in order: first the patch's order, then that of the live list, with the
 items only the server knows slotted in where they were.
 
-Nothing is changed in place. What the schema does not know is refused in the words of Kubernetes; some of those
-refusals are plain 500s there, and so they are here.
+Items are found by an index of their merge keys: lists of tens of thousands cost what they are long, whatever a patch
+does with them. Nothing is changed in place. What the schema does not know is refused in the words of Kubernetes;
+some of those refusals are plain 500s there, and so they are here.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Any, Final
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
 
 from butler.local.apiserver.patching.patches import json_type
 from butler.local.apiserver.schemas.schema import Schema
 from butler.local.apiserver.wire.govalues import plain, type_name
 from butler.local.apiserver.wire.status import ApiError, bad_request
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
 
 Json = dict[str, Any]
 
@@ -87,10 +94,11 @@ def _retained(original: Json, patch: Json) -> tuple[Json, Json]:
     keys = rest.pop(_RETAIN)
     if not isinstance(keys, list):
         raise bad_request("invalid patch format of retainKeys")
+    named = {key for key in keys if isinstance(key, str)}
     for key, value in rest.items():
-        if value is not None and not key.startswith((_DELETE_FROM, _ORDER)) and key not in keys:
+        if value is not None and not key.startswith((_DELETE_FROM, _ORDER)) and key not in named:
             raise bad_request("invalid patch format of retainKeys")
-    return {key: value for key, value in original.items() if key in keys}, rest
+    return {key: value for key, value in original.items() if key in named}, rest
 
 
 def _directed(key: str, prefix: str, what: str) -> str:
@@ -158,7 +166,8 @@ def _merge_list(
         return current
     if not _holds_maps(current, value):
         if deleting:
-            return [each for each in current if each not in value]
+            gone = {_token(each) for each in value}
+            return [each for each in current if _token(each) not in gone]
         return _in_order(list(dict.fromkeys([*current, *value])), value, current, "")
     key = field.patch_merge_key
     if not key:
@@ -184,8 +193,8 @@ def _holds_maps(*lists: list[Any]) -> bool:
 
 def _without_special(current: list[Json], patch: list[Json], key: str) -> tuple[list[Json], list[Json]]:
     """The live items less those the patch deletes, and the patch less its directives."""
-    live = current
     wanted: list[Json] = []
+    gone: set[Hashable] = set()
     replacing = False
     for item in patch:
         directive = item.get(_PATCH)
@@ -194,14 +203,17 @@ def _without_special(current: list[Json], patch: list[Json], key: str) -> tuple[
         elif directive == "delete":
             if key not in item:
                 raise _no_merge_key(item, key)
-            live = [each for each in live if not (key in each and each[key] == item[key])]
+            gone.add(_token(item[key]))
         elif directive == "replace":
             replacing = True
         elif directive == "merge":
             raise _failure("merging lists cannot yet be specified in the patch")
         else:
             raise _bad_directive(item)
-    return (wanted, []) if replacing else (live, wanted)
+    if replacing:
+        return wanted, []
+    live = [item for item in current if key not in item or _token(item[key]) not in gone] if gone else current
+    return live, wanted
 
 
 def _no_merge_key(item: Json, key: str) -> ApiError:
@@ -210,23 +222,36 @@ def _no_merge_key(item: Json, key: str) -> ApiError:
 
 def _merge_items(schema: Schema, live: list[Json], wanted: list[Json], key: str) -> list[Json]:
     found = list(live)
+    places = _places(found, key)
     for item in wanted:
         if key not in item:
             raise _no_merge_key(item, key)
-        place = _place(found, item[key], key)
-        if place is None:
+        place = places.setdefault(_token(item[key]), len(found))
+        if place == len(found):
             found.append(item)
         else:
             found[place] = _merge_map(schema, found[place], item)
     return found
 
 
-def _place(items: list[Any], value: object, key: str) -> int | None:
-    """Where in a list the item with this merge key (or, without one, this scalar) is."""
-    for index, item in enumerate(items):
-        if (item.get(key) if key else item) == value:
-            return index
-    return None
+def _token(value: Any) -> Hashable:
+    """A value as a key of an index: what is equal has the same."""
+    if isinstance(value, (dict, list)):
+        return msgspec.json.encode(value, order="deterministic")
+    return value  # type: ignore[no-any-return]  # scalars all are
+
+
+def _tokens(items: Iterable[Any], key: str) -> list[Hashable]:
+    """What identifies each item: its merge key, or, without one, the scalar itself."""
+    return [_token(item.get(key) if key else item) for item in items]
+
+
+def _places(items: Iterable[Any], key: str) -> dict[Hashable, int]:
+    """Where in a list the first item of each merge key is."""
+    found: dict[Hashable, int] = {}
+    for place, token in enumerate(_tokens(items, key)):
+        found.setdefault(token, place)
+    return found
 
 
 def _in_order(merged: list[Any], patch_order: list[Any], live_order: list[Any], key: str) -> list[Any]:
@@ -235,47 +260,56 @@ def _in_order(merged: list[Any], patch_order: list[Any], live_order: list[Any], 
         for item in (*merged, *patch_order, *live_order):
             if key not in item:
                 raise _no_merge_key(item, key)
-
-    def value_of(item: Any) -> Any:
-        return item[key] if key else item
-
-    def places(items: list[Any], order: list[Any]) -> list[int | None]:
-        return [_place(order, value_of(item), key) for item in items]
-
-    in_patch = [place is not None for place in places(merged, patch_order)]
-    wanted = [item for item, named in zip(merged, in_patch, strict=True) if named]
-    others = [item for item, named in zip(merged, in_patch, strict=True) if not named]
-    wanted = _sorted(wanted, places(wanted, patch_order))
-    waiting = deque(_sorted(others, places(others, live_order)))
+    in_patch, in_live = _places(patch_order, key), _places(live_order, key)
+    known = list(zip(_tokens(merged, key), merged, strict=True))
+    wanted = [(token, item) for token, item in known if token in in_patch]
+    others = [(token, item) for token, item in known if token not in in_patch]
+    wanted = _sorted(wanted, [in_patch.get(token) for token, _ in wanted])
+    waiting = deque(_sorted(others, [in_live.get(token) for token, _ in others]))
     found: list[Any] = []
-    for item, place in zip(wanted, places(wanted, live_order), strict=True):
+    for token, item in wanted:
+        place = in_live.get(token)
         # A live item comes before one of the patch only if it did so in the live list.
         while waiting and place is not None:
-            before = _place(live_order, value_of(waiting[0]), key)
+            before = in_live.get(waiting[0][0])
             if before is None or before >= place:
                 break
-            found.append(waiting.popleft())
+            found.append(waiting.popleft()[1])
         found.append(item)
-    return found + list(waiting)
+    return found + [item for _, item in waiting]
 
 
 def _sorted(items: list[Any], places: list[int | None]) -> list[Any]:
-    """Items by their places. One without a place goes before whatever stands left of it, as in Kubernetes."""
-    known = [place for place in places if place is not None]
+    """Items by their places. One without a place goes before whatever stands left of it, as in Kubernetes.
+
+    There they are put in one by one: an item without a place comes to the front, and one with a place comes right
+    behind the last one whose place is not after its own, before anything that stood behind that one already.
+    """
+    known = sorted((place, index) for index, place in enumerate(places) if place is not None)
     if len(known) == len(items):
-        pairs = sorted(zip(known, range(len(items)), strict=True))
-        return [items[index] for _, index in pairs]
-    found: list[tuple[int | None, Any]] = []
-    for place, item in zip(places, items, strict=True):
-        at = len(found)
-        while at and _goes_before(place, found[at - 1][0]):
-            at -= 1
-        found.insert(at, (place, item))
-    return [item for _, item in found]
+        return [items[index] for _, index in known]
+    behind: list[list[int]] = [[] for _ in range(len(items) + 1)]  # who came right behind each; the last is the front
+    left, right = _neighbours([index for _, index in known], front=len(items))
+    for index in reversed(range(len(items))):  # when an item was put in, those of a higher index were not there
+        if places[index] is None:
+            behind[-1].append(index)
+            continue
+        behind[left[index]].append(index)
+        right[left[index]], left[right[index]] = right[index], left[index]
+    found: list[Any] = []
+    waiting = list(reversed(behind[-1]))  # the one that came last stands first
+    while waiting:
+        index = waiting.pop()
+        found.append(items[index])
+        waiting += reversed(behind[index])
+    return found
 
 
-def _goes_before(place: int | None, other: int | None) -> bool:
-    return place is None or other is None or place < other
+def _neighbours(order: list[int], *, front: int) -> tuple[dict[int, int], dict[int, int]]:
+    """Who stands left and right of each in a row that begins and ends at `front`."""
+    row = [front, *order, front]
+    pairs = list(pairwise(row))
+    return {right: left for left, right in pairs}, dict(pairs)
 
 
 def _merge_ordered(schema: Schema, found: Json, rest: Json, directive: str) -> None:
@@ -314,7 +348,8 @@ def _live_order(current: list[Any], patch: list[Any], key: str) -> list[Any]:
     if not key or not any(item.get(_PATCH) == "delete" for item in patch):
         return current
     live, wanted = _without_special(current, patch, key)
-    new = [item for item in wanted if _place(live, item[key], key) is None]
+    known = _places(live, key)
+    new = [item for item in wanted if _token(item[key]) not in known]
     return [*live, *new][: len(current)]
 
 

@@ -21,6 +21,8 @@ from re import _constants as op  # type: ignore[attr-defined]  # the tree of `re
 from re import _parser  # type: ignore[attr-defined]
 from typing import TYPE_CHECKING, Any, Final
 
+from butler.local.apiserver import patience
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -169,6 +171,7 @@ class Automaton:
         return reached
 
     def _pay(self, steps: int) -> None:
+        patience.spend(steps)
         self._account -= steps
         if self._account < 0:
             now = time.monotonic()

@@ -26,6 +26,8 @@ FEED_CHANGES = 4096
 FEED_BYTES = 8 << 20
 # For how many changes per table decoded and encoded forms are kept; each is about ten times its JSON.
 REMEMBERED = 128
+# How many watchers are woken before others get a turn on the loop: each writes to its client at once.
+WOKEN_AT_ONCE = 32
 
 
 class History(Protocol):
@@ -46,7 +48,18 @@ class Feed:
     changes after revision `floor` are here.
     """
 
-    __slots__ = ("_bytes", "_limits", "changes", "closed", "finished", "first", "floor", "recently_used", "sleepers")
+    __slots__ = (
+        "_bytes",
+        "_limits",
+        "changes",
+        "closed",
+        "finished",
+        "first",
+        "floor",
+        "recently_used",
+        "sleepers",
+        "waking",
+    )
 
     def __init__(self, max_changes: int = FEED_CHANGES, max_bytes: int = FEED_BYTES) -> None:
         self.changes: list[Change] = []
@@ -57,6 +70,7 @@ class Feed:
         self.recently_used: deque[Change] = deque(maxlen=REMEMBERED)
         # who waits for a change, by the namespace they watch (None: all)
         self.sleepers: dict[str | None, set[Watch]] = {}
+        self.waking: deque[Watch] = deque()  # who is told of a change, in turns
         self._bytes = 0
         self._limits = (max_changes, max_bytes)
 
@@ -74,11 +88,12 @@ class Feed:
         max_changes, max_bytes = self._limits
         if len(self.changes) > max_changes or self._bytes > max_bytes:
             self._trim()
-        sleepers = self.sleepers
-        if sleepers:
+        if self.sleepers:
+            under_way = bool(self.waking)
             for namespace in (None, change.key.namespace):
-                for watch in sleepers.pop(namespace, ()):
-                    watch.wake()
+                self.waking.extend(self.sleepers.pop(namespace, ()))
+            if not under_way:
+                self._wake_some()
 
     def number_after(self, revision: int) -> int:
         """The number of the first change after `revision`, which must not be before `floor`."""
@@ -96,6 +111,12 @@ class Feed:
         """End all watches: the store is closing."""
         self.closed = True
         self._wake_all()
+
+    def _wake_some(self) -> None:
+        for _ in range(min(WOKEN_AT_ONCE, len(self.waking))):
+            self.waking.popleft().wake()
+        if self.waking:
+            asyncio.get_running_loop().call_soon(self._wake_some)
 
     def _wake_all(self) -> None:
         for watches in self.sleepers.values():

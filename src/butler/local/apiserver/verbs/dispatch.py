@@ -105,7 +105,7 @@ class Verbs:
         write = self._new_write(resource, request, options)
         if info.verb == "patch":
             return await self._patch(write)
-        obj = read_object(request, resource, options.field_validation, write.warnings)
+        obj = await self._read(write)
         self._check_identity(write, obj)
         if info.verb == "update":
             return await writes.replace(write, obj)
@@ -120,19 +120,26 @@ class Verbs:
                 raise _bad_patch_options(
                     FieldError("FieldValueRequired", "fieldManager", "is required for apply patch")
                 )
-            config = read_apply(request, options.field_validation, write.warnings)
+            size = len(request.body)
+            config = await write.apart(size, lambda: read_apply(request, options.field_validation, write.warnings))
             self._check_identity(write, config, fill=False)
             return await writes.server_side_apply(write, config)
         if options.force is not None:
             raise _bad_patch_options(
                 FieldError("FieldValueForbidden", "force", "may not be specified for non-apply patch")
             )
-        changes = read_patch(request, resource)
+        changes = await write.apart(len(request.body), lambda: read_patch(request, resource))
 
         def patched(old: Json) -> Json:
             return self._accept_patched(write, _patched(write, old, changes), changes)
 
         return await writes.patch(write, patched)
+
+    async def _read(self, write: Write) -> Json:
+        """The object in the body of a request."""
+        request, resource = write.request, write.resource
+        validation = write.options.field_validation
+        return await write.apart(len(request.body), lambda: read_object(request, resource, validation, write.warnings))
 
     def _accept_patched(self, write: Write, obj: Json, changes: Any) -> Json:
         """A patched object is read like a sent one; what is wrong with it is told as a fault of the patch."""
@@ -183,19 +190,23 @@ class Verbs:
     # Deletions.
 
     async def _delete(self, resource: Resource, request: Request) -> Response:
-        options = delete_options(request.query, read_options(request))
+        options = await self._delete_options(resource, request)
         write = self._new_write(resource, request, WriteOptions(dry_run=options.dry_run))
         return await deletes.delete(write, options)
 
+    async def _delete_options(self, resource: Resource, request: Request) -> DeleteOptions:
+        write = self._new_write(resource, request, WriteOptions())
+        return delete_options(request.query, await write.apart(len(request.body), lambda: read_options(request)))
+
     async def _delete_collection(self, resource: Resource, request: Request) -> Response:
-        options = delete_options(request.query, read_options(request))
-        wanted = reads.selection(resource, list_options(request.query))
+        options = await self._delete_options(resource, request)
         cluster = self._cluster
-        entries = [
-            (entry.key.name, obj)
-            for entry in cluster.store.entries_latest(cluster.table(resource), request.info.namespace or None)
-            if wanted.matches(obj := cluster.load(resource, entry))
-        ]
+        wanted = await reads.selection(cluster, resource, request, list_options(request.query))
+        entries = []
+        stored = list(cluster.store.entries_latest(cluster.table(resource), request.info.namespace or None))
+        async for some in reads.in_turns(cluster, request, stored):
+            objects = [(entry.key.name, cluster.load(resource, entry)) for entry in some]
+            entries += [(name, obj) for name, obj in objects if wanted.matches(obj)]
         turns = asyncio.Semaphore(_COLLECTION_AT_ONCE)
 
         async def one(name: str, obj: Json) -> None:
@@ -245,11 +256,11 @@ class Verbs:
             return await self._finalize(resource, request)
         if request.info.subresource == "log":
             return pod_log(self._cluster, resource, request)
-        body = read_any(request)
-        if request.info.subresource == "token":
-            return issue_token(self._access, self._cluster, resource, request, body)
         options = write_options(request.query, "CreateOptions")
         write = self._new_write(resource, request, options, request.info.subresource)
+        body = await write.apart(len(request.body), lambda: read_any(request))
+        if request.info.subresource == "token":
+            return issue_token(self._access, self._cluster, resource, request, body)
         if request.info.subresource == "binding":
             await writes.patch(write, lambda pod: bound(pod, body))
         else:
@@ -265,7 +276,7 @@ class Verbs:
         write = self._new_write(resource, request, options, "status")
         if request.info.verb == "patch":
             return await self._patch(write)
-        obj = read_object(request, resource, options.field_validation, write.warnings)
+        obj = await self._read(write)
         self._check_identity(write, obj)
         return await writes.replace(write, obj)
 
@@ -273,7 +284,7 @@ class Verbs:
         """PUT namespaces/x/finalize: the only way to change a namespace's own finalizers."""
         options = write_options(request.query, "UpdateOptions")
         write = self._new_write(resource, request, options, "finalize")
-        obj = read_object(request, resource, options.field_validation, write.warnings)
+        obj = await self._read(write)
         self._check_identity(write, obj)
         return await writes.replace(write, obj)
 
@@ -289,8 +300,11 @@ class Verbs:
         options = write_options(request.query, _OPTIONS[info.verb])
         request.headers = {**request.headers, "accept": JSON}  # what the write answers is read again below
         write = self._new_write(resource, request, options, "scale")
-        changes = read_patch(request, resource) if info.verb == "patch" else None
-        sent = read_any(request) if changes is None else None
+        changes = sent = None
+        if info.verb == "patch":
+            changes = await write.apart(len(request.body), lambda: read_patch(request, resource))
+        if changes is None:
+            sent = await write.apart(len(request.body), lambda: read_any(request))
 
         def scaled(old: Json) -> Json:
             wanted = sent if sent is not None else _patched(write, scale.scale_of(resource, old), changes)

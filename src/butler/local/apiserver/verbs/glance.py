@@ -31,3 +31,18 @@ _decode: Final = msgspec.json.Decoder(_Glance).decode
 
 def glance(value: bytes) -> Metadata:
     return _decode(value).metadata
+
+
+class _Labels(msgspec.Struct, gc=False):
+    labels: dict[str, str] | None = None
+
+
+class _Labelled(msgspec.Struct, gc=False):
+    metadata: _Labels
+
+
+_decode_labels: Final = msgspec.json.Decoder(_Labelled).decode
+
+
+def labels(value: bytes) -> dict[str, str]:
+    return _decode_labels(value).metadata.labels or {}

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
 
+from butler.local.apiserver.lane import LARGE
 from butler.local.apiserver.storage.store import Compacted, Entry
+from butler.local.apiserver.verbs.glance import labels
 from butler.local.apiserver.views.representations import View
-from butler.local.apiserver.wire.messages import Request, Response, Stream, encode
+from butler.local.apiserver.wire.messages import ClientLeft, Request, Response, Stream, encode
 from butler.local.apiserver.wire.options import ListOptions, list_options, resource_version
 from butler.local.apiserver.wire.selectors import (
     FieldSelector,
@@ -36,6 +38,12 @@ Json = dict[str, Any]
 
 _FUTURE_WAIT: Final = 3.0  # seconds a read waits for a resourceVersion that is not there yet
 
+_LONG_SELECTOR: Final = 1024  # characters that are read on the loop
+_LONGEST_SELECTOR: Final = 64 * 1024  # one takes a third of a second to read
+
+_LOOKED_AT: Final = 128 * 1024  # bytes of objects that are decoded before others get a turn
+_EACH: Final = 1024  # and what one costs besides, as if it were so many bytes
+_LONG_LIST: Final = 1024 * 1024  # bytes
 _AT_ONCE: Final = 200  # objects of a list that are put together at a time
 
 _OLD_CONTINUE: Final = (
@@ -61,10 +69,19 @@ class Selection:
         return self.labels.matches(obj["metadata"].get("labels") or {}) and self.fields.matches(obj)
 
 
-def selection(resource: Resource, options: ListOptions) -> Selection:
-    return Selection(
-        parse_label_selector(options.label_selector), parse_field_selector(options.field_selector, resource)
-    )
+async def selection(cluster: LogicalCluster, resource: Resource, request: Request, options: ListOptions) -> Selection:
+    """What a request selects; to read a long selector takes as long as to read a large body."""
+    of_labels, of_fields = options.label_selector, options.field_selector
+    for name, text in (("labelSelector", of_labels), ("fieldSelector", of_fields)):
+        if len(text) > _LONGEST_SELECTOR:
+            raise bad_request(f"{name} has {len(text)} characters, and may have {_LONGEST_SELECTOR}: select in steps")
+
+    def read() -> Selection:
+        return Selection(parse_label_selector(of_labels), parse_field_selector(of_fields, resource))
+
+    if len(of_labels) + len(of_fields) <= _LONG_SELECTOR:
+        return read()
+    return await cluster.lane.run(request.caller(cluster.name), read)
 
 
 async def get(cluster: LogicalCluster, resource: Resource, request: Request) -> Response:
@@ -76,7 +93,7 @@ async def get(cluster: LogicalCluster, resource: Resource, request: Request) -> 
     if entry is None:
         raise not_found(resource.group, resource.plural, info.name)
     if view.plain:
-        return view.answer(200, cluster.show(resource, entry.value, entry.revision))
+        return await _written(view, cluster, request, cluster.show(resource, entry.value, entry.revision))
     return view.answer_one(200, cluster.load(resource, entry))
 
 
@@ -105,8 +122,8 @@ async def list_(cluster: LogicalCluster, resource: Resource, request: Request) -
     """A list, whole or page by page, now or as it was."""
     view = View(cluster, resource, request)
     options = list_options(request.query)
-    wanted = selection(resource, options)
-    page = await _page(cluster, resource, request.info.namespace or None, options, wanted)
+    wanted = await selection(cluster, resource, request, options)
+    page = await _page(cluster, resource, request, options, wanted)
     metadata: Json = {"resourceVersion": str(page.revision)}
     if page.continue_ or resource.custom:  # lists of custom resources always say it, be it empty
         metadata["continue"] = page.continue_
@@ -114,11 +131,38 @@ async def list_(cluster: LogicalCluster, resource: Resource, request: Request) -
         metadata["remainingItemCount"] = page.remaining
     if view.plain:
         pieces = _pieces(cluster, resource, view.many([], metadata), page.entries)
-        if len(page.entries) > _AT_ONCE and not view.wanted.yaml:
+        if _is_long(page.entries) and not view.wanted.yaml:
             return Stream(_sent(pieces), content_type=view.wanted.content_type)
-        return view.answer(200, b"".join(pieces))
-    objects = [cluster.load(resource, each) for each in page.entries]
-    return view.answer(200, encode(view.many(objects, metadata)))
+        return await _written(view, cluster, request, b"".join(pieces))
+    shown = view.many([], metadata)
+    rows = shown["rows" if "rows" in shown else "items"]
+    async for some in in_turns(cluster, request, page.entries):
+        part = view.many([cluster.load(resource, entry) for entry in some], metadata)
+        rows += part["rows" if "rows" in part else "items"]
+    return await _written(view, cluster, request, encode(shown))
+
+
+async def in_turns(cluster: LogicalCluster, request: Request, entries: list[Entry]) -> AsyncIterator[list[Entry]]:
+    """A few entries at a time, of large ones fewer, with turns for others in between."""
+    some: list[Entry] = []
+    size = 0
+    for entry in entries:
+        some.append(entry)
+        size += _EACH + len(entry.value)
+        if size > _LOOKED_AT:
+            yield some
+            some, size = [], 0
+            if request.gone():
+                raise ClientLeft
+            await cluster.turns.take(request.caller(cluster.name))
+    yield some
+
+
+async def _written(view: View, cluster: LogicalCluster, request: Request, body: bytes) -> Response:
+    """The answer in JSON or YAML; much YAML takes seconds to write."""
+    if view.wanted.yaml and len(body) > LARGE:
+        return await cluster.lane.run(request.caller(cluster.name), lambda: view.answer(200, body))
+    return view.answer(200, body)
 
 
 def _pieces(cluster: LogicalCluster, resource: Resource, empty: Json, entries: list[Entry]) -> Iterator[bytes]:
@@ -130,13 +174,31 @@ def _pieces(cluster: LogicalCluster, resource: Resource, empty: Json, entries: l
     assert head.endswith(b"[]}")
     said = b'{"apiVersion":"%s","kind":"%s",' % (resource.api_version.encode(), resource.kind.encode())
     before = head[:-2]
-    for start in range(0, len(entries), _AT_ONCE):
-        values = [cluster.show(resource, each.value, each.revision) for each in entries[start : start + _AT_ONCE]]
+    for some in _together(entries):
+        values = [cluster.show(resource, entry.value, entry.revision) for entry in some]
         if not resource.custom:
             values = [b"{" + each[len(said) :] if each.startswith(said) else each for each in values]
         yield before + b",".join(values)
         before = b","
     yield b"]}\n" if entries else before + b"]}\n"
+
+
+def _is_long(entries: list[Entry]) -> bool:
+    return len(entries) > _AT_ONCE or sum(len(entry.value) for entry in entries) > _LONG_LIST
+
+
+def _together(entries: list[Entry]) -> Iterator[list[Entry]]:
+    """Entries that are sent in one piece: a few hundred, or of large ones a few."""
+    some: list[Entry] = []
+    size = 0
+    for entry in entries:
+        some.append(entry)
+        size += len(entry.value)
+        if len(some) == _AT_ONCE or size > _LONG_LIST:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
 
 
 async def _sent(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
@@ -164,8 +226,9 @@ class Page:
 
 
 async def _page(
-    cluster: LogicalCluster, resource: Resource, namespace: str | None, options: ListOptions, wanted: Selection
+    cluster: LogicalCluster, resource: Resource, request: Request, options: ListOptions, wanted: Selection
 ) -> Page:
+    namespace = request.info.namespace or None
     store, table = cluster.store, cluster.table(resource)
     revision, after = store.revision, None
     if options.continue_:
@@ -179,10 +242,10 @@ async def _page(
         exact = options.resource_version_match == "Exact" or (options.limit and not options.resource_version_match)
         revision = asked if exact else store.revision
     if revision == store.revision and after is None and not options.limit:
-        entries = _matching(cluster, resource, list(store.entries(table, namespace)), wanted)
+        entries = await _matching(cluster, resource, request, list(store.entries(table, namespace)), wanted)
         return Page(entries, revision)
     try:
-        return await _cut(cluster, resource, namespace, options, wanted, revision, after)
+        return await _cut(cluster, resource, request, options, wanted, revision, after)
     except Compacted:
         if not options.continue_:
             raise expired(f"The resourceVersion for the provided list is too old: {revision}") from None
@@ -202,18 +265,19 @@ def _listed_version(text: str) -> int:
 async def _cut(
     cluster: LogicalCluster,
     resource: Resource,
-    namespace: str | None,
+    request: Request,
     options: ListOptions,
     wanted: Selection,
     revision: int,
     after: tuple[str, str] | None,
 ) -> Page:
+    namespace = request.info.namespace or None
     store, table = cluster.store, cluster.table(resource)
     found: list[Entry] = []
     while True:
         room = options.limit - len(found) if options.limit else None
         entries, remaining = await store.page(table, namespace, revision=revision, start_after=after, limit=room)
-        found += _matching(cluster, resource, entries, wanted)
+        found += await _matching(cluster, resource, request, entries, wanted)
         if entries:
             after = entries[-1].key.namespace, entries[-1].key.name
         if not remaining or (options.limit and len(found) >= options.limit):
@@ -225,10 +289,21 @@ async def _cut(
     return page
 
 
-def _matching(cluster: LogicalCluster, resource: Resource, entries: list[Entry], wanted: Selection) -> list[Entry]:
+async def _matching(
+    cluster: LogicalCluster, resource: Resource, request: Request, entries: list[Entry], wanted: Selection
+) -> list[Entry]:
     if wanted.everything:
         return entries
-    return [entry for entry in entries if wanted.matches(cluster.load(resource, entry))]
+    found: list[Entry] = []
+    async for some in in_turns(cluster, request, entries):
+        found += [entry for entry in some if _is_wanted(cluster, resource, entry, wanted)]
+    return found
+
+
+def _is_wanted(cluster: LogicalCluster, resource: Resource, entry: Entry, wanted: Selection) -> bool:
+    if wanted.fields.everything:  # labels are the same in every version, and quick to find
+        return wanted.labels.matches(labels(entry.value))
+    return wanted.matches(cluster.load(resource, entry))
 
 
 def _token(revision: int, after: tuple[str, str]) -> str:

@@ -35,7 +35,7 @@ _SHORTEST: Final = 1800.0  # a watch without a limit of its own lasts half an ho
 
 async def watch(cluster: LogicalCluster, resource: Resource, request: Request) -> Stream:
     options = list_options({**request.query, "watch": "true"})
-    wanted = selection(resource, options)
+    wanted = await selection(cluster, resource, request, options)
     view = View(cluster, resource, request, streaming=True)
     version = resource_version(options.resource_version) if options.resource_version else 0
     await until_revision(cluster, version)

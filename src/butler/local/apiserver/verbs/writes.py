@@ -14,9 +14,12 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from butler.local.apiserver import patience
 from butler.local.apiserver.builtin.catalog import created_by_put, needs_resource_version
+from butler.local.apiserver.lane import LARGE
 from butler.local.apiserver.patching.apply import apply
 from butler.local.apiserver.patching.comparing import same
 from butler.local.apiserver.patching.managed_fields import (
@@ -57,6 +60,7 @@ if TYPE_CHECKING:
     from butler.local.apiserver.wire.options import WriteOptions
 
 Json = dict[str, Any]
+T = TypeVar("T")
 
 _ATTEMPTS: Final = 8  # of a write that lost a race it may try again, and of a generated name
 
@@ -89,6 +93,16 @@ class Write:
             api_version=self.resource.api_version,
             time=self.cluster.now(),
         )
+
+    @property
+    def caller(self) -> str:
+        return self.request.caller(self.cluster.name)
+
+    async def apart(self, size: int, work: Callable[[], T]) -> T:
+        """Compute something about so many bytes: in the lane if they are many, else here and now."""
+        if size <= LARGE:
+            return work()
+        return await self.cluster.lane.run(self.caller, work)
 
     @property
     def key(self) -> Key:
@@ -147,7 +161,7 @@ async def server_side_apply(write: Write, config: Json) -> Response:
         if uid := config["metadata"].get("uid"):
             why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             raise conflict(write.resource.group, write.resource.plural, write.name, why)
-        obj = _applied(write, None, copy.deepcopy(config))
+        obj = await write.apart(len(write.request.body), lambda: _applied(write, None, copy.deepcopy(config)))
         obj["metadata"].setdefault("name", write.name)
         return await _insert(write, obj, tracked=True)
 
@@ -198,10 +212,7 @@ async def _insert(write: Write, obj: Json, *, tracked: bool = False) -> Response
     cluster, resource = write.cluster, write.resource
     _check_new(obj)
     _check_place(write, obj)
-    lifecycle.born(resource, obj, write.namespace, cluster.now())
-    lifecycle.default(resource, obj, keep_nulls=tracked)
-    if not tracked:
-        _track(write, None, obj)
+    await write.apart(len(write.request.body), lambda: _complete_new(write, obj, tracked=tracked))
     given = obj["metadata"]
     obj = await write.admission.mutate(write, "CREATE", obj, None)
     metadata = obj["metadata"]
@@ -215,8 +226,8 @@ async def _insert(write: Write, obj: Json, *, tracked: bool = False) -> Response
         resource.strategy.prepare_create(cluster, obj)
         # what was taken away may have a default: a status that says Pending
         lifecycle.default(resource, obj, keep_nulls=tracked)
-        _validate(write, obj, None)
-        if await write.admission.validate(write, "CREATE", obj, None):
+        waited = await _validate(write, obj, None, size=len(write.request.body))
+        if await write.admission.validate(write, "CREATE", obj, None) or waited:
             resource.strategy.prepare_create(cluster, obj)  # what was free before the wait may be taken now
         _check_place(write, obj)
         try:
@@ -226,6 +237,13 @@ async def _insert(write: Write, obj: Json, *, tracked: bool = False) -> Response
                 raise _taken(write) from None
             metadata["name"] = generated_name(metadata["generateName"])
     raise AssertionError("the last attempt returns or raises")
+
+
+def _complete_new(write: Write, obj: Json, *, tracked: bool) -> None:
+    lifecycle.born(write.resource, obj, write.namespace, write.cluster.now())
+    lifecycle.default(write.resource, obj, keep_nulls=tracked)
+    if not tracked:
+        _track(write, None, obj)
 
 
 def _taken(write: Write) -> ApiError:
@@ -294,23 +312,16 @@ async def _change(write: Write, changed: Callable[[Json], Json], *, again: bool,
         entry = write.cluster.store.latest(write.key)
         if entry is None:
             raise write.missing()
-        old = write.cluster.load(write.resource, entry)
-        new = changed(write.cluster.load(write.resource, entry))
-        _check_same_revision(write, new, old)
-        if write.request.info.verb == "update":
-            _check_same_object(write, new, old)
-        lifecycle.default(write.resource, new, keep_nulls=tracked)
-        new = lifecycle.prepare_update(write.resource, new, old, write.subresource)
-        if not tracked:
-            _track(write, old, new)
+        size = len(write.request.body) + len(entry.value)
+        old, new = await write.apart(size, partial(_computed, write, entry, changed, tracked=tracked))
         admitted = await write.admission.mutate(write, "UPDATE", new, old)
         if admitted is not new:
             _check_same_namespace(write, admitted)
             _check_same_revision(write, admitted, old)
             new = lifecycle.prepare_update(write.resource, admitted, old, write.subresource)
         _prepare_change(write, new, old)
-        _validate(write, new, old)
-        if await write.admission.validate(write, "UPDATE", new, old):
+        waited = await _validate(write, new, old, size=size)
+        if await write.admission.validate(write, "UPDATE", new, old) or waited:
             _prepare_change(write, new, old)  # what was free before the wait may be taken now
         try:
             return await _store_change(write, entry, new, old)
@@ -320,6 +331,20 @@ async def _change(write: Write, changed: Callable[[Json], Json], *, again: bool,
             if not again:
                 raise write.stale() from None
     raise write.stale()
+
+
+def _computed(write: Write, entry: Entry, changed: Callable[[Json], Json], *, tracked: bool) -> tuple[Json, Json]:
+    """The object as it is stored, and as it is to become."""
+    old = write.cluster.load(write.resource, entry)
+    new = changed(write.cluster.load(write.resource, entry))
+    _check_same_revision(write, new, old)
+    if write.request.info.verb == "update":
+        _check_same_object(write, new, old)
+    lifecycle.default(write.resource, new, keep_nulls=tracked)
+    new = lifecycle.prepare_update(write.resource, new, old, write.subresource)
+    if not tracked:
+        _track(write, old, new)
+    return old, new
 
 
 def _check_same_revision(write: Write, new: Json, old: Json) -> None:
@@ -411,7 +436,22 @@ def _schemas(write: Write) -> dict[str, Schema] | None:
     return write.cluster.registry.schemas(write.resource.group, write.resource.plural)
 
 
-def _validate(write: Write, new: Json, old: Json | None) -> None:
+async def _validate(write: Write, new: Json, old: Json | None, *, size: int) -> bool:
+    """Refuse what is wrong; whether that was waited for: rules may take long on an object that is not large."""
+    if size <= LARGE:
+        said = len(write.warnings)
+        try:
+            with patience.limited():
+                _refuse_invalid(write, new, old)
+        except patience.Costly:
+            del write.warnings[said:]
+        else:
+            return False
+    await write.cluster.lane.run(write.caller, lambda: _refuse_invalid(write, new, old))
+    return True
+
+
+def _refuse_invalid(write: Write, new: Json, old: Json | None) -> None:
     resource = write.resource
     if old is None:
         errors = validate_metadata(resource, new["metadata"])

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
+_Dumper: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _OFFERED: Final = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
 _OFFERED_STREAMS: Final = "application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch"
 
@@ -81,7 +82,7 @@ class View:
 
     def answer(self, code: int, body: bytes) -> Response:
         if self.wanted.yaml:
-            return Response(code, yaml.safe_dump(decode(body)).encode(), self.wanted.content_type)
+            return Response(code, yaml.dump(decode(body), Dumper=_Dumper).encode(), self.wanted.content_type)
         return Response(code, body, self.wanted.content_type)
 
     def answer_one(self, code: int, obj: Json) -> Response:

@@ -18,12 +18,14 @@ from uuid import uuid4
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from butler.local.apiserver.lane import LARGE
 from butler.local.apiserver.storage.store import StoreError
-from butler.local.apiserver.wire.messages import Response, Stream, respond
+from butler.local.apiserver.wire.messages import ClientLeft, Response, Stream, respond
 from butler.local.apiserver.wire.status import ApiError, bad_request, internal
 
 if TYPE_CHECKING:
     import ssl
+    from collections.abc import Callable
 
     from butler.local.apiserver.server import ApiServer
 
@@ -40,10 +42,12 @@ _STALL_SECONDS: Final = 60.0  # how long a client may read nothing at all of wha
 _KEEP_ALIVE_SECONDS: Final = 180
 _STOP_SECONDS: Final = 3
 
+_SKIPPED: Final = 256 * 1024  # bytes of a body that nobody wants are taken to keep a connection, as in Go
 _PIECE: Final = 256 * 1024  # of an answer, sent at once
 
 CERTIFICATE: Final = "butler.certificate"
 _ABORT: Final = "butler.abort"
+_GONE: Final = "butler.gone"
 _HEAD_TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Connection: close\r\n\r\n431 Request Header Fields Too Large"
@@ -82,6 +86,7 @@ class Protocol(HttpToolsProtocol):
         self._await_head()
         self.scope[CERTIFICATE] = self._subject  # type: ignore[typeddict-unknown-key]
         self.scope[_ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
+        self.scope[_GONE] = self.transport.is_closing  # type: ignore[typeddict-unknown-key]
 
     def on_headers_complete(self) -> None:
         self._have_head()
@@ -134,8 +139,8 @@ class Edge:
         if scope["type"] != "http":
             return
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        body = Body(scope["method"], dict(headers), receive, scope[_GONE])
         try:
-            body = await _read_body(dict(headers), receive) if scope["method"] not in ("GET", "HEAD") else b""
             query = _query(scope["query_string"])
             path = scope["raw_path"].decode("latin-1")
             answer = await self._server.answer(scope["method"], path, query, headers, body, scope[CERTIFICATE])
@@ -145,11 +150,13 @@ class Edge:
             answer = refusal(bad_request("the body of the request is nested too deeply"))
         except StoreError as error:
             answer = refusal(internal(str(error)))
-        except _ClientLeft:
+        except ClientLeft:
             return
         except Exception:
             log.exception("%s %s failed", scope["method"], scope["path"])
             answer = refusal(ApiError(500, "InternalError", "Internal error occurred: see the server's log"))
+        if body.in_the_way:
+            answer.headers.append(("Connection", "close"))
         try:
             if isinstance(answer, Stream):
                 await _send_stream(answer, receive, send)
@@ -158,10 +165,6 @@ class Edge:
         except TimeoutError:
             scope[_ABORT]()  # closing would wait for the client to take what it does not take
             await _until_client_leaves(receive)
-
-
-class _ClientLeft(Exception):
-    pass
 
 
 def refusal(error: ApiError) -> Response:
@@ -179,23 +182,47 @@ def _query(raw: bytes) -> dict[str, str]:
     return found
 
 
-async def _read_body(headers: dict[str, str], receive: Any) -> bytes:
-    if int(headers.get("content-length") or 0) > BODY_LIMIT:
-        raise _too_large()
-    body = bytearray()  # and no list of pieces: a client may send one byte at a time
-    try:
-        async with asyncio.timeout(_BODY_SECONDS):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise _ClientLeft
-                body += message.get("body", b"")
-                if len(body) > BODY_LIMIT:
-                    raise _too_large()
-                if not message.get("more_body"):
-                    return bytes(body)
-    except TimeoutError:
-        raise bad_request(f"the body of the request did not arrive within {_BODY_SECONDS:.0f} seconds") from None
+class Body:
+    """What a client sends behind its head, read when it is asked for, with a limit in bytes and in time."""
+
+    def __init__(self, method: str, headers: dict[str, str], receive: Any, gone: Callable[[], bool]) -> None:
+        self._receive = receive
+        self.gone = gone
+        announced = headers.get("content-length")
+        self._size = int(announced) if announced else BODY_LIMIT if "transfer-encoding" in headers else 0
+        self._left = self._size > 0
+        self._taken = method not in ("GET", "HEAD")
+
+    @property
+    def large(self) -> bool:
+        return self._taken and self._size > LARGE
+
+    @property
+    def in_the_way(self) -> bool:
+        """Whether so much was left unread that the connection is of no use any more."""
+        return self._left and self._size > _SKIPPED
+
+    async def read(self) -> bytes:
+        if not self._taken:
+            return b""
+        if self._size > BODY_LIMIT:
+            raise _too_large()
+        body = bytearray()  # and no list of pieces: a client may send one byte at a time
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                while True:
+                    message = await self._receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientLeft
+                    body += message.get("body", b"")
+                    if len(body) > BODY_LIMIT:
+                        raise _too_large()
+                    if not message.get("more_body"):
+                        self._left = False
+                        return bytes(body)
+        except TimeoutError:
+            seconds = f"{_BODY_SECONDS:.0f}"
+            raise bad_request(f"the body of the request did not arrive within {seconds} seconds") from None
 
 
 def _too_large() -> ApiError:

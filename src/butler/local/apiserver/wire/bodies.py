@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from butler.local.apiserver.patching.patches import json_type
-from butler.local.apiserver.wire.decode import Decoded, read, read_protobuf, strict_error, take
+from butler.local.apiserver.wire.decode import MOST_COMPLAINTS, Decoded, read, read_protobuf, strict_error, take
 from butler.local.apiserver.wire.gojson import TextError, read_json, read_yaml
 from butler.local.apiserver.wire.messages import JSON, YAML, Request
 from butler.local.apiserver.wire.protobuf import PROTOBUF, ProtobufError, TypeMeta, decode_kubernetes
@@ -51,7 +51,7 @@ def read_object(
     if decoded.complaints and field_validation == "Strict":
         raise strict_error(decoded, resource)
     if field_validation == "Warn":
-        warnings += decoded.complaints
+        warnings += decoded.complaints[:MOST_COMPLAINTS]
     return decoded.obj
 
 

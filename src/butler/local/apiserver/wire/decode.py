@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _SHOWN_BYTES: Final = 30
-_MOST_COMPLAINTS: Final = 100
+MOST_COMPLAINTS: Final = 100
 
 
 class Mistyped(ValueError):
@@ -177,7 +177,7 @@ def _not_handled(value: Json, resource: Resource, why: str) -> ApiError:
 
 def strict_error(decoded: Decoded, resource: Resource) -> ApiError:
     """The refusal for `fieldValidation=Strict`."""
-    listed = ", ".join(decoded.complaints[:_MOST_COMPLAINTS])
+    listed = ", ".join(decoded.complaints[:MOST_COMPLAINTS])
     return _not_handled(decoded.obj, resource, f"strict decoding error: {listed}")
 
 

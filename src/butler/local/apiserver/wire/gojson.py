@@ -1,9 +1,9 @@
 """JSON and YAML texts, read as Kubernetes reads them and refused in its words.
 
 The quick way is msgspec. What it refuses is looked at a second time by a scanner that knows Go's messages, because
-people see them; what it reads is taken as Go takes it: bytes that are no UTF-8 become U+FFFD, integers beyond 64 bits
-become floats. Fields that appear twice are found by counting: only if a text has more keys than the value read from
-it is it read again with care.
+people see them, unless it is long: then C finds the place. What msgspec reads is taken as Go takes it: bytes that are
+no UTF-8 become U+FFFD, integers beyond 64 bits become floats. Fields that appear twice are found by counting: only if
+a text has more keys than the value read from it is it read again with care.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
 _DEEPEST: Final = 10_000
+_FOR_CARE: Final = 64 * 1024  # bytes of a wrong text that are read again, slowly, for the words people know
 _KEY: Final = re.compile(rb'"\s*:')
 _DIGITS_AS_ZERO: Final = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER: Final = b"0" * 19
@@ -35,15 +36,17 @@ class Repeated(dict[str, Any]):
 
     def __init__(self, pairs: list[tuple[str, Any]]) -> None:
         super().__init__(pairs)
-        counted: dict[str, int] = {}
-        for key, _ in pairs:
-            counted[key] = counted.get(key, 0) + 1
-        self.repeated = [key for key, count in counted.items() if count > 1]
-        self.merged: dict[str, Any] = {}  # repeated maps, put together as a Go struct would take them
-        for key in self.repeated:
-            values = [each for name, each in pairs if name == key]
-            if all(isinstance(each, dict) for each in values):
-                self.merged[key] = {name: each for value in values for name, each in value.items()}
+        given: dict[str, list[Any]] = {}
+        for key, value in pairs:
+            given.setdefault(key, []).append(value)
+        several = {key: values for key, values in given.items() if len(values) > 1}
+        self.repeated = dict.fromkeys(several)  # looked into for every key
+        # repeated maps, put together as a Go struct would take them
+        self.merged: dict[str, Any] = {
+            key: {name: each for value in values for name, each in value.items()}
+            for key, values in several.items()
+            if all(isinstance(value, dict) for value in values)
+        }
 
 
 def read_json(text: bytes, *, find_repeated: bool = False) -> Any:
@@ -109,12 +112,58 @@ def _within_64_bits(value: Any) -> Any:
 def _read_again(text: bytes) -> Any:
     """Read what msgspec refused: with replacement characters if that is all there is to it, or say what is wrong."""
     readable = text.decode("utf-8", "replace")
+    if len(text) > _FOR_CARE:
+        return _read_long(readable.encode())
     _Scanner(readable).whole()
     try:
         value = json.loads(readable, parse_int=_integer)
     except (ValueError, RecursionError) as problem:
         raise TextError(str(problem)) from None
     return _without_surrogates(value)
+
+
+# Escapes of a text one by one, so that an escaped backslash is none of the next; the last group is half a pair.
+_ESCAPES: Final = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+
+
+def _read_long(text: bytes) -> Any:
+    """The same for a long text, which neither Python nor a single call of C may be busy with for seconds."""
+    whole = _ESCAPES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], text)
+    try:
+        return msgspec.json.decode(whole)
+    except RecursionError:
+        raise TextError("exceeded max depth") from None
+    except msgspec.DecodeError as problem:
+        raise _in_go(whole, str(problem)) from None
+
+
+_MALFORMED: Final = re.compile(r"JSON is malformed: (.*) \(byte ([0-9]+)\)")
+_IN_GO: Final = {
+    "expected ',' or '}'": "after object key:value pair",
+    "expected ',' or ']'": "after array element",
+    "expected ':'": "after object key",
+    "object keys must be strings": "looking for beginning of object key string",
+    "trailing comma in object": "looking for beginning of object key string",
+    "trailing characters": "after top-level value",
+    "invalid number": "in numeric literal",
+    "invalid escape character in string": "in string escape code",
+    "invalid character in unicode escape": r"in \u hexadecimal character escape",
+}
+
+
+def _in_go(text: bytes, problem: str) -> TextError:
+    """What is wrong with a long text in Go's words, from msgspec's, which tell the place."""
+    found = _MALFORMED.match(problem)
+    if found is None:
+        return TextError("unexpected end of JSON input" if "truncated" in problem else problem)
+    # Behind a whole value the place is that of the next character, and so it is inside some literals.
+    at = int(found[2]) - (found[1] in ("trailing characters", "invalid escape character in string"))
+    character = text[at : at + 4].decode("utf-8", "replace")[:1]
+    if not character:
+        return TextError("unexpected end of JSON input")
+    return TextError(f"invalid character {_shown(character)} {_IN_GO.get(found[1], 'looking for beginning of value')}")
 
 
 def _without_surrogates(value: Any) -> Any:
@@ -148,9 +197,7 @@ class _Scanner:
     def _unexpected(self, where: str) -> TextError:
         if self._at >= len(self._text):
             return TextError("unexpected end of JSON input")
-        character = self._text[self._at]
-        shown = {"'": r"'\''", '"': "'\"'"}.get(character) or _quoted(character)
-        return TextError(f"invalid character {shown} {where}")
+        return TextError(f"invalid character {_shown(self._text[self._at])} {where}")
 
     def _space(self) -> None:
         while self._at < len(self._text) and self._text[self._at] in _SPACE:
@@ -253,6 +300,10 @@ class _Scanner:
             self._at += 1
 
 
+def _shown(character: str) -> str:
+    return {"'": r"'\''", '"': "'\"'"}.get(character) or _quoted(character)
+
+
 def _quoted(character: str) -> str:
     if character.isprintable():
         return f"'{character}'"
@@ -264,7 +315,6 @@ def _quoted(character: str) -> str:
 
 _DEEPEST_YAML: Final = 500
 _MOST_EXPANDED: Final = 400_000  # nodes, with every alias counted as what it stands for; Go's limit
-_FOR_CARE: Final = 64 * 1024  # bytes of a wrong text that are read again, slowly, for the words people know
 
 
 class _Loader(yaml.SafeLoader):
@@ -389,9 +439,3 @@ def _check_aliases(root: yaml.Node) -> None:
     expanded = size(root)
     if expanded > _MOST_EXPANDED and expanded > 2 * sum(written):
         raise TextError("yaml: document contains excessive aliasing")
-
-
-def yaml_as_json(text: bytes) -> bytes:
-    """A YAML text as JSON, which is YAML too: so that a long one can be read elsewhere than on the loop."""
-    value, _ = read_yaml(text)
-    return msgspec.json.encode(value)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from butler.local.apiserver.access.authentication import User
     from butler.local.apiserver.wire.paths import RequestInfo
@@ -25,6 +25,14 @@ encode: Final = msgspec.json.Encoder().encode
 decode: Final = msgspec.json.Decoder().decode
 
 
+class ClientLeft(Exception):
+    """Nobody waits for the answer any more."""
+
+
+def _still_there() -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class Request:
     info: RequestInfo
@@ -32,6 +40,11 @@ class Request:
     query: dict[str, str]
     headers: dict[str, str]  # names in lower case
     body: bytes = b""
+    gone: Callable[[], bool] = _still_there  # whether the client has left
+
+    def caller(self, cluster: str) -> str:
+        """Whose turn a request takes: everybody in a logical cluster has it together, in the root each user alone."""
+        return cluster or f"user {self.user.name}"
 
     @property
     def content_type(self) -> str:

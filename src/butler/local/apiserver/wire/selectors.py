@@ -143,9 +143,15 @@ def _invalid(path: str, value: Any, detail: str) -> str:
     return FieldError("FieldValueInvalid", path, detail, value).text()
 
 
-@lru_cache(maxsize=256)
+_REMEMBERED: Final = 1024  # the longest text whose selector is remembered: one of 60 kB takes 10 MB
+
+
 def parse_label_selector(text: str) -> LabelSelector:
     """The selector of a `labelSelector` query parameter; ApiError 400 if it is none."""
+    return _remembered(text) if len(text) <= _REMEMBERED else _parsed(text)
+
+
+def _parsed(text: str) -> LabelSelector:
     try:
         requirements = _Parser(text).parse()
     except _RefusedError as refused:
@@ -153,6 +159,8 @@ def parse_label_selector(text: str) -> LabelSelector:
     requirements.sort(key=lambda each: each.key)
     return LabelSelector(tuple(requirements))
 
+
+_remembered: Final = lru_cache(maxsize=256)(_parsed)
 
 _JSON_OPERATORS: Final = {"In": "in", "NotIn": "notin", "Exists": "exists", "DoesNotExist": "!"}
 

@@ -207,6 +207,10 @@ def unsupported_media_type(supported: list[str]) -> ApiError:
     )
 
 
+def too_many_requests(message: str) -> ApiError:
+    return ApiError(429, "TooManyRequests", message, details={"retryAfterSeconds": 1}, headers={"Retry-After": "1"})
+
+
 def internal(message: str) -> ApiError:
     return ApiError(
         500,
