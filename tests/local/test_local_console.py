@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 import signal
 import socket
+import stat
 import subprocess
 import urllib.error
+import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING
 
@@ -108,3 +112,18 @@ def test_options_that_contradict_each_other_are_refused() -> None:
         refused = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS)
         assert refused.returncode == 2
         assert word in refused.stderr
+
+
+def test_what_people_do_is_written_down_in_the_data_directory(tmp_path: Path) -> None:
+    up = Up(tmp_path / "data")
+    try:
+        form = urllib.parse.urlencode({"token": "wrong"}).encode()
+        request = urllib.request.Request(f"{up.console}/link", form, {"Origin": up.console}, method="POST")
+        with contextlib.suppress(urllib.error.HTTPError):
+            urllib.request.urlopen(request, timeout=SECONDS).close()
+        record = tmp_path / "data" / "audit.log"
+        lines = [json.loads(line) for line in record.read_text().splitlines()]
+    finally:
+        up.stop()
+    assert [(line["verb"], line["outcome"]) for line in lines] == [("log in", "refused")]
+    assert stat.S_IMODE(record.stat().st_mode) == 0o600

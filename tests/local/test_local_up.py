@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -148,3 +149,29 @@ def test_a_directory_that_cannot_be_made_is_refused_in_one_sentence(tmp_path: Pa
     assert refused.process.returncode == 1
     assert err.count("\n") == 1
     assert "Traceback" not in err
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_nobody_else_looks_into_the_data_directory(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    folders = [data, data / "clusters", data / "clusters/team-a", data / "clusters/team-a/web", data / "pki"]
+    with up(data, "--no-controllers", "--no-console"):
+        plane = ControlPlane.from_kubeconfig("embedded", data / "kubeconfig", tmp_path / "client")
+        assert plane.request("PUT", "/clusters/team-a/web")[0] == 201
+        assert {str(each): mode(each) for each in folders if mode(each) != 0o700} == {}
+    for folder in folders[:4]:
+        folder.chmod(0o755)  # as an earlier version left them
+    with up(data, "--no-controllers", "--no-console"):
+        assert {str(each): mode(each) for each in folders if mode(each) != 0o700} == {}
+
+
+def test_a_directory_with_other_things_in_it_keeps_its_mode(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir(mode=0o755)
+    (data / "notes.txt").write_text("mine")
+    data.chmod(0o755)
+    with up(data, "--no-controllers", "--no-console"):
+        assert mode(data) == 0o755

@@ -24,15 +24,12 @@ from typing import TYPE_CHECKING
 from butler.cli.frame.exits import Exit
 from butler.cli.frame.session import Failure
 from butler.local.apiserver.storage.journal import APPLICATION, FILE, LOCK
+from butler.local.directory import OURS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 DEFAULT = Path("~/.butler/local")
-AUDIT_FILE = "audit.log"
-"""What people did in the console, a line of JSON each."""
-OURS = (FILE, f"{FILE}-wal", f"{FILE}-shm", f"{FILE}-journal", LOCK, "kubeconfig", "clusters", "pki", AUDIT_FILE)
-"""All that a control plane puts into its directory."""
 POLL = 0.05
 SURE = 0.2
 """Seconds between two looks at who holds the lock: a process that starts has the lock a moment before it says so."""

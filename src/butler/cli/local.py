@@ -19,7 +19,6 @@ import click
 import uvloop
 
 from butler.cli.controller import NAME, Process, build
-from butler.cli.data_directory import AUDIT_FILE
 from butler.cli.local_welcome import Shown, kubectl, welcome
 from butler.cli.open_files import allow_many_connections
 from butler.cli.world import running_world
@@ -30,6 +29,7 @@ from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.metrics import Metrics
 from butler.local.control_plane import ControlPlane, NotStarted
+from butler.local.directory import AUDIT_FILE
 from butler.local.world.settings import WorldSettings
 from butler.webhooks import registration
 from butler.webhooks.admission import AdmissionSettings

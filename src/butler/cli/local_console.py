@@ -14,6 +14,7 @@ from butler.kube.client import Client
 from butler.kube.errors import NotFound
 from butler.kube.resource import CONFIGMAPS
 from butler.local.control_plane import HOME_NAMESPACE, HOST, NotStarted
+from butler.local.directory import AUDIT_FILES_KEPT
 from butler.server.access.links import ADDRESS, GOOD_FOR
 from butler.server.access.records import NAMESPACE
 from butler.server.running import Running, Settings, running
@@ -43,7 +44,7 @@ async def serving(connection: Connection, port: int, record: Path, *, world: boo
 
 @contextlib.contextmanager
 def _recording(file: Path) -> Iterator[None]:
-    handler = attach_file(file)
+    handler = attach_file(file, kept=AUDIT_FILES_KEPT)
     lines.propagate = False
     try:
         yield

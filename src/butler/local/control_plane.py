@@ -35,6 +35,7 @@ from butler.local.apiserver.verbs.names import dns_label
 from butler.local.apiserver.webhooks.calls import Webhooks
 from butler.local.apiserver.wire.asgi import Edge, HttpServer, http_server
 from butler.local.apiserver.wire.paths import ROOT
+from butler.local.directory import make_private, make_private_below
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +73,7 @@ class ControlPlane:
         directory = directory.absolute()
         listener = _listen(port, _last_port(directory / "kubeconfig"))
         try:
-            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private(directory)
             store = await Store.open(directory)
             (directory / "kubeconfig").unlink(missing_ok=True)  # until we are ready
         except OSError as error:
@@ -222,13 +223,13 @@ class ControlPlane:
 
     def _write_kubeconfig(self, cluster: str) -> Path:
         path = self._kubeconfig_of(cluster)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._pki.write_admin_kubeconfig(path, self.cluster_url(cluster), self._unit(cluster))
         return path
 
     def _refresh_kubeconfig(self, cluster: str) -> Path:
         """As `_write_kubeconfig`, unless the one that is there is recent and leads here."""
         path = self._kubeconfig_of(cluster)
+        make_private_below(self.directory, path.parent)
         try:
             recent = time.time() - path.stat().st_mtime < _RENEW_SECONDS
             leads_here = f" {self.cluster_url(cluster)}\n" in path.read_text()

@@ -48,6 +48,7 @@ UNKNOWN: Final = "PerhapsChangedByPerson"
 LONGEST: Final = 1024
 BUFFER: Final = 2_000
 WRITE_TIMEOUT: Final = 10.0
+_FULL: Final = 10 * 1024 * 1024  # bytes of a file, where files are changed here
 MOST_PEOPLE: Final = 4_096
 
 Outcome = Literal["done", "refused", "unknown"]
@@ -137,17 +138,35 @@ def shortened(text: str) -> str:
     return one_line(text, LONGEST)
 
 
+def _open_private(path: str) -> TextIOWrapper:
+    return open(path, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
+
+
 class _PrivateFile(logging.handlers.WatchedFileHandler):
     """A file that is made for its owner alone, at first and after every rotation."""
 
     def _open(self) -> TextIOWrapper:
-        return open(self.baseFilename, "a", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600))
+        return _open_private(self.baseFilename)
 
 
-def attach_file(path: Path) -> logging.Handler:
-    """Write the lines to a file, too, for its owner's eyes alone; it may be moved away by log rotation at any time."""
+class _PrivateFiles(logging.handlers.RotatingFileHandler):
+    """The same, and a new one is begun when it is full."""
+
+    def _open(self) -> TextIOWrapper:
+        return _open_private(self.baseFilename)
+
+
+def attach_file(path: Path, *, kept: int = 0) -> logging.Handler:
+    """Write the lines to a file, too, for its owner's eyes alone.
+
+    It may be moved away by log rotation at any time; where nothing else does that, so many old ones are `kept`.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handler = _PrivateFile(path, encoding="utf-8")
+    handler: logging.Handler = (
+        _PrivateFiles(path, maxBytes=_FULL, backupCount=kept, encoding="utf-8")
+        if kept
+        else _PrivateFile(path, encoding="utf-8")
+    )
     handler.setFormatter(logging.Formatter("%(message)s"))
     lines.addHandler(handler)
     return handler
