@@ -38,6 +38,7 @@ from butler.controllers.networkpool.plan import (
     plan,
     uncommitted,
 )
+from butler.controllers.networkpool.quota import limit_of, quota_of
 from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant, is_waiting
 from butler.controllers.owners import recorded_owner, tenant_key
 from butler.controllers.tenantcluster import addresses
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.networkpool.plan import Plan
+    from butler.controllers.networkpool.quota import Quota
     from butler.controllers.tenantcluster.addresses import Addresses
     from butler.ipam.decide import Refusal
     from butler.ipam.layout import PoolLayout
@@ -261,6 +263,7 @@ class Rehearsal:
             live=self._holdings.count(key),
             find=self.find,
             blocks_of=self._blocks_of,
+            quota_of=self._quota_of,
             foreign=shown_in(pool),
         )
         made = plan(
@@ -297,6 +300,21 @@ class Rehearsal:
 
     def _blocks_of(self, tenant: str) -> list[IPAllocation]:
         return [block for block in self._blocks.get(tenant, {}).values() if is_block_of_a_tenant(block)]
+
+    def _quota_of(self, allocation: IPAllocation) -> Quota | None:
+        cluster = self._tenant_of(allocation)
+        if cluster is None:
+            return None
+        provider = resolve(cluster, self.providers, self.home, cluster.status.team or "")
+        if isinstance(provider, Blocked):
+            return None
+        most = limit_of(provider, allocation.spec.type)
+        if most is None or recorded_owner(allocation) not in (None, cluster.metadata.uid):
+            return None
+        named = f"TenantCluster {key_of(cluster)}"
+        return quota_of(
+            allocation, named, most, self._own(cluster), lambda other: self.pools.get(other.spec.pool_ref.name)
+        )
 
     def _pool_key(self, name: str) -> Key:
         return Key(self.home, name)

@@ -26,7 +26,7 @@ import msgspec
 from butler.api.codec import status_patch
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
-from butler.api.labels import ConditionType, Finalizer, Label, PoolReason
+from butler.api.labels import AllocationReason, ConditionType, Finalizer, Label, PoolReason
 from butler.controllers import absence
 from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.claiming import Claimed, Claiming
@@ -46,14 +46,17 @@ from butler.controllers.networkpool.plan import (
     plan,
     uncommitted,
 )
+from butler.controllers.networkpool.quota import limit_of, quota_of
 from butler.controllers.networkpool.register import ClaimRegister
 from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant, is_waiting
 from butler.controllers.networkpool.writes import LOOK_AGAIN, AllocationWriter
+from butler.controllers.owners import recorded_owner, tenant_key
 from butler.ipam.requests import read_unbuilt_tenant
 from butler.kube.controller import After, Controller
 from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.objects import finalizers_patch, is_older, key_of, with_finalizer, without_finalizer
 from butler.kube.resource import Key
+from butler.providers.placement import named_provider, placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -64,6 +67,7 @@ if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.metrics import IpamMetrics
+    from butler.controllers.networkpool.quota import Quota
     from butler.controllers.settings import IpamSettings
     from butler.ipam.layout import PoolLayout
     from butler.kube.cache import Cache
@@ -132,6 +136,7 @@ class NetworkPoolController:
             "blocks",
             lambda block: [block.metadata.labels[Label.TENANT_UID]] if is_block_of_a_tenant(block) else [],
         )
+        allocations.index("tenant", lambda allocation: [tenant_key(allocation)] if _counts(allocation) else [])
         allocations.index("leaving", lambda allocation: [pool_key(allocation)] if is_leaving(allocation) else [])
         allocations.on_change(self._holdings.changed)
         self._writer = AllocationWriter(
@@ -151,6 +156,26 @@ class NetworkPoolController:
             .watches(self._providers, self._pools_named_by, when=_network_changed)
         )
 
+    def _quota_of(self, allocation: IPAllocation) -> Quota | None:
+        """What bounds a request: the quota of the provider that its cluster is on. Without a cluster, nothing does."""
+        cluster = self._tenants.get(tenant_key(allocation))
+        if cluster is None or recorded_owner(allocation) not in (None, cluster.metadata.uid):
+            return None
+        key = named_provider(cluster, self._home) or placement(
+            cluster, {key_of(config) for config in self._providers.values()}, self._home
+        )
+        config = self._providers.get(key) if key is not None else None
+        most = limit_of(config, allocation.spec.type) if config is not None else None
+        if most is None:
+            return None
+        theirs = [
+            other
+            for other in self._allocations.by("tenant", tenant_key(allocation))
+            if recorded_owner(other) in (None, cluster.metadata.uid)
+        ]
+        named = f"TenantCluster {key_of(cluster)}"
+        return quota_of(allocation, named, most, theirs, lambda other: self._pools.get(pool_key(other)))
+
     def _pools_named_by(self, config: ProviderConfig) -> Iterable[Key]:
         return [Key(self._home, name) for name in pools_named_by(config)]
 
@@ -160,10 +185,11 @@ class NetworkPoolController:
         return excluded_addresses(pool, self._providers.by(BY_POOL, pool.metadata.name)) if here else ()
 
     def _pools_concerned(self, allocation: IPAllocation) -> Iterable[Key]:
-        """The pool of an allocation, and those that its tenant's other blocks wait for."""
+        """The pool of an allocation, and those that others of its tenant wait for on its account."""
         tenant = read_unbuilt_tenant(allocation)
-        others = self._allocations.by("blocks", tenant.uid) if tenant else ()
-        return {pool_key(allocation), *(pool_key(block) for block in others if is_waiting(block))}
+        others = [*self._allocations.by("blocks", tenant.uid)] if tenant else []
+        others += [other for other in self._allocations.by("tenant", tenant_key(allocation)) if _is_over_quota(other)]
+        return {pool_key(allocation), *(pool_key(other) for other in others if is_waiting(other))}
 
     def _concerned_by_tenant(self, change: Change[TenantCluster]) -> Iterable[Key]:
         """The pools of the addresses that a tenant's Services began to show, or show no longer."""
@@ -262,6 +288,7 @@ class NetworkPoolController:
             live=self._holdings.count(key),
             find=lambda uid: next(iter(self._allocations.by("uid", uid)), None),
             blocks_of=lambda tenant: self._allocations.by("blocks", tenant),
+            quota_of=self._quota_of,
             unreadable=[*self._holdings.unreadable(key), *self._undecodable(key)],
             foreign=foreign,
         )
@@ -420,6 +447,16 @@ class NetworkPoolController:
             and (ready := find_condition(allocation.status.conditions, ConditionType.READY)) is not None
         )
         self._metrics.waiting(key, pending, failed)
+
+
+def _counts(allocation: IPAllocation) -> bool:
+    """Whether an allocation may count against a quota, or wait for one."""
+    return allocation.status.phase is not IPAllocationPhase.RELEASED
+
+
+def _is_over_quota(allocation: IPAllocation) -> bool:
+    ready = find_condition(allocation.status.conditions, ConditionType.READY)
+    return ready is not None and ready.reason == AllocationReason.QUOTA_EXCEEDED
 
 
 def _network_changed(old: ProviderConfig | None, new: ProviderConfig | None) -> bool:

@@ -22,10 +22,11 @@ from butler.api.networkpool import MOST_INTENTS, ExcludedAddress, Intent, Networ
 from butler.controllers.networkpool.conditions import NotHandingOut, Notice, with_capacity, with_readiness
 from butler.controllers.networkpool.excluded import held_excluded
 from butler.controllers.networkpool.foreign import as_told, withheld
-from butler.controllers.networkpool.tenant_blocks import WAITING, is_waiting, read_requests
+from butler.controllers.networkpool.quota import beyond_quota
+from butler.controllers.networkpool.tenant_blocks import WAITING, is_waiting, read_requests, without_other_blocks
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
 from butler.ipam.capacity import Capacity, capacity_of
-from butler.ipam.decide import Grant, Refusal, decide
+from butler.ipam.decide import Decision, Grant, Refusal, decide
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.kube.objects import is_newer
 
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
 
     from butler.controllers.networkpool.foreign import Shown
     from butler.controllers.networkpool.holdings import Book
+    from butler.controllers.networkpool.quota import QuotaOf
+    from butler.controllers.networkpool.tenant_blocks import ReadRequests
     from butler.ipam.free_space import FreeSpace
     from butler.ipam.layout import PoolLayout
 
@@ -53,6 +56,8 @@ class View:
     """The allocation with a UID, in whatever phase."""
     blocks_of: Callable[[str], Sequence[IPAllocation]] = lambda _: ()
     """What an unbuilt tenant, by its UID, asks for and holds, of whatever pool, see `is_block_of_a_tenant`."""
+    quota_of: QuotaOf = lambda _: None
+    """What bounds a request, by the ProviderConfig of its tenant; None where nothing does."""
     unreadable: Collection[str] = ()
     """Names of allocations beside the pool that make no sense to us: they may hold or await anything."""
     foreign: Sequence[Shown] = ()
@@ -151,10 +156,12 @@ def plan(
                 capacity = capacity_of(borrowed.free, layout.total)
             else:
                 most = MOST_INTENTS - len(kept)
-                read = read_requests(asking, layout, view.blocks_of, now)
-                decision = decide(read.requests, borrowed.free, layout, _holders(book, kept, foreign), most)
+                read = read_requests(asking, layout, view.blocks_of, view.quota_of, now)
+                decision, over_quota = _decide_within_quotas(
+                    read, borrowed.free, layout, _holders(book, kept, foreign), most
+                )
                 granted = tuple(_intent(grant, layout.family) for grant in decision.grants)
-                refusals = (*read.refusals, *decision.refusals)
+                refusals = (*read.refusals, *over_quota, *decision.refusals)
                 next_refusal = read.next_refusal
                 left_over = bool(decision.left_over)
                 capacity = decision.capacity
@@ -225,6 +232,28 @@ def _holders(book: Book, intents: Sequence[Intent], foreign: Sequence[Shown]) ->
     promised = [(intent.name, _range_of(intent)) for intent in intents]
     promised += [(shown.holder, shown.range) for shown in foreign]
     return lambda wanted: [*book.holders(wanted), *(name for name, each in promised if each.overlaps(wanted))]
+
+
+def _decide_within_quotas(
+    read: ReadRequests,
+    free: FreeSpace,
+    layout: PoolLayout,
+    holders: Callable[[Range], Sequence[str]],
+    most: int,
+) -> tuple[Decision, list[Refusal]]:
+    """The decision, and the refusals of requests that each fit into a quota, but not together."""
+    requests = {request.uid: request for request in read.requests}
+    refusals: list[Refusal] = []
+    while True:
+        decision = decide(requests.values(), free, layout, holders, most)
+        beyond = beyond_quota(decision.grants, requests, read.quotas)
+        if not beyond:
+            return decision, refusals
+        for uid, why in beyond.items():
+            refused = requests.pop(uid)
+            refusals.append(Refusal(uid, refused.name, *why))
+            if refused.tenant is not None:
+                requests = without_other_blocks(requests, refused.tenant.uid, f"{refused.name} {why[1]}")
 
 
 def _as_told(layout: PoolLayout) -> tuple[ExcludedAddress, ...]:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationType
 from butler.api.labels import AllocationReason, ConditionType, Finalizer
+from butler.controllers.networkpool.quota import objection
 from butler.ipam.refusals import Refusal
 from butler.ipam.requests import Refused, Request, read_request, read_unbuilt_tenant
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
+    from butler.controllers.networkpool.quota import Quota, QuotaOf
     from butler.ipam.layout import PoolLayout
     from butler.ipam.requests import UnbuiltTenant
 
@@ -48,6 +50,8 @@ class ReadRequests:
     requests: list[Request]
     refusals: list[Refusal]
     next_refusal: float | None
+    quotas: dict[str, Quota]
+    """What bounds each request, by UID."""
 
 
 def is_waiting(allocation: IPAllocation) -> bool:
@@ -68,9 +72,10 @@ def is_block_of_a_tenant(allocation: IPAllocation) -> bool:
 
 
 def read_requests(
-    asking: Iterable[IPAllocation], layout: PoolLayout, blocks_of: BlocksOf, now: datetime
+    asking: Iterable[IPAllocation], layout: PoolLayout, blocks_of: BlocksOf, quota_of: QuotaOf, now: datetime
 ) -> ReadRequests:
     """Sort the waiting allocations of a pool."""
+    quotas: dict[str, Quota] = {}
     requests: list[Request] = []
     refusals: list[Refusal] = []
     waits: list[float] = []
@@ -79,6 +84,7 @@ def read_requests(
         tenant = read_unbuilt_tenant(allocation)
         try:
             request = read_request(allocation, layout)
+            _insist_on_quota(request, quota_of(allocation), quotas)
         except Refused as refused:
             refusals.append(refused.refusal)
             if tenant is not None:
@@ -98,8 +104,21 @@ def read_requests(
         unavailable = _unavailable(request.pool, others)
         requests.append(replace(request, unavailable=unavailable) if unavailable else request)
     return ReadRequests(
-        [_with_refused_tenant(request, refused_tenants) for request in requests], refusals, min(waits, default=None)
+        [_with_refused_tenant(request, refused_tenants) for request in requests],
+        refusals,
+        min(waits, default=None),
+        quotas,
     )
+
+
+def _insist_on_quota(request: Request, quota: Quota | None, quotas: dict[str, Quota]) -> None:
+    """Note what bounds a request. Raises `Refused` where that leaves too little."""
+    if quota is None:
+        return
+    why = objection(request.count, quota)
+    if why is not None:
+        raise Refused(Refusal(request.uid, request.name, *why))
+    quotas[request.uid] = quota
 
 
 def _other_blocks(
@@ -132,6 +151,11 @@ def _with_refused_tenant(request: Request, refused_tenants: dict[str, str]) -> R
     if request.tenant is None or request.unavailable or request.tenant.uid not in refused_tenants:
         return request
     return replace(request, unavailable=refused_tenants[request.tenant.uid])
+
+
+def without_other_blocks(requests: dict[str, Request], tenant: str, unavailable: str) -> dict[str, Request]:
+    """The requests, of which those of an unbuilt tenant cannot be granted, because one of its blocks is refused."""
+    return {uid: _with_refused_tenant(request, {tenant: unavailable}) for uid, request in requests.items()}
 
 
 def _not_requested(request: Request, missing: Sequence[IPAllocationType]) -> Refusal:
