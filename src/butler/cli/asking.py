@@ -45,7 +45,8 @@ async def ask_tenants(
             sides[key_of(cluster)] = await _ask(session, clients, cluster)
             tell(len(sides))
 
-    async with TenantClients() as clients, asyncio.TaskGroup() as group:
+    endpoints = {cluster.metadata.uid: cluster.status.control_plane_endpoint for cluster in clusters}
+    async with TenantClients(endpoints.get) as clients, asyncio.TaskGroup() as group:
         for _ in range(min(AT_ONCE, len(clusters))):
             group.create_task(work(clients))
     return sides

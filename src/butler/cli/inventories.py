@@ -24,7 +24,12 @@ if TYPE_CHECKING:
 
 async def inventories(session: Session, clusters: Iterable[TenantCluster]) -> dict[Key, Inventory | str]:
     """What each of these tenants uses, or why it is not known."""
-    whom = [asking.Whom(key_of(each), each.metadata.uid, tenant_namespace(each)) for each in clusters]
+    whom = [
+        asking.Whom(
+            key_of(cluster), cluster.metadata.uid, tenant_namespace(cluster), cluster.status.control_plane_endpoint
+        )
+        for cluster in clusters
+    ]
     return await asking.inventories(session.client, whom)
 
 

@@ -63,7 +63,7 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
         controllers[0].queue.add(key)
 
     live = Live(client, wake, operator.metrics)
-    tenants = TenantClients()
+    tenants = TenantClients(views.endpoint_of)
     side = TenantSide(client, live, kubeconfigs, tenants)
     releases = Releases(client, views.pools, operator.events, ipam, _now)
     balancers = add_load_balancers(

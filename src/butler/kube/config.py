@@ -140,10 +140,12 @@ def from_text(
 
     `source` names the Secret in errors, which repeat nothing of what it holds.
     """
-    merged = _Merged([(Path(source), foreign.parse(text, source))])
+    document = foreign.parse(text, source)
+    foreign.refuse_every(document, source, allow_proxy=allow_proxy)
+    merged = _Merged([(Path(source), document)])
     name, _, (_, cluster), (_, user) = merged.choose(context)
     where = f"{source}, context {name!r}"
-    foreign.refuse_reach(cluster, user, where, allow_proxy=allow_proxy)
+    foreign.check_chosen(cluster, user, where)
     connection = merged.connection(context, environ)
     for what, pem in (
         ("certificate-authority-data", connection.ca),
@@ -152,6 +154,12 @@ def from_text(
     ):
         foreign.check_pem(pem if isinstance(pem, bytes) else None, what, where)
     return connection
+
+
+def rewritten(text: str | bytes, *, source: str, name: str) -> str:
+    """The current context of a foreign kubeconfig as a kubeconfig of its own; check it with `from_text` first."""
+    _, _, (_, cluster), (_, user) = _Merged([(Path(source), foreign.parse(text, source))]).choose(None)
+    return foreign.rewritten(cluster, user, name)
 
 
 class _Merged:

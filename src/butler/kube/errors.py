@@ -9,7 +9,8 @@ gets the latter must read before deciding anew. Nothing here may blur that diffe
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from typing import Any, Final
 
 import msgspec
 
@@ -64,6 +65,10 @@ class Details(msgspec.Struct, frozen=True, rename="camel"):
     uid: str = ""
     causes: tuple[Cause, ...] = ()
     retry_after_seconds: int = 0
+
+
+LONGEST_FOREIGN: Final = 300
+"""Characters that are repeated of what a server says that is not ours."""
 
 
 class Status(msgspec.Struct, frozen=True):
@@ -199,13 +204,39 @@ _BY_CODE: dict[int, type[ApiError]] = {
 }
 
 
-def api_error(code: int, body: bytes, request: str = "", retry_after: str | None = None) -> ApiError:
-    """The error for an HTTP answer. Bodies that are not a Status (a proxy's HTML) keep their first words."""
+def api_error(
+    code: int, body: bytes, request: str = "", retry_after: str | None = None, *, foreign: bool = False
+) -> ApiError:
+    """The error for an HTTP answer. Bodies that are not a Status (a proxy's HTML) keep their first words.
+
+    Of a `foreign` server only a Status is repeated, in short and on one line: whoever says where that server is could
+    have us read aloud what another one says to us.
+    """
+    if foreign:
+        return error_from_status(_foreign_status(code, body), code, request, retry_after)
     try:
         status = msgspec.json.decode(body, type=Status)
     except (msgspec.MsgspecError, RecursionError):
         status = Status(message=body[:200].decode("utf-8", "replace").strip(), code=code)
     return error_from_status(status, code, request, retry_after)
+
+
+class _Kinded(Status, frozen=True):
+    kind: str = ""
+
+
+def _foreign_status(code: int, body: bytes) -> Status:
+    try:
+        found = msgspec.json.decode(body, type=_Kinded)
+    except (msgspec.MsgspecError, RecursionError):
+        return Status(code=code)
+    if found.kind != "Status":
+        return Status(code=code)
+    said = "".join(letter if letter.isprintable() else " " for letter in found.message[: 4 * LONGEST_FOREIGN])
+    said = " ".join(said.split())
+    said = said if len(said) <= LONGEST_FOREIGN else f"{said[: LONGEST_FOREIGN - 1]}…"
+    reason = found.reason if re.fullmatch(r"[A-Za-z]{1,64}", found.reason) else ""
+    return Status(status=found.status[:16], message=said, reason=reason, code=code, details=found.details)
 
 
 def error_from_status(status: Status, code: int = 0, request: str = "", retry_after: str | None = None) -> ApiError:

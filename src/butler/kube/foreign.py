@@ -22,6 +22,9 @@ from butler.kube.errors import ConfigError
 if TYPE_CHECKING:
     from butler.kube.resource import Json
 
+OF_CLUSTER = ("server", "certificate-authority-data", "tls-server-name", "insecure-skip-tls-verify")
+OF_USER = ("client-certificate-data", "client-key-data", "token", "username", "password")
+"""All that is kept of a kubeconfig that is handed on."""
 LARGEST = 64 * 1024
 """Bytes; an administrator's kubeconfig has about 6000, and reading YAML is slow enough to hurt."""
 
@@ -116,17 +119,26 @@ def parse(text: str | bytes, source: str) -> Json:
     return document
 
 
-def refuse_reach(cluster: Json, user: Json, source: str, *, allow_proxy: bool) -> None:
-    """Refuse, by name, whatever would make us touch this machine or send something else than was meant."""
-    for entry, refused in ((cluster, _REFUSED_OF_CLUSTER), (user, _REFUSED_OF_USER)):
-        for name, advice in refused.items():
-            if entry.get(name) is not None:
-                raise ConfigError(f"{source}: {name} is not allowed in a kubeconfig from a Secret: {advice}")
-    if cluster.get("proxy-url") and not allow_proxy:
-        raise ConfigError(
-            f"{source}: proxy-url is not allowed in a kubeconfig from a Secret: "
-            "set HTTPS_PROXY for Butler where a proxy is needed"
-        )
+def refuse_every(document: Json, source: str, *, allow_proxy: bool) -> None:
+    """Refuse, by name, whatever would make a reader of the kubeconfig touch the machine that it is read on.
+
+    In every entry, chosen or not: people use the other contexts of a file that they are handed, too.
+    """
+    for section, refused in (("clusters", _REFUSED_OF_CLUSTER), ("users", _REFUSED_OF_USER)):
+        for entry in document.get(section) or ():
+            body = entry.get(section[:-1]) or {}
+            for name, advice in refused.items():
+                if body.get(name) is not None:
+                    raise ConfigError(f"{source}: {name} is not allowed in a kubeconfig from a Secret: {advice}")
+            if body.get("proxy-url") and not allow_proxy:
+                raise ConfigError(
+                    f"{source}: proxy-url is not allowed in a kubeconfig from a Secret: "
+                    "set HTTPS_PROXY for Butler where a proxy is needed"
+                )
+
+
+def check_chosen(cluster: Json, user: Json, source: str) -> None:
+    """Check that what is sent, and where, is what it claims to be."""
     _check_server(str(cluster.get("server") or ""), source)
     server_name = cluster.get("tls-server-name")
     if server_name and not _HOST.fullmatch(server_name):
@@ -151,6 +163,21 @@ def _check_server(server: str, source: str) -> None:
         raise ConfigError(f"{source}: the server's URL may have a host, a port and a path, and nothing else")
     if parts.scheme == "http" and not (host in ("localhost", "::1") or host.startswith("127.")):
         raise ConfigError(f"{source}: the server's URL must be https, or the credentials would travel in the clear")
+
+
+def rewritten(cluster: Json, user: Json, name: str) -> str:
+    """A kubeconfig with one context, of this cluster and this user and nothing else that their entries hold."""
+    kept = {key: cluster[key] for key in OF_CLUSTER if cluster.get(key) is not None}
+    shown = {key: user[key] for key in OF_USER if user.get(key) is not None}
+    document = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": name, "cluster": kept}],
+        "users": [{"name": name, "user": shown}],
+        "contexts": [{"name": name, "context": {"cluster": name, "user": name}}],
+        "current-context": name,
+    }
+    return str(yaml.safe_dump(document, sort_keys=False))
 
 
 def check_pem(data: bytes | None, what: str, source: str) -> None:

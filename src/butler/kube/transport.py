@@ -224,7 +224,13 @@ class Transport:
                 response.close()  # a no-op for one that was read to its end
             if response.status == 401:
                 self._credentials.forget(shown)
-            raise api_error(response.status, body, str(request), response.headers.get("Retry-After"))
+            raise api_error(
+                response.status,
+                body,
+                str(request),
+                response.headers.get("Retry-After"),
+                foreign=self.max_answer is not None,
+            )
         except (ssl.SSLError, aiohttp.ClientSSLError):
             self._credentials.forget_tls()
             raise

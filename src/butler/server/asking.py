@@ -35,8 +35,13 @@ MACHINES: Final = untyped(MACHINE.group, MACHINE.version, MACHINE.plural, MACHIN
 
 async def inventories(parts: Parts, person: Person, clusters: Iterable[TenantCluster]) -> dict[Key, Inventory | str]:
     """What each of these tenants uses, or why it is not known."""
-    whom = [asking.Whom(key_of(each), each.metadata.uid, tenant_namespace(each)) for each in clusters]
+    whom = [_whom(each) for each in clusters]
     return await asking.inventories(parts.acting.client(person), whom)
+
+
+def _whom(cluster: TenantCluster) -> asking.Whom:
+    endpoint = cluster.status.control_plane_endpoint
+    return asking.Whom(key_of(cluster), cluster.metadata.uid, tenant_namespace(cluster), endpoint)
 
 
 async def addresses(parts: Parts, person: Person, clusters: Sequence[TenantCluster]) -> list[TenantAddresses]:

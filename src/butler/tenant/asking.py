@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from butler.kube.errors import ConfigError, Forbidden, KubeError, NotFound, Unreachable
+from butler.kube.errors import ApiError, ConfigError, Forbidden, KubeError, NotFound, Unreachable
 from butler.kube.resource import SECRETS
 from butler.tenant.clusters import TenantClients, kubeconfig_secret
 from butler.tenant.inventory import take_inventory
@@ -33,6 +33,8 @@ class Whom(NamedTuple):
     key: Key
     uid: str
     namespace: str
+    endpoint: str | None
+    """Where its API server is, by the TenantCluster's status."""
 
     @property
     def secret(self) -> str:
@@ -42,7 +44,9 @@ class Whom(NamedTuple):
 async def inventories(client: Client, whom: Iterable[Whom]) -> dict[Key, Inventory | str]:
     """What each of these tenants uses, or why it is not known. `client` reads the kubeconfigs."""
     turns = asyncio.Semaphore(AT_ONCE)
-    async with TenantClients() as tenants:
+    asked = list(whom)
+    endpoints = {one.uid: one.endpoint for one in asked}
+    async with TenantClients(endpoints.get) as tenants:
 
         async def ask(one: Whom) -> Inventory | str:
             async with turns:
@@ -52,7 +56,6 @@ async def inventories(client: Client, whom: Iterable[Whom]) -> dict[Key, Invento
                 except KubeError as error:
                     return why_silent(one, error)
 
-        asked = list(whom)
         answers = await asyncio.gather(*map(ask, asked))
     return {one.key: answer for one, answer in zip(asked, answers, strict=True)}
 
@@ -67,6 +70,9 @@ def why_silent(one: Whom, error: KubeError) -> str:
         return f"its kubeconfig is no use ({_short(error)})"
     if isinstance(error, Unreachable):
         return f"its API server cannot be reached ({_short(error)})"
+    if isinstance(error, ApiError):
+        # What it says is not repeated: it may be anybody's words.
+        return f"its API server answers {error.code}"
     return _short(error)
 
 

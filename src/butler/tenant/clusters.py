@@ -18,10 +18,11 @@ import binascii
 import random
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from butler.api.labels import FieldManager
 from butler.kube.client import Client
-from butler.kube.config import from_text
+from butler.kube.config import from_text, rewritten
 from butler.kube.errors import ConfigError, Unreachable
 from butler.kube.objects import key_of, version_of
 from butler.kube.retry import Backoff
@@ -69,8 +70,41 @@ def kubeconfig_secret(cluster_name: str) -> str:
     return f"{cluster_name}-admin-kubeconfig"
 
 
-def connection_from(secret: Json, *, in_cluster: bool = False) -> Connection:
-    """The connection that a kubeconfig Secret describes; ConfigError, without its contents, when it is no use."""
+def connection_from(secret: Json, endpoint: str | None = None, *, in_cluster: bool = False) -> Connection:
+    """The connection that a kubeconfig Secret describes; ConfigError, without its contents, when it is no use.
+
+    `endpoint` is the URL of the tenant's API server by the word of the management cluster. Whoever may write Secrets in
+    a tenant's namespace must not have us ask other servers, so the kubeconfig has to lead there; None: it is not known,
+    and only those ask who were given the kubeconfig by whoever made the tenant.
+    """
+    connection, _ = _read(secret, in_cluster=in_cluster)
+    if endpoint is not None:
+        _check_endpoint(connection, endpoint, secret)
+    return connection
+
+
+def kubeconfig_from(secret: Json, endpoint: str, name: str) -> str:
+    """The administrator's kubeconfig, to be handed on: written anew, with nothing in it but one way to one server."""
+    connection, text = _read(secret)
+    _check_endpoint(connection, endpoint, secret)
+    return rewritten(text, source=f"Secret {key_of(secret)}", name=name)
+
+
+def _check_endpoint(connection: Connection, endpoint: str, secret: Json) -> None:
+    where = f"Secret {key_of(secret)}"
+    host, port = _place(connection.server)
+    if (host, port) != _place(endpoint):
+        raise ConfigError(f"{where}: its kubeconfig leads to another server than status.controlPlaneEndpoint")
+    if connection.insecure and not (host == "localhost" or host.startswith("127.") or host == "::1"):
+        raise ConfigError(f"{where}: its kubeconfig would take any server for the tenant's (insecure-skip-tls-verify)")
+
+
+def _place(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return (parts.hostname or "").lower(), parts.port or (80 if parts.scheme == "http" else 443)
+
+
+def _read(secret: Json, *, in_cluster: bool = False) -> tuple[Connection, bytes]:
     where = f"Secret {key_of(secret)}"
     data = secret.get("data")
     data = data if isinstance(data, dict) else {}
@@ -82,7 +116,7 @@ def connection_from(secret: Json, *, in_cluster: bool = False) -> Connection:
         text = base64.b64decode(encoded, validate=True)
     except (binascii.Error, ValueError, TypeError):
         raise ConfigError(f"{where}: {name} is not base64") from None
-    return from_text(text, source=f"{where}, {name}")
+    return from_text(text, source=f"{where}, {name}"), text
 
 
 class _Health:
@@ -119,12 +153,15 @@ class TenantClients:
 
     def __init__(
         self,
+        endpoints: Callable[[str], str | None] | None = None,
         *,
         in_cluster: bool = False,
         limits: TenantLimits | None = None,
         clock: Callable[[], float] | None = None,
         rng: random.Random | None = None,
     ) -> None:
+        """`endpoints` says by UID where a tenant's API server is; None: kubeconfigs are believed."""
+        self._endpoints = endpoints
         self._in_cluster = in_cluster
         self._limits = limits or TenantLimits()
         self._clock = clock or (lambda: asyncio.get_running_loop().time())
@@ -157,7 +194,10 @@ class TenantClients:
         version = version_of(secret)
         known = self._known.get(uid)
         if known is None or known.version != version:
-            connection = connection_from(secret, in_cluster=self._in_cluster)  # before the old one goes
+            endpoint = None
+            if self._endpoints is not None and not (endpoint := self._endpoints(uid)):
+                raise ConfigError(f"Secret {key_of(secret)}: where the tenant's API server is, is not known yet")
+            connection = connection_from(secret, endpoint, in_cluster=self._in_cluster)  # before the old one goes
             if known is not None and known.client.connection == connection:
                 known.version = version  # somebody put a label on it: no reason to hang up
             else:

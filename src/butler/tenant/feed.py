@@ -228,20 +228,23 @@ class TenantFeeds:
         self.rng = rng or random.Random()  # noqa: S311  # jitter, not secrets
         self._feeds: dict[str, Feed] = {}
 
-    async def follow(self, key: Key, uid: str, version: str, secret: Callable[[], Awaitable[Json]]) -> Feed:
+    async def follow(
+        self, key: Key, uid: str, version: str, secret: Callable[[], Awaitable[Json]], endpoint: str = ""
+    ) -> Feed:
         """Start to follow the TenantCluster with this UID, or go on.
 
         `version` is the resourceVersion of its kubeconfig Secret as far as is known; `secret` fetches it and is called
-        only when that is news. What `secret` raises is raised, but a Secret that is no use is the feed's `trouble`.
+        only when that, or the `endpoint` of its API server, is news. What `secret` raises is raised, but a Secret that
+        is no use is the feed's `trouble`.
         """
         feed = self._feeds.get(uid)
-        if feed is not None and feed.is_up_to_date(version):
+        if feed is not None and feed.is_up_to_date(version + endpoint):
             return feed
         content = await secret()
         feed = self._feeds.get(uid)
         if feed is None:
             feed = self._feeds[uid] = Feed(key, uid, self)
-        read = version_of(content) or version
+        read = (version_of(content) or version) + endpoint
         try:
             client = self._clients.restless(uid, content)
         except ConfigError as error:

@@ -59,7 +59,7 @@ async def _machines(client: Client, owner: TenantCluster, family: Family, held: 
 async def _services(client: Client, owner: TenantCluster, family: Family, held: Range) -> InUse:
     if owner.status.tenant_namespace is None:
         return InUse()
-    whom = asking.Whom(key_of(owner), owner.metadata.uid, tenant_namespace(owner))
+    whom = asking.Whom(key_of(owner), owner.metadata.uid, tenant_namespace(owner), owner.status.control_plane_endpoint)
     try:
         async with asyncio.timeout(TENANT_PATIENCE):
             told = (await asking.inventories(client, [whom]))[whom.key]

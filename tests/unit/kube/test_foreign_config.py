@@ -102,9 +102,16 @@ def test_the_proxy_of_our_own_environment_is_used() -> None:
     assert found.proxy == "http://ours:1"
 
 
-def test_what_is_forbidden_to_one_user_does_not_matter_where_another_is_chosen() -> None:
-    users = [{"name": "admin", "user": {"token": "one"}}, {"name": "other", "user": {"exec": {"command": "x"}}}]
-    assert read(document(users=users)).token == "one"
+def test_what_is_forbidden_to_one_user_is_refused_where_another_is_chosen() -> None:
+    """People use the other contexts of a kubeconfig, too, and a change of current-context brings it to life."""
+    users = [{"name": "admin", "user": {"token": "one"}}, {"name": "other", "user": {"exec": {"command": MARK}}}]
+    with pytest.raises(ConfigError, match="exec is not allowed") as refused:
+        read(document(users=users))
+    assert MARK not in str(refused.value)
+    clusters = document()["clusters"]
+    others = [*clusters, {"name": "other", "cluster": {"server": "https://x", "proxy-url": f"http://{MARK}"}}]
+    with pytest.raises(ConfigError, match="proxy-url is not allowed"):
+        read(document(clusters=others))
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,18 @@ import yaml
 from aiohttp import web
 
 from butler.kube.client import Client
-from butler.kube.errors import ApiError, BadAnswer, ConfigError, KubeError, Unreachable
+from butler.kube.errors import ApiError, BadAnswer, ConfigError, Forbidden, KubeError, Unreachable
 from butler.kube.resource import CONFIGMAPS, Key
 from butler.kube.retry import Backoff
 from butler.kube.transport import Timeouts
-from butler.tenant.clusters import TenantClients, TenantLimits, TenantResting, connection_from, kubeconfig_secret
+from butler.tenant.clusters import (
+    TenantClients,
+    TenantLimits,
+    TenantResting,
+    connection_from,
+    kubeconfig_from,
+    kubeconfig_secret,
+)
 from unit.kube.fake_api import FakeApi
 
 Json = dict[str, Any]
@@ -314,3 +321,103 @@ async def test_a_slow_answer_ends_in_time_and_harms_no_other(api: FakeApi, clien
             await asyncio.wait_for(waiting, 30)
     finally:
         await other.stop()
+
+
+# Where it leads.
+
+
+@pytest.mark.parametrize(
+    ("server", "endpoint", "leads_there"),
+    [
+        ("https://10.0.0.1:6443", "https://10.0.0.1:6443", True),
+        ("https://10.0.0.1:6443/", "https://10.0.0.1:6443", True),
+        ("https://127.0.0.1:7443/clusters/a/b", "https://127.0.0.1:7443", True),
+        ("http://127.0.0.1:7443", "https://127.0.0.1:7443", True),
+        ("https://API.example.com", "https://api.example.com:443", True),
+        ("https://[fd00::1]:6443", "https://[fd00::1]:6443", True),
+        ("https://10.0.0.1:443", "https://10.0.0.1:6443", False),
+        ("https://169.254.169.254:6443", "https://10.0.0.1:6443", False),
+        ("https://kubernetes.default.svc:6443", "https://10.0.0.1:6443", False),
+        ("https://x.payments-1.svc:6443", "https://10.0.0.1:6443", False),
+        ("http://127.0.0.1:8080", "https://127.0.0.1:7443", False),
+        ("https://10.0.0.1.example.com:6443", "https://10.0.0.1:6443", False),
+    ],
+)
+async def test_a_kubeconfig_leads_to_its_own_tenant_or_nowhere(server: str, endpoint: str, leads_there: bool) -> None:
+    content = secret(admin_conf=kubeconfig(server))
+    async with TenantClients({"u1": endpoint}.get, limits=LIMITS) as clients:
+        if leads_there:
+            assert connection_from(content, endpoint).server == server.rstrip("/")
+            await clients.client(KEY, "u1", content)
+            return
+        for ask in (lambda: connection_from(content, endpoint), lambda: kubeconfig_from(content, endpoint, "payments")):
+            with pytest.raises(ConfigError, match=r"leads to another server than status\.controlPlaneEndpoint"):
+                ask()
+        with pytest.raises(ConfigError, match="leads to another server"):
+            await clients.client(KEY, "u1", content)
+
+
+async def test_a_tenant_of_which_it_is_not_known_where_it_is_is_not_asked() -> None:
+    async with TenantClients({"u1": None}.get, limits=LIMITS) as clients:
+        with pytest.raises(ConfigError, match="is not known yet"):
+            await clients.client(KEY, "u1", secret(admin_conf=kubeconfig("https://10.0.0.1:6443")))
+
+
+def test_any_certificate_is_believed_on_this_machine_alone() -> None:
+    def trusting_all(server: str) -> Json:
+        document = yaml.safe_load(kubeconfig(server))
+        document["clusters"][0]["cluster"]["insecure-skip-tls-verify"] = True
+        return secret(admin_conf=yaml.safe_dump(document).encode())
+
+    with pytest.raises(ConfigError, match="insecure-skip-tls-verify"):
+        connection_from(trusting_all("https://10.0.0.1:6443"), "https://10.0.0.1:6443")
+    assert connection_from(trusting_all("https://127.0.0.1:6443"), "https://127.0.0.1:6443").insecure
+
+
+def test_what_is_handed_on_is_written_anew() -> None:
+    document = yaml.safe_load(kubeconfig("https://10.0.0.1:6443"))
+    document["clusters"][0]["cluster"]["extensions"] = [{"name": "x", "extension": "y"}]
+    document["contexts"][0]["context"]["namespace"] = "kube-system"
+    document["preferences"] = {"colors": True}
+    document["contexts"].append({"name": "prod", "context": {"cluster": "a", "user": "a"}})
+    found = kubeconfig_from(secret(admin_conf=yaml.safe_dump(document).encode()), "https://10.0.0.1:6443", "payments")
+    assert yaml.safe_load(found) == {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "payments", "cluster": {"server": "https://10.0.0.1:6443"}}],
+        "users": [{"name": "payments", "user": {"token": "t"}}],
+        "contexts": [{"name": "payments", "context": {"cluster": "payments", "user": "payments"}}],
+        "current-context": "payments",
+    }
+    document["users"].append({"name": "b", "user": {"exec": {"command": "sh", "args": ["-c", "id"]}}})
+    with pytest.raises(ConfigError, match="exec is not allowed"):
+        kubeconfig_from(secret(admin_conf=yaml.safe_dump(document).encode()), "https://10.0.0.1:6443", "payments")
+
+
+@pytest.mark.parametrize(
+    "body",
+    ["db password is hunter2", '{"error": "hunter2"}', '{"message": "hunter2", "kind": "Pod"}', '["hunter2"]'],
+)
+async def test_words_that_are_no_status_are_not_repeated(api: FakeApi, clients: TenantClients, body: str) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        return web.Response(status=403, text=body)
+
+    api.before = answer
+    tenant = await clients.client(KEY, "u1", secret(admin_conf=kubeconfig(api.url)))
+    with pytest.raises(Forbidden) as refused:
+        await tenant.get(CONFIGMAPS, "a", "default")
+    assert "hunter2" not in str(refused.value)
+
+
+async def test_a_status_is_repeated_in_short_and_on_one_line(api: FakeApi, clients: TenantClients) -> None:
+    async def answer(_: web.Request) -> web.Response:
+        said = "no \x1b]0;pwned\x07\n\u202e" + "x" * 5000
+        return web.json_response({"kind": "Status", "message": said, "reason": "Forbidden\x1b"}, status=403)
+
+    api.before = answer
+    tenant = await clients.client(KEY, "u1", secret(admin_conf=kubeconfig(api.url)))
+    with pytest.raises(Forbidden) as refused:
+        await tenant.get(CONFIGMAPS, "a", "default")
+    assert refused.value.message.isprintable()
+    assert len(refused.value.message) == 300
+    assert refused.value.reason == ""

@@ -171,7 +171,7 @@ async def test_a_tenant_that_goes_away_is_trouble_and_comes_back(api: FakeApi) -
         api.close_watches()
         await until(lambda: feed.trouble)
         said = feed.trouble
-        assert "503 upstream is away" in said
+        assert "503 no reason given" in said, "words that are no Status are not repeated"
         assert names(feed) == ["a"], "the last answers stay"
         assert feed.is_synced
         await asyncio.sleep(0.2)
@@ -210,7 +210,8 @@ async def test_a_server_that_takes_watches_and_ends_them_at_once_is_trouble(api:
 async def test_a_refused_administrator_is_trouble(api: FakeApi) -> None:
     async def refuse(_: web.Request) -> web.Response:
         message = "no such user t0ken\n" * 1000
-        return web.json_response({"status": "Failure", "message": message[:30_000], "code": 401}, status=401)
+        refusal = {"kind": "Status", "status": "Failure", "message": message[:30_000], "code": 401}
+        return web.json_response(refusal, status=401)
 
     api.before = refuse
     async with listening() as heard:
@@ -218,7 +219,7 @@ async def test_a_refused_administrator_is_trouble(api: FakeApi) -> None:
         await until(lambda: feed.trouble)
         assert "401 no such user [secret]" in feed.trouble
         assert "t0ken" not in feed.trouble, "a server that knows our token must not get it into a status"
-        assert len(feed.trouble) == 500
+        assert len(feed.trouble) < 500
         assert "\n" not in feed.trouble
 
 

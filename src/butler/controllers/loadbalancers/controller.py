@@ -235,7 +235,8 @@ class LoadBalancerController:
 
         self._uids[key_of(cluster)] = cluster.metadata.uid
         version = secret["metadata"]["resourceVersion"]
-        return await self._feeds.follow(key_of(cluster), cluster.metadata.uid, version, fetch)
+        endpoint = cluster.status.control_plane_endpoint or ""
+        return await self._feeds.follow(key_of(cluster), cluster.metadata.uid, version, fetch, endpoint)
 
     # Tenants that are not looked after.
 
@@ -398,6 +399,7 @@ def _wish_changed(old: TenantCluster | None, new: TenantCluster | None) -> bool:
         or before.deletion_timestamp != after.deletion_timestamp
         or asked_to_look(old) != asked_to_look(new)
         or is_established(old) != is_established(new)
+        or old.status.control_plane_endpoint != new.status.control_plane_endpoint
     )
 
 

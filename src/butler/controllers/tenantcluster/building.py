@@ -46,7 +46,7 @@ from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource
 from butler.controllers.tenantcluster.node_addresses import Fleet
 from butler.controllers.tenantcluster.provider import access, name_clash, quota, resolve
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, see
-from butler.controllers.tenantcluster.status import Facts, is_established, new_status
+from butler.controllers.tenantcluster.status import Facts, endpoint_url, is_established, new_status
 from butler.controllers.tenantcluster.talos_workers import worker_secret
 from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from butler.kube.objects import finalizers_patch, is_being_deleted, key_of, uid_of, with_finalizer
@@ -452,7 +452,9 @@ class Building:
         """Kubeconfig, addons and load balancers; and templates that are no longer used go."""
         if facts.seen.workers.settled:
             await self._tidy(cluster, provider, parts)
-        secret = await self._tenants.kubeconfig(cluster)
+        endpoint = facts.seen.endpoint
+        url = endpoint_url(endpoint) if endpoint else cluster.status.control_plane_endpoint
+        secret = await self._tenants.kubeconfig(cluster, url)
         facts = replace(facts, kubeconfig_secret=secret)
         if secret is None or not facts.seen.control_plane.ready:
             return Built(cluster, facts)

@@ -114,7 +114,7 @@ def new_status(cluster: TenantCluster, facts: Facts, now: datetime) -> TenantClu
         old,
         phase=phase,
         conditions=conditions,
-        control_plane_endpoint=_url(endpoint) if endpoint else old.control_plane_endpoint,
+        control_plane_endpoint=endpoint_url(endpoint) if endpoint else old.control_plane_endpoint,
         kubeconfig_secret_ref=(_reference(facts.kubeconfig_secret) if established else None)
         or old.kubeconfig_secret_ref,
         tenant_namespace=facts.namespace or old.tenant_namespace,
@@ -137,7 +137,8 @@ def is_established(cluster: TenantCluster) -> bool:
     return cluster.status.kubeconfig_secret_ref is not None
 
 
-def _url(endpoint: Endpoint) -> str:
+def endpoint_url(endpoint: Endpoint) -> str:
+    """As `status.controlPlaneEndpoint` has it."""
     host = f"[{endpoint.host}]" if ":" in endpoint.host else endpoint.host
     return f"https://{host}:{endpoint.port}"
 

@@ -9,6 +9,7 @@ while it does not answer, however often it is asked, because it ends up in a sta
 from __future__ import annotations
 
 import asyncio
+import base64
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
@@ -16,10 +17,10 @@ from butler.api.labels import FieldManager, Label
 from butler.capi.naming import CLUSTER_NAME_LABEL, SECRET, SECRET_TYPE, labels, tenant_namespace
 from butler.controllers.kinds import WRITE_TIMEOUT
 from butler.controllers.tenantcluster.deletion import left_over
-from butler.kube.errors import AlreadyExists, KubeError, NotFound, OutcomeUnknown, Unreachable
+from butler.kube.errors import AlreadyExists, ConfigError, KubeError, NotFound, OutcomeUnknown, Unreachable
 from butler.kube.objects import key_of, labels_of, version_of
 from butler.kube.resource import SECRETS, Key
-from butler.tenant.clusters import ADMIN_CONF, TenantResting, kubeconfig_secret
+from butler.tenant.clusters import TenantResting, kubeconfig_from, kubeconfig_secret
 from butler.tenant.services import delete_load_balancers, load_balancers
 
 if TYPE_CHECKING:
@@ -64,16 +65,17 @@ class TenantSide:
 
     # The kubeconfig.
 
-    async def kubeconfig(self, cluster: TenantCluster) -> str | None:
+    async def kubeconfig(self, cluster: TenantCluster, endpoint: str | None) -> str | None:
         """Steward's Secret, once it is there; Cluster API then finds a copy under the name that it expects."""
         key = _kubeconfig_of(cluster)
         found = self._kubeconfigs.get(key)
         if found is None:
             return None
-        await self._copy_for_cluster_api(cluster, found)
+        if endpoint is not None:
+            await self._copy_for_cluster_api(cluster, endpoint, found)
         return key.name
 
-    async def _copy_for_cluster_api(self, cluster: TenantCluster, source: Json) -> None:
+    async def _copy_for_cluster_api(self, cluster: TenantCluster, endpoint: str, source: Json) -> None:
         namespace, name = tenant_namespace(cluster), f"{cluster.metadata.name}-kubeconfig"
         ours = await self._live.one(SECRET, namespace, name)
         version = version_of(source)
@@ -82,9 +84,11 @@ class TenantSide:
         if ours is None and self._copied_by_others.get(cluster.metadata.uid) == version:
             return
         content = await self._client.get(SECRETS, key_of(source).name, namespace)
-        encoded = (content.get("data") or {}).get(ADMIN_CONF)
-        if not encoded:
-            return
+        try:
+            # Cluster API runs what a kubeconfig says: it gets one that we wrote.
+            text = kubeconfig_from(content, endpoint, cluster.metadata.name)
+        except ConfigError:
+            return  # who talks to the tenant says what is wrong with it
         wanted: Json = {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -95,7 +99,7 @@ class TenantSide:
                 "annotations": {COPIED_FROM: version_of(content)},
             },
             "type": SECRET_TYPE,
-            "data": {"value": encoded},
+            "data": {"value": base64.b64encode(text.encode()).decode()},
         }
         if ours is not None:
             await self._live.apply(SECRET, wanted)

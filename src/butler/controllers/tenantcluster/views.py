@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 BY_NAMESPACE: Final = "clusters by tenant namespace"
 BY_PROVIDER: Final = "clusters by named provider"
 BY_HOME: Final = "clusters by the namespace they are declared in"
+BY_UID: Final = "clusters by uid"
 BY_NAME: Final = "clusters by name"
 BY_CLUSTER: Final = "allocations and addons by cluster"
 BLOCKS: Final = "blocks of unbuilt clusters, by the cluster's UID"
@@ -57,6 +58,7 @@ class Views:
         self.clusters.index(BY_NAMESPACE, lambda each: [tenant_namespace(each)])
         self.clusters.index(BY_PROVIDER, lambda each: [provider_key(each, self.home)])
         self.clusters.index(BY_HOME, lambda cluster: [cluster.metadata.namespace])
+        self.clusters.index(BY_UID, lambda cluster: [cluster.metadata.uid])
         self.clusters.index(BY_NAME, lambda each: [each.metadata.name])
         self.allocations.index(BY_CLUSTER, lambda each: [tenant_key(each)])
         self.allocations.index(BLOCKS, lambda each: [_tenant(each)] if is_block_of_a_tenant(each) else [])
@@ -101,6 +103,11 @@ class Views:
 
     def is_allocation(self, name: str) -> bool:
         return Key(self.home, name) in self.allocations
+
+    def endpoint_of(self, uid: str) -> str | None:
+        """Where the API server of the cluster with this UID is."""
+        found = next(iter(self.clusters.by(BY_UID, uid)), None)
+        return found.status.control_plane_endpoint if found is not None else None
 
     def team_of(self, cluster: TenantCluster) -> str:
         """The team of a cluster, which is that of its namespace; empty when it has none."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import re
 from collections.abc import Callable
 from typing import Final
@@ -32,7 +31,7 @@ from butler.server.writing.acting import Deed
 from butler.server.writing.fencing import version_named
 from butler.server.writing.forms import MANIFEST, SCALE, UPGRADE, Places, wrong
 from butler.server.writing.previews import objections, of_a_tenant, tenant_preview
-from butler.tenant.clusters import ADMIN_CONF, connection_from
+from butler.tenant.clusters import kubeconfig_from
 
 RAW: Final = untyped(CLUSTERS.group, CLUSTERS.version, CLUSTERS.plural, CLUSTERS.kind)
 _VERSION: Final = re.compile(r"v[0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5}")
@@ -198,12 +197,13 @@ async def get_kubeconfig(parts: TheParts, person: ThePerson, namespace: Namespac
     async def call(client: Client) -> str:
         cluster = await need_tenant(parts, person, *key)
         status = cluster.status
-        if status.kubeconfig_secret_ref is None or status.tenant_namespace is None:
+        endpoint = status.control_plane_endpoint
+        if status.kubeconfig_secret_ref is None or status.tenant_namespace is None or endpoint is None:
             raise Refused(409, f"{name} has no kubeconfig yet ({status.phase.value}): get it when it is Ready")
         secret = await client.get(
             SECRETS, status.kubeconfig_secret_ref.name, status.tenant_namespace, timeout=WRITE_TIMEOUT
         )
-        return _text(secret, name)
+        return _text(secret, endpoint, name)
 
     deed = Deed("fetch kubeconfig", CLUSTERS, key, about=parts.feed.clusters.get(key))
     text = await write(parts, person, deed, call)
@@ -213,11 +213,11 @@ async def get_kubeconfig(parts: TheParts, person: ThePerson, namespace: Namespac
     )
 
 
-def _text(secret: Json, name: str) -> str:
-    """The kubeconfig of a Secret. What would run commands or read files is refused, and nothing of it is quoted."""
+def _text(secret: Json, endpoint: str, name: str) -> str:
+    """The kubeconfig of a Secret, written anew. What would run commands, read files or lead elsewhere is refused, and
+    nothing of it is quoted."""
     try:
-        connection_from(secret)
-        return base64.b64decode(secret["data"][ADMIN_CONF], validate=True).decode()
+        return kubeconfig_from(secret, endpoint, name)
     except (ConfigError, ValueError, KeyError, TypeError):
         raise Refused(
             409, f"the kubeconfig of {name} cannot be used: an administrator should look at its Secret"

@@ -40,7 +40,7 @@ class Feeds:
         self.feed = Feed(tenant)
         self.followed: set[str] = set()
 
-    async def follow(self, _key: Key, uid: str, _version: str, _secret: object) -> Feed:
+    async def follow(self, _key: Key, uid: str, _version: str, _secret: object, _endpoint: str = "") -> Feed:
         self.followed.add(uid)
         return self.feed
 

@@ -96,7 +96,7 @@ class FakeTenants:
     async def balancers_left(self, _: TenantCluster) -> str:
         return self.left
 
-    async def kubeconfig(self, _: TenantCluster) -> str | None:
+    async def kubeconfig(self, _: TenantCluster, __: str | None) -> str | None:
         return self.kubeconfig_secret
 
     @asynccontextmanager

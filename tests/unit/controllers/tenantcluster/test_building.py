@@ -232,7 +232,7 @@ async def test_machines_that_wait_for_their_tenant_are_looked_after_soon(
 async def test_a_tenant_that_hangs_holds_no_place_in_the_turnstile(site: Site) -> None:
     inside: list[int] = []
 
-    async def slow(_: object) -> str:
+    async def slow(_: object, __: object) -> str:
         inside.append(site.turnstile._inside)
         return "web-admin-kubeconfig"
 

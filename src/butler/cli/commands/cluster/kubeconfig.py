@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from typing import TYPE_CHECKING
 
 import click
@@ -13,11 +12,7 @@ from butler.cli.frame.names import names_of
 from butler.cli.frame.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
-    from butler.api.tenantcluster import TenantCluster
     from butler.kube.resource import Json
-
-OF_CLUSTER = ("server", "certificate-authority-data", "tls-server-name", "insecure-skip-tls-verify")
-OF_USER = ("client-certificate-data", "client-key-data", "token", "username", "password")
 
 
 @click.command("kubeconfig", short_help="Get the administrator's kubeconfig of a cluster.")
@@ -63,35 +58,28 @@ def kubeconfig(
     if (context_name or set_context) and not merge:
         raise click.UsageError("--context-name and --set-context need --merge")
 
-    async def work(session: Session) -> tuple[TenantCluster, Json]:
+    async def work(session: Session) -> str:
         from butler.cli.frame.reading import read_one
         from butler.controllers.kinds import CLUSTERS
         from butler.kube.resource import SECRETS
-        from butler.tenant.clusters import connection_from
+        from butler.tenant.clusters import kubeconfig_from
 
         cluster = (await read_one(session, CLUSTERS, name, session.place)).obj
         status = cluster.status
-        if status.kubeconfig_secret_ref is None or status.tenant_namespace is None:
+        endpoint = status.control_plane_endpoint
+        if status.kubeconfig_secret_ref is None or status.tenant_namespace is None or endpoint is None:
             raise Failure(f"cluster {name} has no kubeconfig yet ({status.phase.value}): get it when it is Ready")
         secret = await session.client.get(SECRETS, status.kubeconfig_secret_ref.name, status.tenant_namespace)
         # Somebody else wrote it: what would run commands or read files here is refused, and nothing of it is quoted.
-        connection_from(secret)
-        return cluster, secret
+        return kubeconfig_from(secret, endpoint, name)
 
-    _, secret = run(access, work)
-    text = _text(secret)
+    text = run(access, work)
     if merge:
         _merge(text, context_name or name, access, use=set_context)
     elif file:
         _write(text, file, yes=yes)
     else:
         click.echo(text, nl=not text.endswith("\n"))
-
-
-def _text(secret: Json) -> str:
-    from butler.tenant.clusters import ADMIN_CONF
-
-    return base64.b64decode(secret["data"][ADMIN_CONF]).decode()
 
 
 def _write(text: str, file: str, *, yes: bool) -> None:
@@ -120,21 +108,8 @@ def _merge(text: str, name: str, access: Access, *, use: bool) -> None:
 
 
 def _entries(text: str) -> tuple[Json, Json]:
-    """The cluster and the user of the current context, with nothing but what a Secret may say."""
+    """The one cluster and the one user of a kubeconfig that was written anew."""
     from butler.kube import foreign
 
     document = foreign.parse(text, "the kubeconfig")
-    context = _named(document, "contexts", document.get("current-context"))
-    cluster = _named(document, "clusters", context.get("cluster"))
-    user = _named(document, "users", context.get("user"))
-    return (
-        {key: cluster[key] for key in OF_CLUSTER if cluster.get(key) is not None},
-        {key: user[key] for key in OF_USER if user.get(key) is not None},
-    )
-
-
-def _named(document: Json, section: str, name: object) -> Json:
-    for each in document.get(section) or ():
-        if each.get("name") == name:
-            return dict(each.get(section[:-1]) or {})
-    return {}
+    return document["clusters"][0]["cluster"], document["users"][0]["user"]
