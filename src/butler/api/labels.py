@@ -129,6 +129,8 @@ class AllocationReason(StrEnum):
     PINNED_RANGE_OUT_OF_POOL = "PinnedRangeOutOfPool"
     QUOTA_EXCEEDED = "QuotaExceeded"
     INVALID_REQUEST = "InvalidRequest"
+    KEPT_FOR_OLDER = "KeptForOlder"
+    """It would fit, but the pool keeps its space for an older request, by keepForOldestAfterMinutes."""
     OTHER_BLOCK_DOES_NOT_FIT = "OtherBlockDoesNotFit"
     """The tenant, which is not built yet, asks this pool for two blocks, and the other one cannot be granted."""
     OTHER_BLOCK_UNAVAILABLE = "OtherBlockUnavailable"

@@ -238,6 +238,15 @@ class NetworkPoolSpec(Part):
             " except its first and last address and what is reserved."
         ),
     ] = None
+    keep_for_oldest_after_minutes: Annotated[
+        int | None,
+        about(
+            "Minutes after which space that comes free is kept for the oldest request that waits, where the pool could"
+            " hold it when empty; when not given, smaller requests that fit now are granted first.",
+            minimum=1,
+            maximum=525600,
+        ),
+    ] = None
 
 
 class Intent(Part):

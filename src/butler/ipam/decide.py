@@ -93,6 +93,8 @@ class _Trial:
         self._conflicts: list[Range] = []
         """Pins that were refused because something was in their way."""
         self._left_over: list[Request] = []
+        self._kept_for = ""
+        """Name of an aged request without room: nobody behind it is served, except at a range of their own."""
         self._no_room: dict[tuple[int, str], Why] = {}
         """What requests for so many addresses of a pool are told, until the free space changes."""
 
@@ -130,6 +132,10 @@ class _Trial:
         if self._is_full(unit):
             self._give_back(kept)
             self._left_over += unit
+            return False
+        if self._kept_for and any(request.pinned is None for request in unit):
+            self._give_back(kept)
+            self._refused += [_kept(request, self._kept_for) for request in unit]
             return False
         tried = [*kept]
         for request in unit[len(kept) :]:
@@ -179,6 +185,8 @@ class _Trial:
     def _refuse(self, unit: Unit, culprit: Request, why: Why) -> None:
         if culprit.pinned is not None:
             self._conflicts.append(culprit.pinned)
+        elif culprit.aged and not culprit.unavailable and not self._kept_for:
+            self._kept_for = culprit.name
         together = refusals.only_together(culprit.name, why)
         for request in unit:
             self._refused.append(Refusal(request.uid, request.name, *(why if request is culprit else together)))
@@ -190,6 +198,10 @@ class _Trial:
         for grant in tried:
             self._no_room.clear()
             self._free.give(grant.range)
+
+
+def _kept(request: Request, older: str) -> Refusal:
+    return Refusal(request.uid, request.name, *refusals.kept_for_older(request.count, older, request.pool))
 
 
 def _unavailable(request: Request) -> Refusal:

@@ -166,6 +166,15 @@ def no_room(count: int, free: FreeSpace, layout: PoolLayout, pool: str) -> Why:
     return AllocationReason.POOL_FRAGMENTED if enough else AllocationReason.POOL_EXHAUSTED, message
 
 
+def kept_for_older(count: int, older: str, pool: str) -> Why:
+    """A request that would fit, if an older one did not wait for that very space."""
+    message = (
+        f"needs {_addresses(count)}; {pool} keeps what is free for {older}, which has waited longer than"
+        " spec.keepForOldestAfterMinutes: make room for that one, use another pool, or unset the field"
+    )
+    return AllocationReason.KEPT_FOR_OLDER, message
+
+
 def only_together(name: str, why: Why) -> Why:
     """A request of an unbuilt tenant that another of its requests to the same pool keeps from being granted."""
     _, message = why

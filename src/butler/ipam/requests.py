@@ -56,6 +56,8 @@ class Request:
     """Whom it is granted together with: all requests of this tenant. None: it is granted by itself."""
     unavailable: str = ""
     """Why the tenant cannot have another of its blocks, which is asked of another pool; empty: it may."""
+    aged: bool = False
+    """Whether it has waited for so long that the pool keeps its space for it."""
 
 
 def read_request(allocation: IPAllocation, layout: PoolLayout) -> Request:

@@ -11,7 +11,7 @@ be about to write that very grant, and only the allocation itself can tell wheth
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from butler.controllers.networkpool.tenant_blocks import ReadRequests
     from butler.ipam.free_space import FreeSpace
     from butler.ipam.layout import PoolLayout
+    from butler.ipam.requests import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +158,14 @@ def plan(
             else:
                 most = MOST_INTENTS - len(kept)
                 read = read_requests(asking, layout, view.blocks_of, view.quota_of, now)
+                aged, next_aged = with_aged(read.requests, pool.spec.keep_for_oldest_after_minutes, layout, now)
+                read = replace(read, requests=aged)
                 decision, over_quota = _decide_within_quotas(
                     read, borrowed.free, layout, _holders(book, kept, foreign), most
                 )
                 granted = tuple(_intent(grant, layout.family) for grant in decision.grants)
                 refusals = (*read.refusals, *over_quota, *decision.refusals)
-                next_refusal = read.next_refusal
+                next_refusal = min((wait for wait in (read.next_refusal, next_aged) if wait is not None), default=None)
                 left_over = bool(decision.left_over)
                 capacity = decision.capacity
         status = msgspec.structs.replace(
@@ -232,6 +235,27 @@ def _holders(book: Book, intents: Sequence[Intent], foreign: Sequence[Shown]) ->
     promised = [(intent.name, _range_of(intent)) for intent in intents]
     promised += [(shown.holder, shown.range) for shown in foreign]
     return lambda wanted: [*book.holders(wanted), *(name for name, each in promised if each.overlaps(wanted))]
+
+
+def with_aged(
+    requests: Sequence[Request], minutes: int | None, layout: PoolLayout, now: datetime
+) -> tuple[list[Request], float | None]:
+    """The requests, with those marked that space is kept for, and seconds until the next one is.
+
+    A request that the pool could not hold when empty would keep everyone waiting for nothing.
+    """
+    if minutes is None:
+        return list(requests), None
+    longest = max(piece.size for piece in layout.usable)
+    marked: list[Request] = []
+    waits: list[float] = []
+    for request in requests:
+        left = minutes * 60 - (now - request.created).total_seconds()
+        could_be_met = request.pinned is None and request.count <= longest
+        if could_be_met and left > 0:
+            waits.append(left)
+        marked.append(replace(request, aged=could_be_met and left <= 0))
+    return marked, min(waits, default=None)
 
 
 def _decide_within_quotas(

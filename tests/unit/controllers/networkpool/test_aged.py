@@ -1,0 +1,67 @@
+"""Large requests may be passed by smaller ones, unless the pool keeps its space for the oldest after a while."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from unit.controllers.networkpool.values import allocation, grants, planned, pool, reasons
+
+HOUR = 3600
+
+
+def keeping(minutes: int | None, *windows: str) -> object:
+    found = pool(*(windows or ("10.0.0.1-10.0.0.16",)))
+    return msgspec.structs.replace(
+        found, spec=msgspec.structs.replace(found.spec, keep_for_oldest_after_minutes=minutes)
+    )
+
+
+HELD = allocation("held", 8, holds="10.0.0.1-10.0.0.8")
+
+
+def test_by_default_what_fits_now_never_waits_for_what_does_not() -> None:
+    made = planned(keeping(None), HELD, allocation("large", 16, age=9 * HOUR), allocation("small", 2))  # type: ignore[arg-type]
+    assert (set(grants(made)), reasons(made)) == ({"small"}, {"large": "PoolExhausted"})
+    assert made.next_refusal is None
+
+
+def test_after_the_stated_time_space_is_kept_for_the_oldest() -> None:
+    made = planned(keeping(30), HELD, allocation("large", 16, age=31 * 60), allocation("small", 2))  # type: ignore[arg-type]
+    assert (grants(made), reasons(made)) == ({}, {"large": "PoolExhausted", "small": "KeptForOlder"})
+    assert made.refusals[1].message == (
+        "needs 2 contiguous addresses; vlan40 keeps what is free for large, which has waited longer than"
+        " spec.keepForOldestAfterMinutes: make room for that one, use another pool, or unset the field"
+    )
+
+
+def test_before_that_it_is_passed_and_the_pool_is_looked_at_again_in_time() -> None:
+    made = planned(keeping(30), HELD, allocation("large", 16, age=29 * 60), allocation("small", 2))  # type: ignore[arg-type]
+    assert set(grants(made)) == {"small"}
+    assert made.next_refusal == pytest.approx(60.0)
+
+
+def test_the_oldest_gets_it_when_there_is_room() -> None:
+    made = planned(keeping(30), allocation("large", 16, age=HOUR), allocation("small", 2))  # type: ignore[arg-type]
+    assert (set(grants(made)), reasons(made)) == ({"large"}, {"small": "PoolExhausted"})
+
+
+def test_who_is_older_still_is_not_held_up() -> None:
+    asking = [allocation("older", 2, age=2 * HOUR), allocation("large", 16, age=HOUR)]
+    assert set(grants(planned(keeping(30), HELD, *asking))) == {"older"}  # type: ignore[arg-type]
+
+
+def test_nothing_is_kept_for_what_the_pool_could_never_hold() -> None:
+    two = keeping(30, "10.0.0.1-10.0.0.8", "10.0.0.20-10.0.0.27")
+    made = planned(two, allocation("large", 9, age=HOUR), allocation("small", 2))  # type: ignore[arg-type]
+    assert set(grants(made)) == {"small"}
+
+
+def test_a_pinned_request_has_its_own_place() -> None:
+    made = planned(
+        keeping(30),  # type: ignore[arg-type]
+        HELD,
+        allocation("large", 16, age=HOUR),
+        allocation("pinned", None, pinned="10.0.0.15-10.0.0.16"),
+    )
+    assert set(grants(made)) == {"pinned"}
