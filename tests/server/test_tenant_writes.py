@@ -351,3 +351,32 @@ async def test_a_change_foretells_what_it_would_get_too(api: Api, plane: Control
     status, shown, _ = await api.call("POST", "/tenants/preview", {"manifest": wanted})
     assert status == 200
     assert shown["obstacle"] or shown["gets"], shown
+
+
+async def test_a_look_ahead_tells_nothing_of_providers_that_the_person_may_not_read(
+    api: Api, plane: ControlPlane, provider: str
+) -> None:
+    """Neither of their own namespace's nor of another's, though they may read all that is in Butler's own."""
+    ours, hidden = namespace(plane, "team-looking"), namespace(plane, "team-hidden")
+    await usable(api, provider)
+    grant(plane, "vera", ["get", "list", "create"], ["tenantclusters"], namespace=ours)
+    grant(plane, "vera", ["get", "list"], ["networkpools", "ipallocations", "providerconfigs"], namespace=HOME)
+    for where in (ours, hidden):
+        broken = {
+            "apiVersion": "butler.butlerlabs.dev/v1alpha1",
+            "kind": "ProviderConfig",
+            "metadata": {"name": "broken"},
+            "spec": {
+                "provider": "aws",
+                "credentialsRef": {"name": "acme-merger-credentials"},
+                "aws": {"region": "eu-central-1"},
+            },
+        }
+        path = f"/apis/butler.butlerlabs.dev/v1alpha1/namespaces/{where}/providerconfigs"
+        assert plane.request("POST", path, broken)[0] == 201
+        wanted = manifest("app", ours)
+        wanted["spec"]["providerConfigRef"] = {"name": "broken", "namespace": where}
+        status, shown, _ = await api.call("POST", "/tenants/preview", {"manifest": wanted}, user="vera")
+        assert status == 200, shown
+        assert f"you may not read ProviderConfigs in namespace {where}" in str(shown["warnings"])
+        assert (shown["gets"], "acme-merger" in str(shown)) == ([], False)

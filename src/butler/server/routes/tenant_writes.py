@@ -10,12 +10,13 @@ from litestar import Response, Router, delete, post, put
 from litestar.params import JSONBody
 
 from butler.api.tenantcluster import TenantCluster
-from butler.controllers.kinds import CLUSTERS, WRITE_TIMEOUT
+from butler.controllers.kinds import CLUSTERS, PROVIDERS, WRITE_TIMEOUT
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.versions import next_versions
 from butler.kube.client import Client
 from butler.kube.errors import ConfigError
 from butler.kube.resource import SECRETS, Json, Key, untyped
+from butler.providers.placement import named_provider
 from butler.providers.teams import as_placed
 from butler.server.access.person import Person
 from butler.server.keeping import working
@@ -69,7 +70,7 @@ async def preview_tenant(parts: TheParts, person: ThePerson, data: JSONBody[Tena
         return tenant_preview(None, errors, ())
     old = parts.feed.clusters.get(key)
     judged, errors = await _tried(parts.acting.client(person), data.manifest, key, exists=old is not None)
-    hidden = await _hidden(parts, person)
+    hidden = await _hidden(parts, person, cluster)
     if judged is None or hidden:
         warnings = [f"which addresses it would get cannot be told: you may not read {hidden}"] if hidden else []
         return tenant_preview(None, errors, warnings)
@@ -256,11 +257,15 @@ async def _change(
     return written(await write(parts, person, deed, call, places=places), key)
 
 
-async def _hidden(parts: Parts, person: Person) -> str:
+async def _hidden(parts: Parts, person: Person, cluster: TenantCluster) -> str:
     """What of the estate, that a look ahead is made of, the person may not read."""
     sight = parts.sight
     asked = (("NetworkPools", sight.pools), ("IPAllocations", sight.allocations), ("ProviderConfigs", sight.providers))
-    return ", ".join([kind for kind, may in asked if not await may(person)])
+    hidden = [kind for kind, may in asked if not await may(person)]
+    named = named_provider(cluster, parts.home)
+    if named is not None and not await sight.may(person, "list", PROVIDERS, named.namespace):
+        hidden.append(f"ProviderConfigs in namespace {named.namespace}")
+    return ", ".join(hidden)
 
 
 async def _tried(
