@@ -14,7 +14,7 @@ ConfigMap, and until the swap nobody else has changed any entry, so each of them
 enters for one pool counts as a rival for the next.
 
 It is one object, so a write costs as much as it has entries, and the API server takes no more than 1 MiB of them:
-enough for some 10,000 pools. A pool that no longer fits says so (`NotClaimed`) and hands out nothing.
+enough for some 17,000 pools. A pool that no longer fits says so (`NotClaimed`) and hands out nothing.
 """
 
 from __future__ import annotations
