@@ -236,3 +236,34 @@ async def test_a_huge_selector_is_refused_or_answered_at_once(client: aiohttp.Cl
             assert answer.status in (200, 400)
             await answer.read()
         assert time.monotonic() - began < NOT_FROZEN
+
+
+async def test_who_leaves_early_and_asks_for_what_there_is_not_is_no_error_in_the_log(
+    client: aiohttp.ClientSession, server: LocalServer
+) -> None:
+    logged = len(server.log())
+    upgrade = b"Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: eA==\r\n"
+    path = CONFIGS.encode()
+
+    def leave() -> None:
+        for data in (
+            b"",
+            b"GET /rea",
+            b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{" % path,
+            b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n{" % path,
+            b"POST %s HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{" % path,
+            b"GET /openapi/v2 HTTP/1.1\r\nHost: x\r\n\r\n",
+            b"GET %s?watch=true HTTP/1.1\r\nHost: x\r\n\r\n" % path,
+        ):
+            for _ in range(3):
+                with secure(server) as raw:
+                    raw.sendall(data)
+
+    await asyncio.to_thread(leave)
+    for place in (b"/api/v1/pods", path + b"?watch=true"):
+        asked = b"GET " + place + b" HTTP/1.1\r\nHost: x\r\n" + upgrade + b"\r\n"
+        assert b" 101 " not in await asyncio.to_thread(told, server, asked, 2)
+    async with client.get("/readyz") as answer:
+        assert answer.status == 200
+    await asyncio.sleep(0.5)
+    assert not [line for line in server.log()[logged:].splitlines() if line.startswith("ERROR") or "Traceback" in line]
