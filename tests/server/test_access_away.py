@@ -14,6 +14,7 @@ import aiohttp
 import pytest
 
 from butler.kube import config
+from butler.server.keeping.fair_threads import MOST_OF_ONE
 from butler.server.running import Settings, running
 from server.browser import Browser
 from server.conftest import CSRF, ROLE
@@ -97,7 +98,7 @@ async def test_a_server_that_is_stopped_tells_who_still_waits(local: LocalServer
                 async with session.post(f"{up.url}/api/v1/plan", json=asked, headers=headers) as answer:
                     return answer.status
 
-            waiting = [asyncio.create_task(plan()) for _ in range(20)]
+            waiting = [asyncio.create_task(plan()) for _ in range(MOST_OF_ONE)]
             await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             began = time.monotonic()
         assert time.monotonic() - began < 15
