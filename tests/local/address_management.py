@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from contextlib import asynccontextmanager, suppress
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -57,6 +58,7 @@ class Estate:
         """Address management at work, until the end of the block."""
         async with client(connection or self.connection, observe=self._count) as own:
             operator = Operator(own, "butler-test", stop_within=4.0)
+            settings.setdefault("note_after", timedelta(hours=1))  # writes are counted, and this one comes late
             add_ipam(operator, IpamSettings(namespace=self.namespace, home_namespace=self.namespace, **settings))
             running = asyncio.create_task(operator.run(handle_signals=False))
             try:

@@ -41,6 +41,12 @@ class Annotation(StrEnum):
     GIVES_BACK = "butler.butlerlabs.dev/gives-back"
     """On a TenantCluster that was not built yet: UID of the IPAllocation that it last gave back, because it could not
     get its other block. Nothing may be built with that allocation any more."""
+    GRANTED = "butler.butlerlabs.dev/granted"
+    """On an IPAllocation that holds addresses: which, and its own UID, such as `10.40.0.5-10.40.0.9 3f2c...`. Backups
+    keep it when they drop the status: an object that comes back without one gets exactly these addresses, or waits."""
+    BUILT_AS = "butler.butlerlabs.dev/built-as"
+    """On a TenantCluster: the tenant namespace that it was built in, and its own UID. On one with another UID, which
+    came back from a backup, it tells where its machines are."""
     REASON = "butler.butlerlabs.dev/reason"
     """On an IPAllocation that was asked for because Services needed it: why."""
     DRAINED_BY = "butler.butlerlabs.dev/drained-by"
@@ -258,6 +264,8 @@ class TenantClusterReason(StrEnum):
     UPDATING = "Updating"
     DELETING = "Deleting"
     # In the way.
+    RESTORED = "Restored"
+    """The cluster came back from a backup, and nobody has said yet what became of its machines."""
     PROVIDER_NOT_FOUND = "ProviderNotFound"
     PROVIDER_NOT_READY = "ProviderNotReady"
     PROVIDER_ACCESS_DENIED = "ProviderAccessDenied"

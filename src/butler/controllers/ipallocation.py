@@ -4,7 +4,8 @@ The life of an allocation, as far as this controller goes:
 
     created        the finalizer is added where the creator did not; nothing is granted before it is there
     waiting        nothing is written
-    Allocated      the owner's UID is recorded when its TenantCluster is first seen after the grant
+    Allocated      the owner's UID is recorded when its TenantCluster is first seen after the grant; and the grant is
+                   repeated in the metadata, for the day on which the object comes back without its status
     deleted        while something may use its addresses it stays Allocated and says what it waits for, in condition
                    Deleting (see `allocation_deletion`). Else it is Released (addresses kept for the record), then the
                    pool takes note (`allocationsSeen` reaches this version), then the finalizer goes
@@ -17,6 +18,7 @@ looks again. Two of these controllers may run at once: they would write the same
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -24,7 +26,7 @@ import msgspec
 from butler.api.codec import status_patch
 from butler.api.conditions import condition_holds, find_condition, with_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
-from butler.api.labels import ConditionType, Finalizer, Label
+from butler.api.labels import Annotation, ConditionType, Finalizer, Label
 from butler.controllers.absence import read
 from butler.controllers.allocation_deletion import Obstacle, grounds, is_wish, judge, observe
 from butler.controllers.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
@@ -32,6 +34,7 @@ from butler.controllers.networkpool.holdings import pool_key
 from butler.controllers.networkpool.plan import is_leaving
 from butler.controllers.owners import owner_of, tenant_key
 from butler.controllers.release import Releases
+from butler.ipam.granted import GrantRecord, due_record, is_from_another_life, recorded_grant
 from butler.kube.controller import After, Controller
 from butler.kube.errors import NotFound
 from butler.kube.objects import finalizers_patch, is_newer, key_of, with_finalizer, without_finalizer
@@ -39,7 +42,7 @@ from butler.tenant.owner import is_insisted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from butler.api.networkpool import NetworkPool
     from butler.api.tenantcluster import TenantCluster
@@ -109,7 +112,21 @@ class Delete:
     """Released, and kept long enough."""
 
 
-Step = AddFinalizer | Record | Release | Wait | AwaitPool | RemoveFinalizer | Keep | Delete
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Repeat the grant in the metadata, which backups keep; None takes it away."""
+
+    record: GrantRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class NoteLater:
+    """The same, in so many seconds: what was just granted is looked at by others, and this is in no hurry."""
+
+    seconds: float
+
+
+Step = Note | NoteLater | AddFinalizer | Record | Release | Wait | AwaitPool | RemoveFinalizer | Keep | Delete
 
 
 def decide(
@@ -118,6 +135,7 @@ def decide(
     pool: NetworkPool | None,
     *,
     retention: timedelta,
+    note_after: timedelta = timedelta(seconds=3),
     now: datetime,
     obstacle: Obstacle | None = None,
 ) -> Step | None:
@@ -137,7 +155,7 @@ def decide(
             return AwaitPool()
         return RemoveFinalizer(without_finalizer(allocation, Finalizer.IP_ALLOCATION) or [])
     if released:
-        return _retain(status, retention, now)
+        return Note(None) if recorded_grant(allocation) is not None else _retain(status, retention, now)
     finalizers = with_finalizer(allocation, Finalizer.IP_ALLOCATION)
     if finalizers is not None:
         return AddFinalizer(finalizers)
@@ -149,7 +167,19 @@ def decide(
                     status, tenant_cluster_uid=owner.tenant_cluster_uid, conditions=owner.conditions
                 )
             )
-    return None
+    return _note(allocation, note_after, now) if wants_record(allocation) else None
+
+
+def _note(allocation: IPAllocation, after: timedelta, now: datetime) -> Step:
+    granted = allocation.status.allocated_at
+    left = (granted + after - now).total_seconds() if granted is not None else 0.0
+    return NoteLater(left) if 0 < left <= after.total_seconds() else Note(due_record(allocation))
+
+
+def wants_record(allocation: IPAllocation) -> bool:
+    """Whether its metadata does not repeat what it holds; one from another life is first taken over by its tenant."""
+    due = due_record(allocation)
+    return due is not None and recorded_grant(allocation) != due and not is_from_another_life(allocation)
 
 
 def waiting(
@@ -212,6 +242,7 @@ def is_settled(allocation: IPAllocation) -> bool:
         and allocation.status.phase is not IPAllocationPhase.RELEASED
         and Finalizer.IP_ALLOCATION in allocation.metadata.finalizers
         and not wants_owner(allocation)
+        and not wants_record(allocation)
     )
 
 
@@ -227,6 +258,7 @@ class IPAllocationController:
         events: EventRecorder,
         *,
         retention: timedelta,
+        note_after: timedelta = timedelta(seconds=3),
         clock: Callable[[], datetime],
         metrics: IpamMetrics,
     ) -> None:
@@ -237,6 +269,7 @@ class IPAllocationController:
         self._events = events
         self._releases = Releases(client, pools, events, metrics, clock)
         self._retention = retention
+        self._note_after = note_after
         self._clock = clock
         self._written: dict[Key, tuple[str, int]] = {}
         """The version that our last write replaced, until the view shows what came of it, be it by a new list."""
@@ -284,7 +317,15 @@ class IPAllocationController:
         obstacle = None
         if is_wish(allocation) and not is_insisted(allocation):
             obstacle = judge(allocation, await observe(self._client, allocation, tenant))
-        step = decide(allocation, tenant, pool, retention=self._retention, now=self._clock(), obstacle=obstacle)
+        step = decide(
+            allocation,
+            tenant,
+            pool,
+            retention=self._retention,
+            note_after=self._note_after,
+            now=self._clock(),
+            obstacle=obstacle,
+        )
         match step:
             case None:
                 return None
@@ -293,7 +334,7 @@ class IPAllocationController:
             case AwaitPool():
                 # A pool that the view does not show yet cannot wake us.
                 return None if pool_key(allocation) in self._pools else LOOK_AGAIN
-            case Keep(seconds):
+            case Keep(seconds) | NoteLater(seconds):
                 return After(seconds)
         try:
             await self._act(allocation, step)
@@ -325,6 +366,8 @@ class IPAllocationController:
                 return await self._patch(key, changes, "status")
             case Wait(status):
                 return await self._say(allocation, status)
+            case Note(record):
+                return await self._patch(key, record_patch(allocation, record))
             case Release():
                 return await self._releases.release(allocation, grounds(allocation))
             case Delete():
@@ -349,6 +392,17 @@ class IPAllocationController:
         return await self._client.patch(
             ALLOCATIONS, key.name, patch, key.namespace, subresource=subresource, timeout=WRITE_TIMEOUT
         )
+
+
+def record_patch(allocation: IPAllocation, record: GrantRecord | None, labels: dict[str, str] | None = None) -> Json:
+    """A merge patch of the metadata, for this very object in this very version."""
+    meta = allocation.metadata
+    patch: Json = {
+        "uid": meta.uid,
+        "resourceVersion": meta.resource_version,
+        "annotations": {Annotation.GRANTED.value: record.text if record else None},
+    }
+    return {"metadata": patch | ({"labels": labels} if labels else {})}
 
 
 def _seen_more(old: NetworkPool | None, new: NetworkPool | None) -> bool:

@@ -43,6 +43,7 @@ def add_ipam(operator: Operator, settings: IpamSettings | None = None) -> IpamMe
         tenants,
         operator.events,
         retention=settings.retention,
+        note_after=settings.note_after,
         clock=_now,
         metrics=metrics,
     )

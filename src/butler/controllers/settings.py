@@ -16,6 +16,8 @@ class IpamSettings:
     """Where Butler keeps its own records."""
     retention: timedelta = timedelta(hours=24)
     """How long a released allocation is kept for audit."""
+    note_after: timedelta = timedelta(seconds=3)
+    """How long after a grant it is repeated in the metadata: off the way of who waits for addresses."""
     sweep_every: float = 60.0
     """Seconds between looks for allocations whose tenant is gone."""
     sighting_gap: float = 60.0

@@ -65,6 +65,15 @@ def unreadable_pin(complaint: str) -> Why:
     return AllocationReason.INVALID_REQUEST, f"the pinned range cannot be read: {complaint}"
 
 
+def unusable_record(complaint: str) -> Why:
+    """An object from a backup whose record of its addresses makes no sense."""
+    message = (
+        f"it comes from a backup, and which addresses it had is not clear: {complaint}; correct the annotation, or"
+        " remove it to ask for any addresses"
+    )
+    return AllocationReason.INVALID_REQUEST, message
+
+
 def reversed_pin(first: str, last: str) -> Why:
     """A pinned range that ends before it begins."""
     return (

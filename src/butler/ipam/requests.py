@@ -16,6 +16,7 @@ from butler.api.labels import Annotation, Label
 from butler.api.text import LARGEST_RANGE
 from butler.ipam import refusals
 from butler.ipam.addresses import BadAddress, Range, address_text, parse_address
+from butler.ipam.granted import BadRecord, comes_back, is_from_another_life, wanted_range
 from butler.ipam.refusals import Refusal, Refused, Why
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class Request:
     type: IPAllocationType = IPAllocationType.NODES
     tenant: UnbuiltTenant | None = None
     """Whom it is granted together with: all requests of this tenant. None: it is granted by itself."""
+    had: bool = False
+    """Whether it had these addresses before, and comes back from a backup: nobody else may get them."""
     unavailable: str = ""
     """Why the tenant cannot have another of its blocks, which is asked of another pool; empty: it may."""
     aged: bool = False
@@ -64,12 +67,15 @@ def read_request(allocation: IPAllocation, layout: PoolLayout) -> Request:
     """What the allocation asks of its pool. Raises `Refused` where the pool could never grant it."""
     meta, spec = allocation.metadata, allocation.spec
     pinned = None
-    if spec.pinned_range is not None:
-        try:
-            pinned = _read_pin(spec.pinned_range, layout)
-        except BadAddress as error:
-            reason, message = refusals.unreadable_pin(str(error))
-            raise Refused(Refusal(meta.uid, meta.name, reason, message)) from None
+    try:
+        wanted = wanted_range(allocation)
+        if wanted is not None:
+            pinned = _read_pin(wanted, layout)
+    except BadRecord as error:
+        raise Refused(Refusal(meta.uid, meta.name, *refusals.unusable_record(str(error)))) from None
+    except BadAddress as error:
+        raise Refused(Refusal(meta.uid, meta.name, *refusals.unreadable_pin(str(error)))) from None
+    if pinned is not None:
         count = pinned.size
     elif spec.count is not None:
         count = spec.count
@@ -86,6 +92,7 @@ def read_request(allocation: IPAllocation, layout: PoolLayout) -> Request:
         pinned=pinned,
         type=spec.type,
         tenant=read_unbuilt_tenant(allocation),
+        had=comes_back(allocation),
     )
     why = objection(request, layout)
     if why is not None:
@@ -121,7 +128,7 @@ def read_unbuilt_tenant(allocation: IPAllocation) -> UnbuiltTenant | None:
     """
     annotations, uid = allocation.metadata.annotations, allocation.metadata.labels.get(Label.TENANT_UID)
     blocks, created = annotations.get(Annotation.GRANTED_TOGETHER), annotations.get(Annotation.TENANT_CREATED)
-    if not uid or not blocks or not created:
+    if not uid or not blocks or not created or is_from_another_life(allocation):
         return None
     try:
         born = datetime.fromisoformat(created)

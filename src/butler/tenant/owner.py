@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import Annotation, Label
+from butler.ipam.granted import is_from_another_life
 from butler.kube.resource import Key
 
 if TYPE_CHECKING:
@@ -24,7 +25,13 @@ def tenant_key(allocation: IPAllocation) -> Key:
 
 
 def recorded_owner(allocation: IPAllocation) -> str | None:
-    """The UID of the TenantCluster that the allocation belongs to; None as long as nobody has seen it."""
+    """The UID of the TenantCluster that the allocation belongs to; None as long as nobody has seen it.
+
+    Of one that came back from a backup nobody knows: the UIDs that it names are of another life. It belongs to the
+    TenantCluster that has the name now, or waits for one.
+    """
+    if is_from_another_life(allocation):
+        return None
     return allocation.metadata.labels.get(Label.TENANT_UID) or allocation.status.tenant_cluster_uid
 
 
@@ -37,6 +44,8 @@ def owner_lives(allocation: IPAllocation, tenant: TenantCluster | None) -> bool:
     """
     if tenant is None:
         return False
+    if is_from_another_life(allocation):
+        return True
     recorded = {allocation.metadata.labels.get(Label.TENANT_UID), allocation.status.tenant_cluster_uid} - {None, ""}
     return not recorded or tenant.metadata.uid in recorded
 

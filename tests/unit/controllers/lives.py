@@ -6,7 +6,7 @@ from typing import Any
 from butler.api import codec
 from butler.api.conditions import with_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
-from butler.api.labels import ConditionType, Finalizer, Label
+from butler.api.labels import Annotation, ConditionType, Finalizer, Label
 from butler.api.networkpool import NetworkPool
 from butler.api.tenantcluster import TenantCluster
 
@@ -29,6 +29,7 @@ def allocation(
     found: bool | None = None,
     released_at: datetime | None = None,
     addresses: bool = True,
+    noted: str | None = None,
 ) -> IPAllocation:
     """An allocation of the pool vlan40 for the TenantCluster team-a/web."""
     metadata: dict[str, Any] = {
@@ -39,6 +40,10 @@ def allocation(
         "finalizers": list(finalizers),
         "labels": {Label.TENANT_UID: labelled} if labelled else {},
     }
+    if noted is None and phase == "Allocated":
+        noted = f"10.40.1.10-10.40.1.11 {uid}"
+    if noted:
+        metadata["annotations"] = {Annotation.GRANTED: noted}
     if deleting:
         metadata["deletionTimestamp"] = "2027-01-15T07:59:59Z"
     spec = {

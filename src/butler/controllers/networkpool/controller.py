@@ -51,6 +51,7 @@ from butler.controllers.networkpool.register import ClaimRegister
 from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant, is_waiting
 from butler.controllers.networkpool.writes import LOOK_AGAIN, AllocationWriter
 from butler.controllers.owners import recorded_owner, tenant_key
+from butler.ipam.granted import comes_back
 from butler.ipam.requests import read_unbuilt_tenant
 from butler.kube.controller import After, Controller
 from butler.kube.errors import Conflict, KubeError, NotFound
@@ -137,6 +138,7 @@ class NetworkPoolController:
             lambda block: [block.metadata.labels[Label.TENANT_UID]] if is_block_of_a_tenant(block) else [],
         )
         allocations.index("tenant", lambda allocation: [tenant_key(allocation)] if _counts(allocation) else [])
+        allocations.index("coming back", lambda allocation: [pool_key(allocation)] if comes_back(allocation) else [])
         allocations.index("leaving", lambda allocation: [pool_key(allocation)] if is_leaving(allocation) else [])
         allocations.on_change(self._holdings.changed)
         self._writer = AllocationWriter(
@@ -285,6 +287,7 @@ class NetworkPoolController:
         return View(
             waiting=self._allocations.by("waiting", key),
             leaving=self._allocations.by("leaving", key),
+            coming_back=self._allocations.by("coming back", key),
             live=self._holdings.count(key),
             find=lambda uid: next(iter(self._allocations.by("uid", uid)), None),
             blocks_of=lambda tenant: self._allocations.by("blocks", tenant),

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from butler.api.meta import NamespacedObjectReference
 from butler.api.networkpool import MOST_WITHHELD, ForeignAddress
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address, parse_range
+from butler.ipam.granted import BadRecord, wanted_range
 from butler.ipam.range_index import RangeIndex
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
@@ -85,7 +86,11 @@ def withheld(shown: Iterable[Shown], asking: Sequence[IPAllocation], free: FreeS
 
 def _takes_over(shown: Shown, request: IPAllocation, free: FreeSpace) -> bool:
     """Whether a tenant asks for the very address that its Service shows, and can have all that it asks for."""
-    pinned, tenant = request.spec.pinned_range, request.spec.tenant_cluster_ref
+    tenant = request.spec.tenant_cluster_ref
+    try:
+        pinned = wanted_range(request)
+    except BadRecord:
+        return False
     if pinned is None or Key(tenant.namespace, tenant.name) != shown.tenant:
         return False
     try:

@@ -11,6 +11,7 @@ be about to write that very grant, and only the allocation itself can tell wheth
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -27,11 +28,12 @@ from butler.controllers.networkpool.tenant_blocks import WAITING, is_waiting, re
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
 from butler.ipam.capacity import Capacity, capacity_of
 from butler.ipam.decide import Decision, Grant, Refusal, decide
+from butler.ipam.granted import BadRecord, wanted_range
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.kube.objects import is_newer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from butler.controllers.networkpool.foreign import Shown
@@ -59,6 +61,8 @@ class View:
     """What an unbuilt tenant, by its UID, asks for and holds, of whatever pool, see `is_block_of_a_tenant`."""
     quota_of: QuotaOf = lambda _: None
     """What bounds a request, by the ProviderConfig of its tenant; None where nothing does."""
+    coming_back: Sequence[IPAllocation] = ()
+    """Those that wait for addresses that they had before, with or without the finalizer."""
     unreadable: Collection[str] = ()
     """Names of allocations beside the pool that make no sense to us: they may hold or await anything."""
     foreign: Sequence[Shown] = ()
@@ -161,7 +165,7 @@ def plan(
                 aged, next_aged = with_aged(read.requests, pool.spec.keep_for_oldest_after_minutes, layout, now)
                 read = replace(read, requests=aged)
                 decision, over_quota = _decide_within_quotas(
-                    read, borrowed.free, layout, _holders(book, kept, foreign), most
+                    read, borrowed, layout, _holders(book, kept, foreign), most, view.coming_back
                 )
                 granted = tuple(_intent(grant, layout.family) for grant in decision.grants)
                 refusals = (*read.refusals, *over_quota, *decision.refusals)
@@ -189,6 +193,50 @@ def plan(
     )
     awaited = any(_is_news(allocation, pool.status.allocations_seen) for allocation in view.leaving)
     return Plan(status, granted, refusals, notices, left_over, next_notice, awaited, next_refusal)
+
+
+def _decide(
+    requests: Sequence[Request],
+    borrowed: _Borrowed,
+    layout: PoolLayout,
+    holders: Callable[[Range], Sequence[str]],
+    most: int,
+    coming_back: Sequence[IPAllocation],
+) -> Decision:
+    """Decide, but first on those that come back from a backup: what they had is kept from all others meanwhile."""
+    if not coming_back:
+        return decide(requests, borrowed.free, layout, holders, most)
+    first = decide([request for request in requests if request.had], borrowed.free, layout, holders, most)
+    granted = {grant.uid for grant in first.grants}
+    kept: list[tuple[str, Range]] = [(grant.name, grant.range) for grant in first.grants]
+    kept += [
+        (allocation.metadata.name, had)
+        for allocation in coming_back
+        if allocation.metadata.uid not in granted and (had := _had(allocation, layout)) is not None
+    ]
+    others = [request for request in requests if not request.had]
+
+    def all_holders(wanted: Range) -> Sequence[str]:
+        return [*holders(wanted), *(name for name, addresses in kept if addresses.overlaps(wanted))]
+
+    with borrowed.without(addresses for _, addresses in kept):
+        then = decide(others, borrowed.free, layout, all_holders, 0 if first.left_over else most - len(granted))
+    return Decision(
+        grants=(*first.grants, *then.grants),
+        refusals=(*first.refusals, *then.refusals),
+        left_over=(*first.left_over, *then.left_over),
+        capacity=then.capacity,
+    )
+
+
+def _had(allocation: IPAllocation, layout: PoolLayout) -> Range | None:
+    """What an allocation that comes back had, as far as that can be told and is in this pool."""
+    try:
+        wanted = wanted_range(allocation)
+        family, had = parse_range(wanted.start_address, wanted.end_address) if wanted else (None, None)
+    except (BadRecord, BadAddress):
+        return None
+    return had if family is layout.family else None
 
 
 def only_forgets_intents(before: NetworkPoolStatus, made: Plan) -> bool:
@@ -260,16 +308,17 @@ def with_aged(
 
 def _decide_within_quotas(
     read: ReadRequests,
-    free: FreeSpace,
+    borrowed: _Borrowed,
     layout: PoolLayout,
     holders: Callable[[Range], Sequence[str]],
     most: int,
+    coming_back: Sequence[IPAllocation],
 ) -> tuple[Decision, list[Refusal]]:
     """The decision, and the refusals of requests that each fit into a quota, but not together."""
     requests = {request.uid: request for request in read.requests}
     refusals: list[Refusal] = []
     while True:
-        decision = decide(requests.values(), free, layout, holders, most)
+        decision = _decide(list(requests.values()), borrowed, layout, holders, most, coming_back)
         beyond = beyond_quota(decision.grants, requests, read.quotas)
         if not beyond:
             return decision, refusals
@@ -345,6 +394,16 @@ class _Borrowed:
         for part in self._parts(promised):
             self.free.take(part)
             self._taken.append(part)
+
+    @contextmanager
+    def without(self, ranges: Iterable[Range]) -> Iterator[None]:
+        """Take these out, too, for as long as a part of the decision lasts."""
+        before = len(self._taken)
+        for addresses in ranges:
+            self.take(addresses)
+        yield
+        while len(self._taken) > before:
+            self.free.give(self._taken.pop())
 
     def _parts(self, promised: Range) -> Iterator[Range]:
         """What of a promise is still free: all of it, unless somebody edited a status by hand."""

@@ -59,6 +59,7 @@ from butler.controllers.tenantcluster.wishes import (
     waiting,
 )
 from butler.ipam.addresses import BadAddress, Range, parse_range
+from butler.ipam.granted import comes_back
 from butler.providers.settings import gateway_of
 
 if TYPE_CHECKING:
@@ -344,6 +345,13 @@ def _about(
     wish, here, name = need.wish, request.spec.pool_ref.name, request.metadata.name
     if request.status.phase is not IPAllocationPhase.FAILED:
         return _Step(blocked=waiting(f"IPAllocation {name} waits for pool {here}"))
+    if comes_back(request):
+        # It had addresses before, which its machines may use: it waits for these and no others.
+        ready = find_condition(request.status.conditions, ConditionType.READY)
+        why = ready.message if ready else "refused without a word"
+        reason = ready.reason if ready else AllocationReason.POOL_NOT_READY
+        message = f"IPAllocation {name} comes from a backup and waits for the addresses that it had: {why}"
+        return _Step(blocked=Blocked(ConditionType.NETWORK_READY, reason, message, waits=True))
     elsewhere = choice.fits and choice.pool != here and _reason(request) not in _ANYWHERE
     changed = _is_another(request, wish, need.missing(pools.get(here))) or _is_asked_otherwise(request, together)
     if elsewhere or here not in wish.pools or changed:

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from butler.api.labels import ConditionType, FieldManager, Finalizer, NetworkReason, TenantClusterReason
+from butler.api.labels import (
+    Annotation,
+    ConditionType,
+    FieldManager,
+    Finalizer,
+    NetworkReason,
+    TenantClusterReason,
+)
 from butler.api.providerconfig import NetworkMode
 from butler.api.tenantcluster import OSType
 from butler.capi.blueprint import Blueprint, Unbuildable
@@ -45,9 +52,11 @@ from butler.controllers.tenantcluster.half_tenants import is_given_back
 from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource_of_kind, unused
 from butler.controllers.tenantcluster.node_addresses import Fleet
 from butler.controllers.tenantcluster.provider import access, name_clash, quota, resolve
+from butler.controllers.tenantcluster.restored import built_as, came_back, take_over
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, see
 from butler.controllers.tenantcluster.status import Facts, endpoint_url, is_established, new_status
 from butler.controllers.tenantcluster.talos_workers import worker_secret
+from butler.controllers.tenantcluster.wishes import Refused
 from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from butler.kube.objects import finalizers_patch, is_being_deleted, key_of, uid_of, with_finalizer
 from butler.providers.settings import foreign_secret
@@ -162,9 +171,9 @@ class Building:
             return Built(cluster, replace(facts, blocked=provider), LATER)
         if cluster.spec.paused:
             return await self._keep_paused(cluster, provider, facts, made=started and unserved is None)
-        denied = self._denied(cluster, provider, seen, team, started=started)
-        if denied is not None:
-            return Built(cluster, replace(facts, blocked=denied), LATER)
+        stopped = await self._stop(cluster, provider, facts, started=started)
+        if stopped is not None:
+            return stopped
         cluster = self._views.in_its_team(cluster)
         plan = self._plan(cluster, provider, Fleet(seen.workers.addresses, built=seen.exists or unserved is not None))
         if plan.create or plan.drop or plan.given_up.at_once:
@@ -200,11 +209,24 @@ class Building:
         # It is looked after with the addresses that it has, and says what it waits for.
         return replace(built, facts=replace(built.facts, blocked=plan.blocked))
 
+    async def _stop(
+        self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, *, started: bool
+    ) -> Built | None:
+        """What to leave it at before any address is asked for, if it is to be left at that."""
+        denied = self._denied(cluster, provider, facts.seen, facts.team, started=started)
+        if denied is None:
+            try:
+                taken_over = await take_over(self._client, cluster, self._views.allocations_for(cluster))
+                return Built(cluster, None, SOON) if taken_over else None
+            except Refused as refused:
+                denied = refused.blocked
+        return Built(cluster, replace(facts, blocked=denied), LATER)
+
     def _denied(
         self, cluster: TenantCluster, provider: ProviderConfig, seen: Seen, team: str, *, started: bool
     ) -> Blocked | None:
         """Why the cluster may not be here, or not grow."""
-        denied = access(cluster, provider, team, started=started)
+        denied = came_back(cluster) or access(cluster, provider, team, started=started)
         if denied is None and not started:
             denied = name_clash(cluster, provider, self._views.namesakes(cluster, provider))
         if denied is None and provider.spec.limits is not None:
@@ -217,7 +239,7 @@ class Building:
         if not self._turnstile.enter():
             return Built(cluster, None, IN_A_MOMENT)
         try:
-            cluster = await self._claim(cluster, provider)
+            cluster = await self._claim(cluster, provider, builds=True)
             facts = replace(facts, namespace=tenant_namespace(cluster))
             made = await self._make(cluster, provider, facts, going_to)
         finally:
@@ -301,17 +323,23 @@ class Building:
 
     # Objects.
 
-    async def _claim(self, cluster: TenantCluster, provider: ProviderConfig | None = None) -> TenantCluster:
-        """See to it that the cluster does not go without us, nor to another provider.
+    async def _claim(
+        self, cluster: TenantCluster, provider: ProviderConfig | None = None, *, builds: bool = False
+    ) -> TenantCluster:
+        """See to it that the cluster does not go without us, nor to another provider; and, before it is built, that it
+        tells where, should it come back from a backup.
 
         Where it goes is written down if it named no provider: the default is for new clusters, and the day that it
         changes must not be the day on which all the others move.
         """
         finalizers = with_finalizer(cluster, Finalizer.TENANT_CLUSTER)
         is_fixed = cluster.spec.provider_config_ref is not None or provider is None
-        if finalizers is None and is_fixed:
+        is_noted = not builds or Annotation.BUILT_AS in cluster.metadata.annotations
+        if finalizers is None and is_fixed and is_noted:
             return cluster
         patch = finalizers_patch(cluster, finalizers or cluster.metadata.finalizers)
+        if not is_noted:
+            patch["metadata"]["annotations"] = {Annotation.BUILT_AS.value: built_as(cluster)}
         if provider is not None and not is_fixed:
             on = key_of(provider)
             patch["spec"] = {"providerConfigRef": {"name": on.name, "namespace": on.namespace}}

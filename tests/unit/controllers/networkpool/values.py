@@ -9,11 +9,12 @@ import msgspec
 
 from butler.api import codec
 from butler.api.ipallocation import IPAllocation, IPAllocationStatus
-from butler.api.labels import Finalizer, Label
+from butler.api.labels import Annotation, Finalizer, Label
 from butler.api.networkpool import CapacityNotice, Intent, NetworkPool, NetworkPoolStatus
 from butler.controllers.networkpool.holdings import Holdings
 from butler.controllers.networkpool.plan import Plan, View, is_leaving, plan
 from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant, is_waiting
+from butler.ipam.granted import comes_back
 from butler.ipam.layout import InvalidPool, pool_layout
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
@@ -72,6 +73,7 @@ def allocation(
     finalizer: bool = True,
     of: str = POOL.name,
     uid: str | None = None,
+    had: str | None = None,
     **spec: Any,
 ) -> IPAllocation:
     """A request for some addresses; with `holds` ("10.0.0.1-10.0.0.4") one that was granted."""
@@ -83,6 +85,7 @@ def allocation(
         "generation": 1,
         "creationTimestamp": (NOW - timedelta(seconds=age)).isoformat(),
         "finalizers": [str(Finalizer.IP_ALLOCATION)] if finalizer else [],
+        "annotations": {str(Annotation.GRANTED): had} if had else {},
     }
     if deleting:
         metadata["deletionTimestamp"] = NOW.isoformat()
@@ -126,6 +129,7 @@ def view_of(allocations: Iterable[IPAllocation], holdings: Holdings, key: Key = 
     return View(
         waiting=[each for each in known if is_waiting(each) and each.spec.pool_ref.name == key.name],
         leaving=[each for each in known if is_leaving(each) and each.spec.pool_ref.name == key.name],
+        coming_back=[each for each in known if comes_back(each) and each.spec.pool_ref.name == key.name],
         live=holdings.count(key),
         find=by_uid.get,
         blocks_of=lambda tenant: [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import msgspec
 from prometheus_client import CollectorRegistry
 
-from butler.api.labels import Finalizer
+from butler.api.labels import Annotation, Finalizer
 from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.controllers.metrics import IpamMetrics
 from butler.controllers.release import Releases
@@ -16,6 +16,7 @@ from butler.controllers.tenantcluster.building import Building
 from butler.controllers.tenantcluster.half_tenants import HalfTenants
 from butler.controllers.tenantcluster.live import BY_NAMESPACE, Live, NotServed, packed, resource_of_kind
 from butler.controllers.tenantcluster.metrics import TenantMetrics
+from butler.controllers.tenantcluster.restored import built_as
 from butler.controllers.tenantcluster.settings import TenantSettings
 from butler.controllers.tenantcluster.status_writer import StatusWriter
 from butler.controllers.tenantcluster.teardown import Teardown
@@ -178,6 +179,7 @@ class Site:
         wanted = of or cluster(**spec)
         body = self.management.put("tenantclusters", wanted)
         body["metadata"].setdefault("finalizers", []).append(Finalizer.TENANT_CLUSTER.value)
+        body["metadata"].setdefault("annotations", {}).setdefault(Annotation.BUILT_AS.value, built_as(wanted))
         if going:
             body["metadata"]["deletionTimestamp"] = NOW.isoformat()
         return self.wished()

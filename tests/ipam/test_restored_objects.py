@@ -1,0 +1,155 @@
+"""Objects that come back from a backup as Velero brings them: no status, new UIDs, no owners, no finalizers.
+
+A restore into another cluster is played as one into another namespace, where nothing is left of what there was.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ipam_operator import ALLOCATIONS, POOLS, Desk, RunningOperator, fresh_desk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from control_planes import ControlPlane
+
+Json = dict[str, Any]
+GRANTED = "butler.butlerlabs.dev/granted"
+TENANT_UID = "butler.butlerlabs.dev/tenant-uid"
+QUICK: Json = {"note_after": timedelta(), "sweep_every": 0.2, "sighting_gap": 0.3}
+
+
+@pytest.fixture
+def before(ready_plane: ControlPlane) -> Iterator[Desk]:
+    with fresh_desk(ready_plane) as desk:
+        yield desk
+
+
+@pytest.fixture
+def after(ready_plane: ControlPlane) -> Iterator[Desk]:
+    with fresh_desk(ready_plane) as desk:
+        yield desk
+
+
+def saved(desk: Desk, plural: str, name: str) -> Json:
+    """An object as a backup has it."""
+    found = desk.get(plural, name)
+    assert found is not None
+    meta = found["metadata"]
+    kept = {key: meta[key] for key in ("name", "labels", "annotations") if key in meta}
+    return {"apiVersion": found["apiVersion"], "kind": found["kind"], "metadata": kept, "spec": found["spec"]}
+
+
+def recorded(desk: Desk, name: str) -> str:
+    """Waits for the record of a grant; the range in it."""
+
+    def look() -> str | None:
+        found = desk.get(ALLOCATIONS, name)
+        assert found is not None
+        text = found["metadata"].get("annotations", {}).get(GRANTED, "")
+        return text.split(" ")[0] if text.endswith(found["metadata"]["uid"]) else None
+
+    return str(desk.until(look, f"the grant of {name} is in its metadata"))
+
+
+@pytest.fixture
+def backup(before: Desk) -> dict[str, Json]:
+    """A pool with three allocations, of which the one in the middle is not where it would be granted now."""
+    with RunningOperator(before.control_plane, before.namespace, **QUICK):
+        before.pool("pool", "10.40.0.0/28", "10.40.0.0-10.40.0.15")
+        before.ask("first", 2)
+        before.granted("first")
+        before.ask("web", 4, labels={TENANT_UID: "a-tenant-of-that-life"})
+        before.ask("pinned", pinned="10.40.0.12-10.40.0.13")
+        held = {name: before.granted(name) for name in ("web", "pinned")}
+        before.delete(ALLOCATIONS, "first")
+        before.gone(ALLOCATIONS, "first")
+        for name, range_ in held.items():
+            assert recorded(before, name) == range_
+        assert held == {"web": "10.40.0.2-10.40.0.5", "pinned": "10.40.0.12-10.40.0.13"}
+        return {
+            "pool": saved(before, POOLS, "pool"),
+            **{name: saved(before, ALLOCATIONS, name) for name in held},
+        }
+
+
+@pytest.mark.parametrize("order", ["pool first", "allocations first"])
+def test_allocations_come_back_with_the_addresses_that_they_had(
+    after: Desk, backup: dict[str, Json], order: str
+) -> None:
+    with RunningOperator(after.control_plane, after.namespace, **QUICK):
+        objects = [(POOLS, backup["pool"]), (ALLOCATIONS, backup["web"]), (ALLOCATIONS, backup["pinned"])]
+        for plural, obj in objects if order == "pool first" else reversed(objects):
+            after.create(plural, obj)
+        after.ask("new", 8)  # nothing but what the others had would be long enough
+        assert after.granted("web") == "10.40.0.2-10.40.0.5"
+        assert after.granted("pinned") == "10.40.0.12-10.40.0.13"
+        after.failed("new", "PoolFragmented")
+        # No tenant of any name is there: that is no reason to take anything from them, however often it is looked.
+        after.ask("later", 2)
+        after.granted("later")
+        after.delete(ALLOCATIONS, "later")
+        after.gone(ALLOCATIONS, "later")
+        assert after.granted("web") == "10.40.0.2-10.40.0.5"
+
+
+def test_one_that_comes_too_late_waits_for_what_it_had_and_for_nothing_else(
+    after: Desk, backup: dict[str, Json]
+) -> None:
+    with RunningOperator(after.control_plane, after.namespace, **QUICK):
+        after.create(POOLS, backup["pool"])
+        after.ask("new", 3)
+        assert after.granted("new") == "10.40.0.0-10.40.0.2"
+        after.create(ALLOCATIONS, backup["web"])
+        assert "new" in after.failed("web", "PinnedRangeConflict")
+        after.ask("other", 6)
+        assert after.granted("other") == "10.40.0.6-10.40.0.11", "what it had and is free is kept for it"
+        after.delete(ALLOCATIONS, "new")
+        assert after.granted("web") == "10.40.0.2-10.40.0.5"
+
+
+def test_a_record_that_a_person_edited_frees_and_grants_nothing(after: Desk, backup: dict[str, Json]) -> None:
+    with RunningOperator(after.control_plane, after.namespace, **QUICK):
+        after.create(POOLS, backup["pool"])
+        after.ask("own", 4)
+        held = after.granted("own")
+        assert recorded(after, "own") == held
+        uid = (after.get(ALLOCATIONS, "own") or {})["metadata"]["uid"]
+        for text in (f"10.40.0.8-10.40.0.15 {uid}", None):
+            after.edit(ALLOCATIONS, "own", {"metadata": {"annotations": {GRANTED: text}}})
+            after.until(lambda: recorded(after, "own") == held, "the record says what is held")
+        after.edit(ALLOCATIONS, "own", {"metadata": {"annotations": {GRANTED: "10.40.0.8-10.40.0.15 another"}}})
+        after.ask("rest", 12)
+        assert after.granted("rest") == "10.40.0.4-10.40.0.15"
+        assert after.granted("own") == held
+        web = backup["web"] | {"metadata": {"name": "web", "annotations": {GRANTED: "10.40.0.0-10.40.0.15 another"}}}
+        after.create(ALLOCATIONS, web)
+        assert "spec.count is 4" in after.failed("web", "InvalidRequest")
+
+
+def test_what_was_released_does_not_come_back_to_life(before: Desk) -> None:
+    with RunningOperator(before.control_plane, before.namespace, **QUICK):
+        before.pool("pool", "10.40.0.0/28")
+        before.ask("gone", 2)
+        before.granted("gone")
+        recorded(before, "gone")
+        status = before.status(ALLOCATIONS, "gone") | {"phase": "Released"}
+        before.edit(ALLOCATIONS, "gone", {"status": status}, "status")
+        before.until(
+            lambda: GRANTED not in (before.get(ALLOCATIONS, "gone") or {})["metadata"].get("annotations", {}),
+            "the record is gone",
+        )
+
+
+def test_the_record_of_a_grant_costs_one_write(before: Desk) -> None:
+    with RunningOperator(before.control_plane, before.namespace, **QUICK) as operator:
+        before.pool("pool", "10.40.0.0/28")
+        for number in range(3):
+            before.ask(f"a{number}", 2)
+        for number in range(3):
+            recorded(before, f"a{number}")
+        assert operator.writes(ALLOCATIONS) == 3 * 2, "a grant and its record each"
