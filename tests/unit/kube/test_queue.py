@@ -184,3 +184,11 @@ def test_every_key_is_worked_on_after_its_last_addition_and_never_twice_at_once(
         assert all(isinstance(result, asyncio.CancelledError) for result in results), results
 
     run(main())
+
+
+async def test_a_key_that_someone_waits_for_never_rests_for_long() -> None:
+    queue: WorkQueue[str] = WorkQueue(backoff=Backoff(first=0.05, cap=60.0), rng=random.Random(1))
+    delays = [queue.retry("awaited", 1.0) for _ in range(30)]
+    assert max(delays) <= 1.0
+    assert min(delays[10:]) >= 0.5, "nor is it asked for without a pause"
+    assert max(queue.retry("other") for _ in range(30)) > 30.0

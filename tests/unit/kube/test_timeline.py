@@ -237,3 +237,17 @@ async def test_a_standby_holds_its_view_against_the_server_before_it_leads(api: 
 )
 def test_when_a_watch_may_be_resumed(since_contact: float, since_standstill: float, may: bool) -> None:
     assert may_resume(contact_at=100 - since_contact, stood_still_at=100 - since_standstill, now=100) is may
+
+
+async def test_an_answer_that_is_ahead_of_the_watch_moves_nothing_but_its_object(api: FakeApi, client: Client) -> None:
+    """Why others may put their answers into the cache that addresses are granted from: objects get ahead, the
+    position does not, so nothing counts as seen that was not, and nothing vanishes that is there."""
+    api.put(f"{MAPS}/a")
+    async with running(client) as (maps, _):
+        position = maps.position
+        api.objects[f"{MAPS}/a"]["metadata"]["resourceVersion"] = "900"
+        maps.wrote(api.objects[f"{MAPS}/a"])
+        assert (maps.get(A) or {})["metadata"]["resourceVersion"] == "900"
+        assert maps.position == position
+        assert not await maps.reached("900", 0.05)
+        assert len(maps) == 1
