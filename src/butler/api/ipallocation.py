@@ -195,6 +195,14 @@ class IPAllocationStatus(Part):
         about("Every address granted, in order.", max_items=LARGEST_RANGE, list_type=ListType.ATOMIC),
     ] = ()
     allocated_count: Annotated[int | None, about("How many addresses were granted.", minimum=0)] = None
+    passed_by: Annotated[
+        int | None,
+        about(
+            "How many younger requests the pool has met while this one waited for room; counted with each refusal that"
+            " is written.",
+            minimum=0,
+        ),
+    ] = None
     observed_generation: Annotated[
         int | None, about("The generation of the request that this status speaks of.", format="int64", minimum=0)
     ] = None

@@ -15,7 +15,7 @@ whatever happens. The caller takes the granted ranges from it once the write is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from butler.ipam import refusals
@@ -90,6 +90,8 @@ class _Trial:
         """What is kept for units that wait for their other block, by the UID of their first request."""
         self._grants: list[Grant] = []
         self._refused: list[Refusal] = []
+        self._granted_before: dict[str, int] = {}
+        """How many grants there were when a request was refused, by its UID."""
         self._conflicts: list[Range] = []
         """Pins that were refused because something was in their way."""
         self._left_over: list[Request] = []
@@ -118,7 +120,13 @@ class _Trial:
 
     def decision(self) -> Decision:
         capacity = capacity_of(self._free, self._layout.total)
-        return Decision(tuple(self._grants), tuple(self._refused), tuple(self._left_over), capacity)
+        refused = tuple(self._with_passed(refusal) for refusal in self._refused)
+        return Decision(tuple(self._grants), refused, tuple(self._left_over), capacity)
+
+    def _with_passed(self, refusal: Refusal) -> Refusal:
+        """The refusal with how many were granted behind it; a range of one's own is passed by nobody."""
+        passed = len(self._grants) - self._granted_before[refusal.uid]
+        return replace(refusal, passed=passed) if passed and refusal.reason in refusals.NO_ROOM else refusal
 
     def undo(self) -> None:
         for grant in (*self._grants, *(pin for pins in self._pins.values() for pin in pins)):
@@ -135,6 +143,7 @@ class _Trial:
             return False
         if self._kept_for and any(request.pinned is None for request in unit):
             self._give_back(kept)
+            self._granted_before |= dict.fromkeys((request.uid for request in unit), len(self._grants))
             self._refused += [_kept(request, self._kept_for) for request in unit]
             return False
         tried = [*kept]
@@ -146,6 +155,7 @@ class _Trial:
                 return False
         if any(request.unavailable for request in unit):
             self._give_back(tried)
+            self._granted_before |= dict.fromkeys((request.uid for request in unit), len(self._grants))
             self._refused += [_unavailable(request) for request in unit]
             return False
         self._grants += tried
@@ -189,6 +199,7 @@ class _Trial:
             self._kept_for = culprit.name
         together = refusals.only_together(culprit.name, why)
         for request in unit:
+            self._granted_before[request.uid] = len(self._grants)
             self._refused.append(Refusal(request.uid, request.name, *(why if request is culprit else together)))
 
     def _was_in_the_way(self, pin: Grant) -> bool:

@@ -7,7 +7,7 @@ condition and are compared with what stands there, so the same facts must always
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from butler.api.labels import AllocationReason
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from butler.ipam.free_space import FreeSpace
     from butler.ipam.layout import PoolLayout, Reserved
 
+NO_ROOM = (AllocationReason.POOL_EXHAUSTED, AllocationReason.POOL_FRAGMENTED, AllocationReason.OTHER_BLOCK_DOES_NOT_FIT)
+"""Reasons of requests that wait for room, and may be passed by smaller ones meanwhile."""
 HOLES_SHOWN = 3
 WINDOWS_SHOWN = 4
 HOLDERS_SHOWN = 3
@@ -35,6 +37,8 @@ class Refusal:
     name: str
     reason: AllocationReason
     message: str
+    passed: int = field(default=0, compare=False)
+    """How many requests behind it were granted in the same decision."""
 
 
 class Refused(Exception):

@@ -53,9 +53,9 @@ def granted(
 
 
 def refused(
-    allocation: IPAllocation, refusal: Refusal, tenant: TenantCluster | None, now: datetime
+    allocation: IPAllocation, refusal: Refusal, tenant: TenantCluster | None, now: datetime, passed: int = 0
 ) -> IPAllocationStatus:
-    """The status of an allocation that cannot be met at present."""
+    """The status of an allocation that cannot be met at present, and was passed so often since its last refusal."""
     owner = owner_of(allocation, tenant, now)
     conditions = with_condition(
         owner.conditions,
@@ -71,6 +71,7 @@ def refused(
         observed_generation=allocation.metadata.generation or None,
         conditions=_ready_first(conditions),
         tenant_cluster_uid=owner.tenant_cluster_uid,
+        passed_by=(allocation.status.passed_by or 0) + passed or None,
     )
 
 

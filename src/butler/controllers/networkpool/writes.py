@@ -71,6 +71,8 @@ class AllocationWriter:
         self._now = now
         self._first_seen: dict[str, float] = {}  # by the loop's clock, of those that wait
         self._refused_at: dict[str, float] = {}
+        self._passed: dict[str, int] = {}
+        """How often a request was passed since its refusal was last written."""
         self._replaced: dict[str, str] = {}
         """The version that our last write replaced, until the view shows what came of it."""
         allocations.on_change(self._note)
@@ -82,6 +84,7 @@ class AllocationWriter:
             if allocation is not None and (change.new is None or allocation.status.phase not in WAITING):
                 self._first_seen.pop(allocation.metadata.uid, None)
                 self._refused_at.pop(allocation.metadata.uid, None)
+                self._passed.pop(allocation.metadata.uid, None)
         if change.new is not None and change.new.status.phase in WAITING:
             self._first_seen.setdefault(change.new.metadata.uid, asyncio.get_running_loop().time())
 
@@ -107,6 +110,8 @@ class AllocationWriter:
         clock = asyncio.get_running_loop().time()
         todo, waits = [], []
         for allocation, refusal in pairs:
+            if refusal.passed:
+                self._passed[refusal.uid] = self._passed.get(refusal.uid, 0) + refusal.passed
             since = clock - self._refused_at.get(allocation.metadata.uid, float("-inf"))
             told = outcomes.told(allocation.status)
             if since < SAME_REFUSAL_EVERY and told is not None and told.reason == refusal.reason:
@@ -116,7 +121,8 @@ class AllocationWriter:
                 continue
             if not is_waiting(allocation):
                 continue
-            status = outcomes.refused(allocation, refusal, self._tenant_of(allocation), self._now())
+            passed = self._passed.get(refusal.uid, 0)
+            status = outcomes.refused(allocation, refusal, self._tenant_of(allocation), self._now(), passed)
             if status == allocation.status:
                 self._refused_at[allocation.metadata.uid] = clock
                 continue
@@ -148,6 +154,7 @@ class AllocationWriter:
         if await self._write(allocation, status, "refuse") is None:
             return False
         self._refused_at[allocation.metadata.uid] = asyncio.get_running_loop().time()
+        self._passed.pop(allocation.metadata.uid, None)
         if before is None or before.reason != refusal.reason:
             self._metrics.processed(pool_key(allocation), "failed")
             self._events.record(allocation, ALLOCATIONS, "AllocationFailed", refusal.message, "Warning")

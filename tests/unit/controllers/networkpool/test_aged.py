@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from unit.controllers.networkpool.values import allocation, grants, planned, pool, reasons
+from butler.controllers.networkpool.outcomes import refused
+from unit.controllers.networkpool.values import NOW, allocation, grants, planned, pool, reasons
 
 HOUR = 3600
 
@@ -65,3 +66,14 @@ def test_a_pinned_request_has_its_own_place() -> None:
         allocation("pinned", None, pinned="10.0.0.15-10.0.0.16"),
     )
     assert set(grants(made)) == {"pinned"}
+
+
+def test_a_refusal_says_how_often_its_request_was_passed() -> None:
+    made = planned(keeping(None), HELD, allocation("large", 16, age=HOUR), allocation("a", 2), allocation("b", 2))  # type: ignore[arg-type]
+    (refusal,) = made.refusals
+    assert refusal.passed == 2
+    first = refused(allocation("large", 16), refusal, None, NOW, passed=2)
+    assert first.passed_by == 2
+    again = msgspec.structs.replace(allocation("large", 16), status=first)
+    assert refused(again, refusal, None, NOW, passed=3).passed_by == 5
+    assert refused(again, refusal, None, NOW) == first, "nothing is written where nothing is new"
