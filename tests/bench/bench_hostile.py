@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 GOOD, BAD = "well-behaved", "hostile"
+WATCHED = "watched"  # without the large objects of other attacks, which would come first in every watch
 GROUP = "hostile.example.com"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -183,7 +184,7 @@ async def hold(plane: ControlPlane, name: str, seconds: float, count: int) -> No
     head = f"Host: x\r\nImpersonate-User: {BAD}\r\n"
     head += "".join(f"{key}: {value}\r\n" for key, value in plane.headers.items())
     if name == "watches":
-        request = f"GET {path(BAD)}?watch=true HTTP/1.1\r\n{head}\r\n".encode()
+        request = f"GET {path(WATCHED)}?watch=true HTTP/1.1\r\n{head}\r\n".encode()
     else:
         request = f"POST {path(BAD)} HTTP/1.1\r\n{head}Content-Length: 3000000\r\n\r\n".encode() + b"{" * 100_000
     slots = asyncio.Semaphore(20)
@@ -203,7 +204,7 @@ async def hold(plane: ControlPlane, name: str, seconds: float, count: int) -> No
     async with User(plane, BAD) as user:
         while time.monotonic() < until:
             if name == "watches":
-                await user.call("POST", path(BAD), {"metadata": {"generateName": "seen-"}})
+                await user.call("POST", path(WATCHED), {"metadata": {"generateName": "seen-"}})
             await asyncio.sleep(0.2)
     for writer in writers:
         writer.transport.abort()
@@ -243,7 +244,7 @@ async def behave(plane: ControlPlane, seconds: float) -> None:
 
 
 def prepare(plane: ControlPlane) -> None:
-    for namespace, user in ((GOOD, GOOD), (BAD, BAD), ("crowd", BAD)):
+    for namespace, user in ((GOOD, GOOD), (BAD, BAD), ("crowd", BAD), (WATCHED, BAD)):
         plane.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
         binding = {
             "metadata": {"name": "owner"},
@@ -278,7 +279,7 @@ def prepare(plane: ControlPlane) -> None:
         assert status in (201, 409), answer
     plane.request("POST", path(GOOD), {"metadata": {"name": "known"}})
     plane.request("POST", path(BAD, "serviceaccounts"), {"metadata": {"name": "default"}})
-    for number in range(2000):
+    for number in range(1000):
         plane.request("POST", path("crowd"), {"metadata": {"name": f"c{number}"}, "data": {"a": "x" * 1000}})
 
 
