@@ -117,7 +117,7 @@ def test_two_clusters_of_one_name_are_told_apart_and_one_that_cannot_be_built_sa
     put(plane, "TenantCluster", web, lost, "team-other")
     complaint = adm.refused(2, "tenant", "get", web)
     assert complaint == "there are 2 clusters called web: say team-other/web or team-shop/web"
-    why = "ProviderConfig butler-system/gone does not exist: create it"
+    why = "ProviderConfig butler-system/gone is not found or not usable"
     eventually(lambda: why in adm("tenant", "list", "-n", "team-other"), "the list says what is wrong")
     plane.kubectl("delete", "tenantcluster", web, "-n", "team-other")
 
