@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tools")]
 
+import bench_tenants_growth  # noqa: E402
 from ipam.growing_controller import Controller, running  # noqa: E402
 from ipam.report import Goal, duration, heading, note, summary, table  # noqa: E402 - after the path is set
 from ipam.server import Server, connected, prepare  # noqa: E402
@@ -344,8 +345,7 @@ def _total(metrics: str, start: str) -> float:
     return sum(float(value) for value in re.findall(rf"^{start}.*\}} (\S+)$", metrics, re.MULTILINE))
 
 
-# `tenants`: 1,000 clusters created at once is a curve of its own; see bench_tenants.py.
-CURVES = ("pools", "events", "pins")
+CURVES = ("pools", "events", "pins", "tenants")
 PLANES = ("embedded", "kubernetes")
 
 
@@ -363,6 +363,9 @@ def run(curves: Sequence[str] = CURVES, on: str | None = None, largest: int = PO
         sizes = [size for size in PINS if size <= 5 * largest]
         for kind in kinds:
             goals += show_pins(asyncio.run(curve_of_pins(sizes, kind)), kind)
+    if "tenants" in curves:
+        sizes = [size for size in bench_tenants_growth.SIZES if size <= largest]
+        goals += bench_tenants_growth.show(bench_tenants_growth.curve(sizes))
     return goals
 
 
