@@ -47,14 +47,19 @@ def test_who_finds_the_service_and_the_node_that_have_it(adm: Cli, held: dict[st
 
 
 def test_a_release_names_what_runs_on_the_addresses(adm: Cli, held: dict[str, str]) -> None:
-    told = adm.json("allocation", "release", "web-lb", "web-nodes", "--dry-run=server")
-    balancers, nodes = told["allocations"]
-    assert [each["name"] for each in balancers["inUse"]] == ["traefik/traefik"]
-    assert {each["kind"] for each in nodes["inUse"]} == {"Node"}
-    asked = adm.run("allocation", "release", "web-lb")
+    told = adm.run("allocation", "release", "web-lb", "web-nodes", "--dry-run=server", "-o", "json")
+    assert told.code == 1, str(told)
+    balancers, nodes = json.loads(told.out)["allocations"]
+    assert [use["name"] for use in balancers["inUse"]] == ["traefik/traefik"]
+    assert {use["kind"] for use in nodes["inUse"]} == {"Node"}
+    assert balancers["refused"]
+    assert nodes["refused"]
+    refused = adm.run("allocation", "release", "web-lb")
+    assert f"in use: Service traefik/traefik ({held['lb']})" in refused.err
+    assert "web-lb of TenantCluster team-platform/web belongs to a cluster that exists" in refused.error
+    asked = adm.run("allocation", "release", "web-lb", "--force")
     assert asked.code == 2, str(asked)
-    assert f"in use: Service traefik/traefik ({held['lb']})" in asked.err
-    assert "1 of them IN USE and yet free for other tenants at once" in asked.error
+    assert "the addresses are free for other tenants at once, and the Services above lose them" in asked.err
 
 
 def test_a_tenant_of_butler_has_everything_already(adm: Cli, web: Path) -> None:
