@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ import pytest
 import yaml
 
 from cli.terminal import Cli, eventually
+from ipam_operator import Desk
+from local.older_definition import older_definition, write
 from local_server import LocalServer
 
 if TYPE_CHECKING:
@@ -102,8 +105,8 @@ def planted(adm: Cli, plane: ControlPlane, tenants: dict[str, Path]) -> Findings
     eventually(lambda: "Pending" not in plane.kubectl(*phases).stdout, "all are answered")
     taken = plane.kubectl("get", "ipa", "one-lb", "-n", HOME, "-o", "jsonpath={.status.startAddress}").stdout
     twin = {"startAddress": taken, "endAddress": taken, "addresses": [taken], "cidr": f"{taken}/32"}
-    status = json.dumps({"status": twin})
-    plane.kubectl("patch", "ipa", "other-lb", "-n", HOME, "--subresource=status", "--type", "merge", "-p", status)
+    with closing(Desk(plane, HOME)) as desk, older_definition(desk):
+        write(desk, "other-lb", twin)
     # A label.
     plane.kubectl("label", "ipa", "web-lb", "-n", HOME, "butler.butlerlabs.dev/tenant=wob", "--overwrite")
 

@@ -36,8 +36,9 @@ def _phase(plane: ControlPlane, name: str) -> str:
 
 
 def _versions(plane: ControlPlane) -> dict[str, str]:
+    """What there is, but for the record of a grant in the annotations, which Butler writes a moment later."""
     listed = plane.request("GET", f"{HOME}/ipallocations")[1]["items"]
-    return {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in listed}
+    return {each["metadata"]["name"]: json.dumps([each["spec"], each.get("status")]) for each in listed}
 
 
 @pytest.fixture(scope="module", autouse=True)

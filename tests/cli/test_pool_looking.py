@@ -5,13 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import click
 import pytest
 
-from cli.pools import allocation_body, apply, grant, granted, pool_body, set_status
+from cli.pools import HOME, allocation_body, apply, grant, granted, pool_body, set_status
 from cli.terminal import Cli, eventually
+from ipam_operator import Desk
+from local.older_definition import older_definition, write
 from local_server import LocalServer
 
 if TYPE_CHECKING:
@@ -239,7 +242,7 @@ def test_absurd_estates_are_shown_and_break_nothing(bare: ControlPlane) -> None:
         allocation_body("c", "invalid"),
         allocation_body("orphan", "gone"),
     )
-    for name, start, end in (
+    odd = (
         ("a", "10.8.0.8", "10.8.0.15"),
         ("b", "10.8.0.12", "10.8.0.19"),
         ("far", "10.99.0.1", "10.99.0.4"),
@@ -248,8 +251,10 @@ def test_absurd_estates_are_shown_and_break_nothing(bare: ControlPlane) -> None:
         ("reversed", "10.8.0.40", "10.8.0.30"),
         ("c", "10.9.0.32", "10.9.0.39"),
         ("orphan", "10.11.0.1", "10.11.0.2"),
-    ):
-        set_status(bare, "ipallocations", name, phase="Allocated", startAddress=start, endAddress=end)
+    )
+    with closing(Desk(bare, HOME)) as desk, older_definition(desk):
+        for name, start, end in odd:
+            write(desk, name, {"phase": "Allocated", "startAddress": start, "endAddress": end})
     promised = [{"uid": "nobody", "name": "ghost", "startAddress": "kiwi", "endAddress": "10.8.0.77"}]
     set_status(bare, "networkpools", "one", totalIPs=3, allocatedIPs=99999, intents=promised, claimedCIDR="banana")
 

@@ -9,6 +9,7 @@ import msgspec
 
 from butler.local.apiserver.background.events import last_told, sweep
 from butler.local.apiserver.storage.store import Table
+from butler.local.apiserver.wire.asgi import Body
 from butler.local.apiserver.wire.paths import ROOT
 from butler.local.control_plane import ControlPlane
 
@@ -20,7 +21,13 @@ ADMINISTRATOR = (("organizationName", "system:masters"), ("commonName", "admin")
 
 async def post(plane: ControlPlane, path: str, obj: dict[str, Any]) -> None:
     headers = [("content-type", "application/json"), ("user-agent", "test")]
-    answer = await plane._server.answer("POST", path, {}, headers, msgspec.json.encode(obj), ADMINISTRATOR)
+    sent = msgspec.json.encode(obj)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": sent, "more_body": False}
+
+    body = Body("POST", {"content-length": str(len(sent))}, receive, lambda: False)
+    answer = await plane._server.answer("POST", path, {}, headers, body, ADMINISTRATOR)
     assert answer.code == 201, answer.body
 
 

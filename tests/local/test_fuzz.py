@@ -22,7 +22,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from butler.local.apiserver.verbs import reads
-from butler.local.apiserver.wire.asgi import CERTIFICATE, Edge
+from butler.local.apiserver.wire.asgi import CERTIFICATE, GONE, Edge
 from butler.local.control_plane import ControlPlane
 
 if TYPE_CHECKING:
@@ -365,6 +365,7 @@ class Server:
             if asked.method in ("GET", "HEAD")
             else [(name.encode(), value.encode("utf-8", "replace")) for name, value in headers],
             CERTIFICATE: ADMIN,
+            GONE: lambda: False,
         }
         messages = [{"type": "http.request", "body": body, "more_body": False}]
         sent: list[Json] = []

@@ -19,23 +19,23 @@ def content(secret: dict[str, Any]) -> Any:
     return json.loads(base64.b64decode(secret["data"]["record"]))
 
 
-def rewrite(plane: ControlPlane, name: str, **changes: object) -> None:
+def rewrite(plane: ControlPlane, name: str, *, records: str = RECORDS, **changes: object) -> None:
     """Change what a record says, and seal it as the server does."""
-    path = f"/api/v1/namespaces/{RECORDS}/secrets/{name}"
+    path = f"/api/v1/namespaces/{records}/secrets/{name}"
     status, secret = plane.request("GET", path)
     assert status == 200, secret
     raw = json.dumps({**content(secret), **changes}).encode()
     kind = secret["metadata"]["labels"]["butler.butlerlabs.dev/console"]
-    sealed = (RECORDS, kind, name, secret["metadata"]["uid"])
+    sealed = (records, kind, name, secret["metadata"]["uid"])
     secret["data"] = {
         "record": base64.b64encode(raw).decode(),
-        "seal": _key(plane).mark(*(part.encode() for part in sealed), raw),
+        "seal": _key(plane, records).mark(*(part.encode() for part in sealed), raw),
     }
     status, said = plane.request("PUT", path, secret)
     assert status == 200, said
 
 
-def _key(plane: ControlPlane) -> Key:
-    status, secret = plane.request("GET", f"/api/v1/namespaces/{RECORDS}/secrets/{NAME}")
+def _key(plane: ControlPlane, records: str) -> Key:
+    status, secret = plane.request("GET", f"/api/v1/namespaces/{records}/secrets/{NAME}")
     assert status == 200, secret
     return Key(base64.b64decode(content(secret)["key"]))

@@ -47,7 +47,7 @@ _PIECE: Final = 256 * 1024  # of an answer, sent at once
 
 CERTIFICATE: Final = "butler.certificate"
 _ABORT: Final = "butler.abort"
-_GONE: Final = "butler.gone"
+GONE: Final = "butler.gone"
 _HEAD_TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Connection: close\r\n\r\n431 Request Header Fields Too Large"
@@ -86,7 +86,7 @@ class Protocol(HttpToolsProtocol):
         self._await_head()
         self.scope[CERTIFICATE] = self._subject  # type: ignore[typeddict-unknown-key]
         self.scope[_ABORT] = self.transport.abort  # type: ignore[typeddict-unknown-key]
-        self.scope[_GONE] = self.transport.is_closing  # type: ignore[typeddict-unknown-key]
+        self.scope[GONE] = self.transport.is_closing  # type: ignore[typeddict-unknown-key]
 
     def on_headers_complete(self) -> None:
         self._have_head()
@@ -139,7 +139,7 @@ class Edge:
         if scope["type"] != "http":
             return
         headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
-        body = Body(scope["method"], dict(headers), receive, scope[_GONE])
+        body = Body(scope["method"], dict(headers), receive, scope[GONE])
         try:
             query = _query(scope["query_string"])
             path = scope["raw_path"].decode("latin-1")
