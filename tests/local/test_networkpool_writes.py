@@ -194,6 +194,20 @@ def test_the_series_of_a_pool_appear_with_it_and_vanish_with_it(control_plane: C
         desk.until(lambda: not operator.series("pool"), f"nothing is left: {operator.series('pool')}")
 
 
+def test_the_first_grants_of_a_pool_that_was_missing_are_counted(control_plane: ControlPlane, desk: Desk) -> None:
+    """A request, or a ProviderConfig of any namespace, may name a pool before it is there."""
+    with RunningOperator(control_plane, desk.namespace) as operator:
+        desk.ask("early", 8)
+        desk.failed("early", "PoolNotFound")
+        desk.pool("pool", "10.1.0.0/24", "10.1.0.0-10.1.0.31")
+        desk.granted("early")
+        desk.until(lambda: operator.series("pool").get("butler_network_pool_allocated_ips") == 8, "the pool is shown")
+        series = operator.series("pool")
+        assert series["butler_ip_allocation_processed_total success"] == 1
+        assert series["butler_ip_allocation_seconds_count retried"] == 1
+        assert series["butler_ip_allocation_batch_size_sum"] == 1
+
+
 def test_requests_for_a_missing_pool_are_seen(control_plane: ControlPlane, desk: Desk) -> None:
     with RunningOperator(control_plane, desk.namespace) as operator:
         desk.ask("lost", 1, of="nowhere")

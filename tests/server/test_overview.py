@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ipam_operator import Desk
+from local.older_definition import older_definition, write
 from server.contract import read, refused
 from server.eventually import eventually
 from server.objects import HOME, allocation, create, pool
@@ -58,8 +61,8 @@ async def test_addresses_that_are_held_twice_come_first(api: Api, plane: Control
     await eventually(granted)
     assert (await read(api, "/overlaps"))["items"] == []
     one = await read(api, f"/allocations/{HOME}/once-one")
-    patch = f'{{"status":{{"startAddress":"{one["start"]}","endAddress":"{one["end"]}"}}}}'
-    plane.kubectl("patch", "ipallocation", "once-two", "-n", HOME, "--subresource=status", "--type=merge", "-p", patch)
+    with closing(Desk(plane, HOME)) as desk, older_definition(desk):
+        write(desk, "once-two", {"startAddress": one["start"], "endAddress": one["end"]})
 
     async def told() -> None:
         found = await read(api, "/overlaps")

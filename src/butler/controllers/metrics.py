@@ -4,7 +4,7 @@ Pools are few and stay for long, so they may be labels; allocations and tenants 
 lie, and both are prevented here rather than by every caller:
 
 - Series that outlive their pool. `pool_gone` removes all of them, in every metric, and what a write still under way
-  reports afterwards is dropped, until `pool_status` says that the pool is there (again).
+  reports afterwards is dropped, until `pool_found` or `pool_status` says that the pool is there (again).
 - Series that outlive the lead. A process that lost its lease would go on showing the pools as it last saw them,
   beside those of its successor; `stood_down` takes all of it back.
 
@@ -137,10 +137,14 @@ class IpamMetrics:
 
     # Pools.
 
-    def pool_status(self, key: Key, status: NetworkPoolStatus) -> None:
-        """Show a pool as its status has it; a figure that is not there is not shown."""
+    def pool_found(self, key: Key) -> None:
+        """Count from now on what becomes of a pool's requests, also of one that was missing or gone until now."""
         if key not in self._reason_shown:
             self._begin(key)
+
+    def pool_status(self, key: Key, status: NetworkPoolStatus) -> None:
+        """Show a pool as its status has it; a figure that is not there is not shown."""
+        self.pool_found(key)
         for gauge, value in (
             (self._total, status.total_ips),
             (self._allocated, status.allocated_ips),

@@ -199,6 +199,19 @@ def test_a_new_pool_of_the_same_name_starts_anew(page: Page) -> None:
     assert page.of(POOL)["butler_network_pool_ready", "Ready"] == 1
 
 
+def test_what_becomes_of_requests_counts_as_soon_as_a_pool_is_found(page: Page) -> None:
+    page.metrics.pool_gone(POOL)
+    page.metrics.pool_found(POOL)
+    assert page.of(POOL)["butler_ip_allocation_processed_total", "success"] == 0
+    page.metrics.processed(POOL, "success")
+    page.metrics.batch(POOL, 3)
+    page.metrics.pool_status(POOL, a_status())
+    assert page.of(POOL)["butler_ip_allocation_processed_total", "success"] == 1
+    assert page.of(POOL)["butler_ip_allocation_batch_size_sum",] == 3
+    page.metrics.pool_gone(POOL)
+    assert page.of(POOL) == {}
+
+
 def test_pools_that_never_were_are_not_remembered_without_bound(page: Page) -> None:
     for number in range(_REMEMBERED + 100):
         page.metrics.pool_gone(Key("butler-system", f"typo-{number}"))

@@ -214,6 +214,7 @@ class NetworkPoolController:
                 # To decide the same again at once would only meet the same conflict again.
                 raise StaleView(f"NetworkPool {key} is no longer what the cache shows")
             before = pool
+            self._metrics.pool_found(key)  # before anything is counted: its first pass may grant already
             finalizers = with_finalizer(pool, Finalizer.NETWORK_POOL)
             if finalizers is not None:
                 await self._set_finalizers(pool, finalizers)
