@@ -28,7 +28,7 @@ SCREENS = {
     "butleradm ipam who": Screen("10.77.0.17", ("held", "team-shop/shop", "shop-nodes", "10.77.0.16-10.77.0.20")),
     "butleradm ipam plan": Screen("--tenants 3", ("planned-3", "10.92.92.25-10.92.92.27", "6% -> 25%", "tenants fit")),
     "butleradm ipam advise": Screen(
-        "", ("It is not fragmented.", "too-large (needs 4090)", "release shop-nodes shop-lb")
+        "", ("It is not fragmented.", "too-large (needs 4090)", "shop-lb would have to move first")
     ),
     "butleradm ipam forecast": Screen("", (RACK, "Not enough is on record to say")),
     "butleradm ipam fsck": Screen("--pool production-pool", ("Clean: 3 pools, 5 allocations, 1 tenant.",)),

@@ -97,7 +97,7 @@ ASKS = {
     "butlerctl cluster kubeconfig": f"{WEB} -f {{kubeconfig}}",
 }
 """Each command that has --yes, with a call that asks."""
-QUESTION = ("[y/N]", "to delete it:")
+QUESTION = ("[y/N]", "to delete it:", "to release it:")
 
 
 def test_no_question_is_forgotten() -> None:
