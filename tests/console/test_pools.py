@@ -137,7 +137,7 @@ async def test_the_addresses_of_a_tenant_that_was_never_seen_are_never_called_un
 
 
 async def test_what_a_living_tenant_has_cannot_be_released(page: Page, estate: Estate) -> None:
-    create(estate.plane, pool("used-here", "10.77.0.0/27"))
+    create(estate.plane, pool("used-here", "10.178.0.0/27"))
     cluster = {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 1}, "paused": True}
     meta = {"name": "living", "namespace": HOME}
     create(

@@ -60,24 +60,25 @@ async def test_a_provider_in_a_namespace_of_others_is_told_of_nowhere(api: Api, 
         if each["kind"] == "ProviderConfig"
     ]
     create(plane, config | {"metadata": {"name": "harvester-secret", "namespace": "team-secret"}})
-    namespace(plane, "team-open")
-    cluster = tenant("on-secret", "team-open")
+    cluster = tenant("on-secret", "team-secret")
     cluster["spec"]["providerConfigRef"] = {"name": "harvester-secret", "namespace": "team-secret"}
     create(plane, cluster)
     rita = reader(plane, "rita")
-    grant(plane, rita, ["get", "list"], ["tenantclusters"], namespace="team-open")
+    grant(plane, rita, ["get", "list"], ["tenantclusters"], namespace="team-secret")
 
     async def known() -> None:
         pools = await read(api, "/pools?q=production-pool")
         assert theirs in pools["items"][0]["providers"]
-        assert (await read(api, "/tenants/team-open/on-secret"))["tenant"]["elastic"]
+        assert (await read(api, "/tenants/team-secret/on-secret"))["tenant"]["elastic"]
 
     await eventually(known)
     for path in ("/pools?q=production-pool", f"/pools/{HOME}/production-pool", "/providers", "/search?q=harvester"):
         shown = json.dumps(await read(api, path, user=rita))
         assert "harvester-production" in shown
         assert "harvester-secret" not in shown, path
-    assert not (await read(api, "/tenants/team-open/on-secret", user=rita))["tenant"]["elastic"], "its terms are hidden"
+    assert not (await read(api, "/tenants/team-secret/on-secret", user=rita))["tenant"]["elastic"], (
+        "its terms are hidden"
+    )
     asked = {"tenants": {"count": 1, "provider": "nobody"}}
     status, problem, _ = await api.call("POST", "/plan", asked, user=rita)
     assert status == 422

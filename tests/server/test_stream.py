@@ -126,10 +126,16 @@ async def test_a_hundred_listeners_hear_everything_in_order(
                 assert states == ["held"] * 30, "the pool counts what is promised, before it is granted"
 
         await eventually(told, seconds=60)
-        first = [(each["name"], each["item"]) for each in crowd[0].changes("allocation")]
+        heard = [
+            [(one["name"], one["item"]) for one in each.changes("allocation") if one["item"]["pool"] == "crowd"]
+            for each in crowd
+        ]
+        # Each hears the same in the same order; the records of the grants, which come later, may be on their way.
+        so_far = min(map(len, heard))
+        assert so_far >= 30
+        assert all(each[:so_far] == heard[0][:so_far] for each in heard)
         for each in crowd:
             assert not each.resets
-            assert [(one["name"], one["item"]) for one in each.changes("allocation")] == first
             versions: dict[str, int] = {}
             for frame in each.changes("allocation"):
                 version = int(frame["item"]["resourceVersion"])

@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from butler.api.labels import Annotation
 from butler.api.tenantcluster import NAME_LENGTH, TenantCluster
 from butler.controllers.kinds import CLUSTERS
 from butler.kube.objects import to_json
@@ -20,6 +21,9 @@ from butler.server.models.common import FieldError
 from butler.server.writing.forms import need_name, wrong
 
 APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_KEPT_FOR_OTHERS: Final = (APPLIED, Annotation.BUILT_AS.value, Annotation.GRANTED.value)
+"""Annotations that kubectl and Butler keep for themselves. In a file they would say of a new object that it was there
+before."""
 THEIRS: Final = ("labels", "annotations")
 _FIXED: Final = ("finalizers", "ownerReferences")
 
@@ -114,7 +118,8 @@ def _theirs(raw: Json) -> Json:
 
 def _written_metadata(meta: Json) -> dict[str, dict[str, str]]:
     kept = {field: dict(meta.get(field) or {}) for field in THEIRS}
-    kept["annotations"].pop(APPLIED, None)
+    for name in _KEPT_FOR_OTHERS:
+        kept["annotations"].pop(name, None)
     return kept
 
 
