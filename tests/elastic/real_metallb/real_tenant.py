@@ -201,7 +201,8 @@ class RealTenant(ElasticTenant):
         self.real.send("POST", "/api/v1/namespaces", {"metadata": {"name": self.home}})
         self.real.send("POST", f"/api/v1/namespaces/{self.home}/secrets", {"metadata": meta, "data": data})
         # The cluster was usable once: from then on, what is wrong with its load balancers is told.
-        self.real.patch(f"{self.path}/status", {"status": {"kubeconfigSecretRef": {"name": meta["name"]}}})
+        reached = {"kubeconfigSecretRef": {"name": meta["name"]}, "controlPlaneEndpoint": self.inside().url}
+        self.real.patch(f"{self.path}/status", {"status": reached})
 
     def add_ingress(self) -> None:
         """Traefik's Service, as its chart makes it."""

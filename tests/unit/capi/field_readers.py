@@ -113,7 +113,8 @@ def _where(cluster: TenantCluster, _: ProviderConfig) -> object:
 def _secret(_: TenantCluster, provider: ProviderConfig) -> object:
     class Secrets:
         async def get(self, _: object, name: str, namespace: str) -> Json:
-            return {"metadata": {"name": name, "namespace": namespace}, "data": {}}
+            allows = {"butler.butlerlabs.dev/provider-configs": "butler-system/here"}
+            return {"metadata": {"name": name, "namespace": namespace, "annotations": allows}, "data": {}}
 
     return asyncio.run(Credentials(cast("Client", Secrets())).of(provider))
 
