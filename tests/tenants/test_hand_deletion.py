@@ -319,4 +319,4 @@ def test_the_home_namespace_does_not_take_addresses_with_it_that_are_in_use(esta
         assert services_of(web) > 0
         web.delete()
         web.gone()
-        assert not any(now(estate, each) for each in mine)
+        estate.until(lambda: not any(now(estate, each) for each in mine), "its allocations are gone")
