@@ -284,6 +284,10 @@ def test_what_a_living_cluster_has_is_refused_unless_somebody_insists(
     kind = {"apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "TenantCluster"}
     plane.kubectl("apply", "-f", "-", stdin=json.dumps({**kind, **body}))
     new(plane, f"{rack}-a", rack, f"default/{rack}", count=2)
+    # Butler notes the grant on the object a moment later, and a release is for the version that was looked at.
+    eventually(
+        lambda: adm.json("allocation", "get", f"{rack}-a")["metadata"].get("annotations"), "the grant is on record"
+    )
     told = adm.run("allocation", "release", f"{rack}-a", "--yes")
     assert told.code == 1, str(told)
     assert f"{rack}-a: {network}.0.16-{network}.0.17 (2 addresses) for nodes of default/{rack} (exists)" in told.err
