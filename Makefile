@@ -24,7 +24,7 @@ test-console: setup ## Lint, type-check, test and build the console
 	@$(BIN)/python tools/build_console.py --check
 
 test-crash: setup-test ## Kill the embedded API server 50 times under load and check that nothing is lost
-	$(BIN)/pytest -q -s -m slow tests/local/test_crash.py
+	$(BIN)/pytest -q -s -m slow kubeserver/tests/process/test_crash.py
 
 test-alerts: ## Check the shipped alert rules, and that each fires when it should, with Prometheus' own promtool
 	bin=$$(nice -n 10 $(PYTHON) tools/build_kubernetes.py prometheus) && \
@@ -38,10 +38,10 @@ test-chaos: setup-test ## An hour of seeded chaos on a real Kubernetes: kills, r
 	$(BIN)/pytest -q -s -m slow tests/chaos
 
 test-tenants: setup-test ## Bring whole tenant clusters up, change them and take them down, on both control planes
-	$(BIN)/pytest -q -m 'slow or not slow' --timeout 600 tests/tenants/flows tests/tenants/test_without_cluster_api.py tests/local/world
+	$(BIN)/pytest -q -m 'slow or not slow' --timeout 600 tests/tenants/flows tests/tenants/test_requests.py tests/tenants/test_without_cluster_api.py tests/local/world
 
 test-conformance: setup-test ## Check every fact about the Kubernetes API on the embedded server and on a real Kubernetes
-	$(BIN)/pytest -q -m 'slow or not slow' tests/conformance
+	$(BIN)/pytest -q -m 'slow or not slow' kubeserver/tests/conformance
 
 test-model: setup-test ## Search larger worlds of the address protocol for an order of events that breaks it
 	$(BIN)/pytest -q -s --timeout 3600 -m slow tests/model
@@ -59,7 +59,7 @@ test-tenants-scale: setup-test ## Create 200 tenant clusters at once, delete and
 	$(BIN)/pytest -q -s -m slow --timeout 3600 tests/tenants/test_kills.py tests/tenants/test_all_or_nothing.py
 
 fuzz: setup-test ## Send thousands of spoiled requests to the embedded API server (FUZZ_EXAMPLES=20000)
-	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/pytest -q --timeout 3600 tests/local/test_fuzz.py
+	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-20000} $(BIN)/pytest -q --timeout 3600 kubeserver/tests/process/test_fuzz.py
 
 kubernetes: ## Build the real Kubernetes that tests run on (once; `make test` does it too)
 	$(PYTHON) tools/build_kubernetes.py
@@ -68,12 +68,12 @@ setup: $(VENV)/.installed ## Install Butler into .venv/
 
 setup-test: $(VENV)/.installed-test
 
-$(VENV)/.installed: requirements.lock pyproject.toml
+$(VENV)/.installed: requirements.lock pyproject.toml kubeserver/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Butler needs Python 3.11 or newer. Name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable ./kubeserver --editable .
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed requirements-test.lock
@@ -98,8 +98,8 @@ bench-apiserver: setup-test ## Measure the embedded API server beside a real one
 bench-hostile: setup-test ## Measure a well-behaved client beside hostile ones, on both API servers (ONLY=watches; WATCHES=10000; SECONDS_EACH=8)
 	$(BIN)/python tests/bench/bench_hostile.py $(if $(ONLY),--only $(ONLY)) $(if $(WATCHES),--watches $(WATCHES)) $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH))
 
-bench-ipam: setup-test ## Measure address management beside others (PART=decisions, packing, end-to-end or growth; REST_SECONDS=600; ON=embedded)
-	$(BIN)/python tests/bench/bench_ipam.py $(if $(PART),--part $(PART)) $(if $(REST_SECONDS),--rest $(REST_SECONDS)) $(if $(ON),--on $(ON))
+bench-ipam: setup-test ## Measure address management beside others (PART=decisions, packing, end-to-end or growth; REST_SECONDS=600; ON=embedded; CURVES="pools events pins tenants"; LARGEST=1000)
+	$(BIN)/python tests/bench/bench_ipam.py $(if $(PART),--part $(PART)) $(if $(REST_SECONDS),--rest $(REST_SECONDS)) $(if $(ON),--on $(ON)) $(if $(CURVES),--curves $(CURVES)) $(if $(LARGEST),--largest $(LARGEST))
 
 bench-tenants: setup-test ## Measure 200 tenant clusters at once, from created to gone (ONLY=embedded, apart or kubernetes)
 	$(BIN)/python tests/bench/bench_tenants.py $(if $(ONLY),--only $(ONLY)) $(if $(CLUSTERS),--clusters $(CLUSTERS))
@@ -125,8 +125,8 @@ generate: setup ## Write the CRDs, the reference pages and the console's types a
 	@$(BIN)/python tools/build_console.py --generate
 
 lock: setup-test ## Resolve the dependencies anew into the lock files
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml --group build -o requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header pyproject.toml --group test -o requirements-test.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package kubeserver pyproject.toml --group build -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header --no-emit-package kubeserver pyproject.toml --group test -o requirements-test.lock
 
 clean: ## Remove everything that was installed or built here
 	rm -rf $(VENV) build dist console/dist console/node_modules

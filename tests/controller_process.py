@@ -7,11 +7,13 @@ and none may depend on what a cloud would say.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from run_kubernetes import end_with_parent
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 60.0
 NOBODY = "http://127.0.0.1:9"
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
 class ControllerProcess:
@@ -73,6 +76,17 @@ class ControllerProcess:
     def complaints(self) -> list[str]:
         """Lines of the log that tell of an error nobody expected."""
         return [line for line in self.log().splitlines() if "Traceback" in line or " ERROR " in line]
+
+    def requests(self) -> Counter[str]:
+        """How often it has asked the API server so far, by verb and resource, such as "get secrets"."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=60) as answer:
+            lines = answer.read().decode().splitlines()
+        found: Counter[str] = Counter()
+        for line in lines:
+            if line.startswith("rest_client_requests_total{"):
+                labels = dict(_LABEL.findall(line))
+                found[f"{labels['verb']} {labels['resource'].partition('.')[0]}"] += int(float(line.rpartition(" ")[2]))
+        return found
 
     def _is_ready(self) -> bool:
         try:

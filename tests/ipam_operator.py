@@ -37,6 +37,8 @@ API = "/apis/butler.butlerlabs.dev/v1alpha1"
 FINALIZER = "butler.butlerlabs.dev/ipallocation"
 POOLS, ALLOCATIONS = "networkpools", "ipallocations"
 PATIENCE = 60.0
+LONGEST_IDLE = 30.0
+"""Seconds that a connection is kept without use; a kube-apiserver hangs up after 90."""
 READS = ("get", "list", "watch", "raw")
 
 
@@ -131,10 +133,14 @@ class Desk:
 
     def _line(self) -> http.client.HTTPSConnection:
         """A connection that is kept: a handshake for every look would take the machine from the server."""
+        idle = time.monotonic() - getattr(self._lines, "used", 0.0)
+        self._lines.used = time.monotonic()
         if not hasattr(self._lines, "line"):
             host = urlsplit(self.control_plane.url).netloc
             self._lines.line = http.client.HTTPSConnection(host, context=self.control_plane.tls, timeout=30)
             self._open.append(self._lines.line)
+        elif idle > LONGEST_IDLE:
+            self._lines.line.close()  # before the server does, and a write meets a line that is dead
         return cast("http.client.HTTPSConnection", self._lines.line)
 
     def send(self, method: str, path: str, body: Json | None = None, kind: str = "application/json") -> tuple[int, Any]:

@@ -1,4 +1,4 @@
-"""Write src/butler/local/apiserver/wire/builtin_messages.json: how the built-in kinds travel in protobuf.
+"""Write kubeserver/src/kubeserver/wire/builtin_messages.json: how the built-in kinds travel in protobuf.
 
 Two sources are joined by field number. The `generated.proto` files of the Go modules k8s.io/api, apimachinery and
 apiextensions-apiserver say which number and type a field has; the Go structs next to them say how the same field looks
@@ -20,10 +20,10 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from butler.local.apiserver.builtin.catalog import SUBRESOURCES, builtin_resources, type_name
-from butler.local.apiserver.schemas.builtin_types import builtin_types
+from kubeserver.builtin.catalog import SUBRESOURCES, builtin_resources, type_name
+from kubeserver.schemas.builtin_types import builtin_types
 
-TARGET = Path(__file__).parent.parent / "src/butler/local/apiserver/wire/builtin_messages.json"
+TARGET = Path(__file__).parent.parent / "kubeserver/src/kubeserver/wire/builtin_messages.json"
 
 MODULES = ("api", "apimachinery", "apiextensions-apiserver")
 SCALARS = frozenset({"string", "bytes", "bool", "int32", "int64", "double"})

@@ -21,7 +21,7 @@ from typing import Any
 
 Json = dict[str, Any]
 
-TARGET = Path(__file__).parent.parent / "src/butler/local/apiserver/schemas/builtin_schemas.json"
+TARGET = Path(__file__).parent.parent / "kubeserver/src/kubeserver/schemas/builtin_schemas.json"
 
 _API = "io.k8s.api."
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."

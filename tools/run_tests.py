@@ -29,7 +29,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 STORIES = ("tests/tenants", "tests/elastic", "tests/ipam", "tests/chaos")
 """Whole lives of clusters, and faults: tests that mostly wait."""
-FACTS = ("tests/unit", "tests/model", "tests/conformance", "tests/kube", "tests/capi")
+FACTS = ("tests/unit", "tests/model", "tests/kube", "tests/capi")
+API_SERVER = ("kubeserver/tests",)
+"""The API server alone: it has its own settings for pytest, so it runs apart."""
 MACHINE = ("tests/local",)
 """Butler on one machine."""
 PROMPTS = ("tests/cli",)
@@ -104,6 +106,8 @@ def main(options: list[str]) -> int:
         Part("embedded, console", PAGES, "not kubernetes"),
         Part("embedded, every command", PROMPTS, "not kubernetes and every"),
         Part("embedded, facts", FACTS, "not kubernetes"),
+        Part("kubeserver, alone", API_SERVER, "not kubernetes"),
+        Part("kubeserver, beside Kubernetes", API_SERVER, "kubernetes"),
     ]
     codes: dict[str, int] = {}
     waiting = list(parts)

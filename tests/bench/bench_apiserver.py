@@ -22,7 +22,11 @@ from typing import Any
 
 import aiohttp
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tools")]
+sys.path[:0] = [
+    str(Path(__file__).parents[1]),
+    str(Path(__file__).parents[2] / "tools"),
+    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+]
 
 from control_planes import ControlPlane, embedded, kubernetes  # noqa: E402 - after the path is set
 

@@ -17,7 +17,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tools")]
+sys.path[:0] = [
+    str(Path(__file__).parent),
+    str(Path(__file__).parents[1]),
+    str(Path(__file__).parents[2] / "tools"),
+    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+]
 
 from ipam.contenders import Butler, Contender, FreeNetworks, NetBox, Neutron, SubnetWalk  # noqa: E402
 from ipam.report import Goal, duration, heading, note, summary, table, times  # noqa: E402

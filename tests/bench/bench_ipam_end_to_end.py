@@ -21,7 +21,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tools")]
+sys.path[:0] = [
+    str(Path(__file__).parent),
+    str(Path(__file__).parents[1]),
+    str(Path(__file__).parents[2] / "tools"),
+    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+]
 
 from build_kubernetes import UnavailableError  # noqa: E402 - after the path is set
 from ipam.report import Goal, duration, heading, note, summary, table  # noqa: E402

@@ -1,6 +1,6 @@
 """What grows with the size of an estate, and whether it grows in a straight line: `make bench-ipam PART=growth`.
 
-    python tests/bench/bench_ipam_growth.py [--curves pools events pins] [--on kubernetes|embedded] [--largest 1000]
+    python tests/bench/bench_ipam_growth.py [--curves pools events pins tenants] [--on embedded] [--largest 1000]
 
 Each curve has at least four sizes from one run, and beside each figure its ratio to the straight line: the cost of one
 thing at this size, as a part of what one cost at the smallest. 1.0 is linear; twice the size at 2.0 is quadratic.
@@ -11,6 +11,8 @@ thing at this size, as a part of what one cost at the smallest. 1.0 is linear; t
               allocations, over an API server in memory (`ipam/one_event.py`)
     pins      so many requests are created, each for addresses of its own choice, and as many without: processor time
               and time until all are Allocated
+    tenants   so many tenants are created at once (`bench_tenants_growth.py`). This one takes long, and has the embedded
+              server only, unless the other one is asked for; `--curves` leaves it out
 
 The controller is the process that users run, with admission. Nothing here fails on a number.
 """
@@ -30,7 +32,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tools")]
+sys.path[:0] = [
+    str(Path(__file__).parent),
+    str(Path(__file__).parents[1]),
+    str(Path(__file__).parents[2] / "tools"),
+    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+]
 
 import bench_tenants_growth  # noqa: E402
 from ipam.growing_controller import Controller, running  # noqa: E402
@@ -364,8 +371,8 @@ def run(curves: Sequence[str] = CURVES, on: str | None = None, largest: int = PO
         for kind in kinds:
             goals += show_pins(asyncio.run(curve_of_pins(sizes, kind)), kind)
     if "tenants" in curves:
-        sizes = [size for size in bench_tenants_growth.SIZES if size <= largest]
-        goals += bench_tenants_growth.show(bench_tenants_growth.curve(sizes))
+        sizes, kind = [size for size in bench_tenants_growth.SIZES if size <= largest], on or PLANES[0]
+        goals += bench_tenants_growth.show(bench_tenants_growth.curve(sizes, kind), kind)
     return goals
 
 

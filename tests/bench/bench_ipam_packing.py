@@ -21,7 +21,12 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tools")]
+sys.path[:0] = [
+    str(Path(__file__).parent),
+    str(Path(__file__).parents[1]),
+    str(Path(__file__).parents[2] / "tools"),
+    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+]
 
 from ipam.policies import POLICIES, BestFit, Policy  # noqa: E402 - after the path is set
 from ipam.report import Goal, heading, note, summary, table  # noqa: E402

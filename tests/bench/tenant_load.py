@@ -18,7 +18,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2] / "tools")]
+sys.path[:0] = [
+    str(Path(__file__).parents[1]),
+    str(Path(__file__).parents[2] / "tools"),
+    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+]
 
 import aiohttp  # noqa: E402 - after the path is set
 import msgspec  # noqa: E402
@@ -26,7 +30,7 @@ import msgspec  # noqa: E402
 from control_planes import ControlPlane  # noqa: E402
 
 CONNECTIONS = 16
-PATIENCE = 600.0
+PATIENCE = 1800.0
 API = "butler.butlerlabs.dev/v1alpha1"
 KINDS = ("nodes", "loadbalancer")
 

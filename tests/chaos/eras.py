@@ -10,6 +10,7 @@ snapshot.
 from __future__ import annotations
 
 import contextlib
+import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import combinations
@@ -23,6 +24,10 @@ from tenants.rules import machines_keep_their_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+
+LAG = 3.0
+"""Seconds that one watch may be behind another, on a machine that is busy with many other things."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +50,10 @@ class Eras:
         self.revisions = 0
         self.count = 0
 
-    async def begin(self, why: str) -> None:
-        """A new era; `why` says what ended the last one."""
+    async def begin(self, why: str, broke_at: float | None = None) -> None:
+        """A new era; `why` says what ended the last one, and `broke_at` when its server was killed."""
         before = holdings(self.witness.state(ALLOCATION).values()) if self.count else {}
-        await self.end()
+        await self.end(broke_at)
         self.count += 1
         self.witness = self._new_witness()
         await self._watching.enter_async_context(self.witness.watching())
@@ -57,9 +62,11 @@ class Eras:
         if why != "restore":
             self.violations += changed_unseen(before, now)
 
-    async def end(self) -> None:
-        """Judge what the era shows. Its watches may have broken with the server: then it ends where they did."""
+    async def end(self, broke_at: float | None = None) -> None:
+        """Judge what the era shows. Where its watches broke with the server, it ends before that."""
         history = self.witness.history
+        if broke_at is not None:
+            history = surely_whole(history, broke_at - LAG)
         await self._watching.aclose()
         self._watching = AsyncExitStack()
         self.violations += judged(history)
@@ -68,6 +75,17 @@ class Eras:
     async def finish(self) -> History:
         """The whole record of the current era, up to now."""
         return await self.witness.finish()
+
+
+def surely_whole(history: History, moment: float) -> History:
+    """The record up to the first revision that was received after a moment.
+
+    When a server is killed, the watch of one kind may have told what came last while that of another had not: a pool
+    would speak of an allocation that the record does not have.
+    """
+    late = [revision.version for revision in history.revisions if revision.seconds >= moment]
+    end = max(min(late, default=sys.maxsize), history.began + 1)
+    return History([revision for revision in history.revisions if revision.version < end], history.began)
 
 
 def judged(history: History) -> list[Violation]:

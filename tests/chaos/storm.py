@@ -53,9 +53,14 @@ MOST_TENANTS = 7
 REAL = "real"
 """The tenant whose Services the real MetalLB serves."""
 SETTLE_SECONDS = 240.0
-QUIET_SECONDS = 4.0
+QUIET_SECONDS = 12.0
+"""Longer than a replica takes to start and to lead on a busy machine: until then nothing moves either."""
 PUT_RIGHT_SECONDS = 10.0
 """After a restore, for what `--check-tenants-every` finds, with a start of the world in between."""
+TENANT_UID = "butler.butlerlabs.dev/tenant-uid"
+NO_METALLB = "MetalLB is not installed"
+"""Said rightly of a tenant that a restore brought back after its control plane was gone: its addons are on record as
+installed, and the stand-in that installs them believes the record."""
 LEFT_OUT = os.environ.get("CHAOS_WITHOUT", "").split(",")
 """Steps that are not played, by name, to find out which one a fault needs."""
 OUR_METALLB = {"metadata": {"annotations": {"local.butlerlabs.dev/served-by": "another"}}}
@@ -82,6 +87,9 @@ class Storm:
         self.patience = Patience()
         self.lost: set[tuple[str, int]] = set()
         self._restored_at = 0.0
+        self._restoring = False
+        self._began = time.monotonic()
+        self._diary = (folder / "storm.log").open("a", buffering=1)
         self._outages: list[tuple[float, float]] = []
         self._numbers = iter(range(1, 1 << 30))
         self._snapshots: list[Path] = []
@@ -118,7 +126,12 @@ class Storm:
         with contextlib.suppress(Exception):
             await self.eras.end()
         await self._ends.aclose()
+        self._diary.close()
         await asyncio.sleep(0.05)  # for the transports to notice
+
+    def _note(self, what: str) -> None:
+        """A line in `storm.log`, beside the logs of the processes: when each step was, and each broken rule."""
+        self._diary.write(f"{time.monotonic() - self._began:8.2f} {time.strftime('%H:%M:%S')} {what}\n")
 
     # The platform.
 
@@ -243,8 +256,9 @@ class Storm:
 
     async def kill_apiserver(self) -> None:
         async with self._outage(10):
+            broke_at = time.monotonic()
             await asyncio.to_thread(self.server.restart_apiserver)
-            await self._new_era("restart")
+            await self._new_era("restart", broke_at)
 
     async def snapshot(self) -> None:
         folder = self._folder / f"snapshot-{next(self._numbers)}"
@@ -259,6 +273,8 @@ class Storm:
         async with self._outage(15):
             if sleeper is not None:
                 sleeper.freeze()
+            broke_at = time.monotonic()
+            self._restoring = True  # until it is known what the restore took, nothing can be judged
             await asyncio.to_thread(self.server.restore, self.rng.choice(self._snapshots[-3:]))
             await asyncio.to_thread(self.world.restart)
             await self._hang_up()
@@ -266,14 +282,16 @@ class Storm:
                 each.after for each in self.eras.witness.history.revisions if each.kind == ALLOCATION and each.after
             ]
             before = [held for allocation in ever for held in holdings([allocation]).values()]
-            await self._new_era("restore")
+            await self._new_era("restore", broke_at)
             self._restored_at = time.monotonic()
             after = {
                 (held.owner, held.span) for held in holdings(self.eras.witness.state(ALLOCATION).values()).values()
             }
             for held in before:
                 if (held.owner, held.span) not in after:
+                    self._note(f"the restore takes {text(held.span)} from {held.name}")
                     self.lost |= {(held.owner, address) for address in range(held.span[0], held.span[1] + 1)}
+            self._restoring = False
             if sleeper is not None:
                 await asyncio.sleep(self.rng.uniform(0, 4))
                 sleeper.thaw()
@@ -284,12 +302,12 @@ class Storm:
             await session.close()
         self._tenants.clear()
 
-    async def _new_era(self, why: str) -> None:
+    async def _new_era(self, why: str, broke_at: float | None = None) -> None:
         self.patience.read(self.eras.witness.history, "plain", self._outages)
         deadline = time.monotonic() + 60
         while True:
             try:
-                await self.eras.begin(why)
+                await self.eras.begin(why, broke_at)
             except (aiohttp.ClientError, AssertionError, OSError):
                 assert time.monotonic() < deadline, "the server does not come back"
                 await asyncio.sleep(0.3)
@@ -410,7 +428,8 @@ class Storm:
         if (found := await self._some_tenant()) is None:
             return
         session, url = found
-        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError):
+        # AssertionError: the credentials are of a tenant that a restore has taken away.
+        with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, AssertionError):
             services = [each for each in await _items(session, f"{url}/api/v1/namespaces/default/services")
                         if each["spec"].get("type") == "LoadBalancer"]  # fmt: skip
             if services:
@@ -434,6 +453,8 @@ class Storm:
             status, secret = await self._send(self.homes, "GET", path)
             if status != 200:
                 return None
+            if home in self._tenants:  # by now
+                return self._tenants[home], self._urls[home]
             kubeconfig = self._folder / f"{home}.kubeconfig"
             kubeconfig.touch(mode=0o600)
             kubeconfig.write_bytes(base64.b64decode(secret["data"]["admin.conf"]))
@@ -481,14 +502,16 @@ class Storm:
         one, before = await self._send(self.homes, "GET", self.homes.path("ipallocations"))
         found = await asyncio.gather(*(self._look(cluster) for cluster in self._clusters().values()))
         two, after = await self._send(self.homes, "GET", self.homes.path("ipallocations"))
-        if one != 200 or two != 200 or self.eras.count != era or restored != self.lost:
+        if one != 200 or two != 200 or self._restoring or self.eras.count != era or restored != self.lost:
             return
         looks = [look for look in found if look is not None]
         self.done["looks at a tenant"] += len(looks)
         wrong = sampled(looks, holdings(before["items"]), holdings(after["items"]), self.lost)
         # What was published while etcd went back is put right when the tenant is next compared with its allocations.
         recent = time.monotonic() - self._restored_at < PUT_RIGHT_SECONDS
-        self.violations += [each for each in wrong if not (recent and each.rule == "S5")][:5]
+        for violation in [each for each in wrong if not (recent and each.rule == "S5")][:5]:
+            self._note(f"BROKEN {violation.told()}")
+            self.violations.append(violation)
 
     # The storm.
 
@@ -512,6 +535,7 @@ class Storm:
             while time.monotonic() < until:
                 ((_, step),) = self.rng.choices(steps, [weight for weight, _ in steps])
                 self.done[step.__name__] += 1
+                self._note(step.__name__)
                 await step()
                 for replica in self.replicas:
                     replica.insist_alive()
@@ -527,10 +551,12 @@ class Storm:
 
     async def calm(self) -> None:
         """Everybody runs, until nothing moves; then the rules of rest."""
+        self._note("calm")
         if self.metallb is not None and not self.metallb.is_running:
             await self.metallb.start()
         self._start_replicas()
         await self._until_settled()
+        self._note("settled")
         self.lost.clear()
         await asyncio.sleep(3)
         await self.sample()
@@ -578,8 +604,12 @@ class Storm:
             if cluster["metadata"].get("deletionTimestamp"):
                 return f"tenant {name} has to go: {status.get('deletion')}"
             network = next((c for c in status.get("conditions") or () if c["type"] == "NetworkReady"), {})
+            if self._restored_at and NO_METALLB in _unready(status):
+                continue
             if status.get("phase") != "Ready" and network.get("status") != "False":
                 return f"tenant {name} is {status.get('phase')}: {_unready(status)}"
+            if status.get("phase") != "Ready" and self._holds_half(cluster):
+                return f"tenant {name} holds one of its blocks"
         for (_, name), pool in self.eras.witness.state(POOL).items():
             if (pool.get("status") or {}).get("intents"):
                 return f"pool {name} has intents"
@@ -587,6 +617,15 @@ class Storm:
             if (allocation.get("status") or {}).get("phase", "Pending") == "Pending":
                 return f"{allocation['metadata']['name']} is not answered"
         return ""
+
+    def _holds_half(self, cluster: Json) -> bool:
+        """Whether a tenant without machines holds addresses of one kind: it gives them back after some seconds."""
+        uid, home = cluster["metadata"]["uid"], home_of(cluster["metadata"]["name"], cluster["metadata"]["uid"])
+        if any(namespace == home for namespace, _ in self.eras.witness.state(MACHINE)):
+            return False
+        live = [obj for obj in self._allocations() if (obj.get("status") or {}).get("phase") == "Allocated"]
+        mine = [obj for obj in live if (obj["metadata"].get("labels") or {}).get(TENANT_UID) == uid]
+        return len({obj["spec"]["type"] for obj in mine}) == 1
 
     def report(self) -> str:
         """What was played, and what came of it."""
@@ -618,6 +657,8 @@ _INSIDE = (
 
 async def _items(session: aiohttp.ClientSession, url: str) -> list[Json]:
     async with session.get(url) as answer:
+        if answer.status == 404:
+            return []  # a restore brought a deleted tenant back, whose new control plane has no MetalLB
         body = await answer.json()
         assert answer.status == 200, f"{url}: {body}"
         return list(body["items"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -223,6 +224,18 @@ def test_all_about_one_is_on_one_screen(adm: Cli, plane: ControlPlane, rack: str
     assert all(len(click.unstyle(line)) <= 60 for line in narrow.out.splitlines()), str(narrow)
 
 
+def test_who_waits_for_room_is_told_for_how_long_and_how_often_it_was_passed(
+    adm: Cli, plane: ControlPlane, rack: str
+) -> None:
+    base = ("allocation", "create", f"{rack}-a", "--pool", rack, "--tenant", "t/a", "--type", "nodes")
+    assert adm.run(*base, "--count", "5000", "--wait").code == 1
+    said = adm("allocation", "get", f"{rack}-a")
+    assert re.search(r"^Waits: +for \d+s; met before it: no younger requests$", said, re.MULTILINE), said
+    assert "waits for room since " in said
+    new(plane, f"{rack}-b", rack, "t/b")
+    assert "Waits" not in adm("allocation", "get", f"{rack}-b")
+
+
 # Releasing.
 
 
@@ -252,6 +265,19 @@ def test_what_changed_while_somebody_was_asked_is_not_released(adm: Cli, plane: 
     assert said.code == 6, str(said)
     assert "look at it again and repeat the command" in said.out
     assert adm.json("allocation", "get", f"{rack}-a")["metadata"].get("deletionTimestamp") is None
+
+
+def test_the_record_of_a_grant_is_no_change_to_look_at_again(adm: Cli, plane: ControlPlane, rack: str) -> None:
+    def recorded() -> str:
+        # As it comes a moment after the grant: its version moves on, and what was shown still holds.
+        uid = adm.json("allocation", "get", f"{rack}-a")["metadata"]["uid"]
+        record = f"butler.butlerlabs.dev/granted=10.0.0.0-10.0.0.0 {uid}"
+        plane.kubectl("annotate", "--overwrite", "ipa", f"{rack}-a", "-n", HOME, record)
+        return f"{rack}-a\n"
+
+    new(plane, f"{rack}-a", rack, "t/a")
+    said = adm.in_terminal("allocation", "release", f"{rack}-a", columns=400, answer={"to release it": recorded})
+    assert said.code == 0, str(said)
 
 
 def test_a_release_where_nobody_sits_needs_yes(adm: Cli, plane: ControlPlane, rack: str) -> None:

@@ -26,7 +26,7 @@ FINDS_SOMETHING = ("butleradm ipam plan --tenants 7", "butleradm ipam fsck 2>")
 """They leave with exit code 8."""
 VARIES = (
     (r"^ *\d+\.\d s  .*\n?", ""),
-    (r"\b(\d+m)?\d+s\b", "AGE"),
+    (r"\b(\d+m\d+s|\d+s|\d+m)\b", "AGE"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "TIME"),
     (r"\(process \d+\)", "(process N)"),
     # A tenant that cannot get both blocks may have had one for a moment: then a record of it is kept.

@@ -21,7 +21,7 @@ import uvloop
 from butler.cli.open_files import allow_many_connections
 from butler.cli.world import running_world
 from butler.kube import config
-from butler.local.control_plane import ControlPlane
+from butler.local.control_plane import start
 from butler.local.world.settings import WorldSettings
 
 READY = "both sides are up"
@@ -32,7 +32,7 @@ async def main(directory: Path) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    plane = await ControlPlane.start(directory, port=0)
+    plane = await start(directory, port=0)
     quick = WorldSettings(machine_seconds=0, machine_deletion_seconds=0, control_plane_seconds=0, addon_seconds=0)
     try:
         async with running_world(config.load(plane.kubeconfig), plane, quick, stop):

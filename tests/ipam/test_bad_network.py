@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
+import pytest
+
 from fault_proxy import FAITHFUL, Fault
 from ipam.estate import scales
 from ipam.faults import Confused, Stale, Unreliable, on
 from ipam.workload import CROWDED, busy_day
 
 if TYPE_CHECKING:
+    from fault_proxy import Asked
     from ipam.estate import Estate
 
 
@@ -120,4 +123,30 @@ async def test_a_cold_start_takes_owners_in_before_it_serves_those_who_wait(esta
         await estate.butler(name)
     await estate.settle()
     assert set(estate.phases().values()) == {"Allocated"}
+    await estate.verdict()
+
+
+@pytest.mark.parametrize("refused", ["ipallocations/waits", "networkpools/pool"])
+@scales()
+async def test_a_request_whose_writes_are_refused_for_long_is_tried_every_second(estate: Estate, refused: str) -> None:
+    """A back-off that doubles takes ten minutes for so many tries, and lasts a minute longer than the trouble."""
+    tries, most = 0, 25
+
+    def refuse(asked: Asked) -> Fault | None:
+        nonlocal tries
+        if f"{asked.method} {asked.plural}/{asked.name}/{asked.subresource}" != f"PATCH {refused}/status":
+            return None
+        tries += 1
+        return Fault("refuse", code=500) if tries <= most else None
+
+    await estate.butler("one")
+    await estate.pool(**CROWDED)
+    await estate.until(lambda: bool(estate.pool_status().get("totalIPs")), "the pool is counted")
+    estate.lines["one"].aim = refuse
+    await estate.request("waits", 3)
+    await estate.until(
+        lambda: estate.phases().get("waits") == "Allocated", lambda: f"it is granted; {tries} writes were tried"
+    )
+    assert tries > most
+    await estate.settle()
     await estate.verdict()

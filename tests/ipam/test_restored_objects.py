@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 GRANTED = "butler.butlerlabs.dev/granted"
 TENANT_UID = "butler.butlerlabs.dev/tenant-uid"
+FORCE = "butler.butlerlabs.dev/force-delete"
+API = "butler.butlerlabs.dev/v1alpha1"
 QUICK: Json = {"note_after": timedelta(), "sweep_every": 0.2, "sighting_gap": 0.3}
 
 
@@ -59,7 +61,8 @@ def recorded(desk: Desk, name: str) -> str:
 @pytest.fixture
 def backup(before: Desk) -> dict[str, Json]:
     """A pool with three allocations, of which the one in the middle is not where it would be granted now."""
-    with RunningOperator(before.control_plane, before.namespace, **QUICK):
+    # Nobody looks for orphans meanwhile: the tenant of `web` is not there either.
+    with RunningOperator(before.control_plane, before.namespace, **QUICK | {"sweep_every": 3600.0}):
         before.pool("pool", "10.40.0.0/28", "10.40.0.0-10.40.0.15")
         before.ask("first", 2)
         before.granted("first")
@@ -139,10 +142,61 @@ def test_what_was_released_does_not_come_back_to_life(before: Desk) -> None:
         recorded(before, "gone")
         status = before.status(ALLOCATIONS, "gone") | {"phase": "Released"}
         before.edit(ALLOCATIONS, "gone", {"status": status}, "status")
+        uid = (before.get(ALLOCATIONS, "gone") or {})["metadata"]["uid"]
         before.until(
-            lambda: GRANTED not in (before.get(ALLOCATIONS, "gone") or {})["metadata"].get("annotations", {}),
-            "the record is gone",
+            lambda: (before.get(ALLOCATIONS, "gone") or {})["metadata"]["annotations"][GRANTED] == f"released {uid}",
+            "the record says so",
         )
+        before.ask("web", 14)
+        held = before.granted("web")
+        assert recorded(before, "web") == held
+        backup = [saved(before, ALLOCATIONS, name) for name in ("gone", "web")]
+        for name in ("gone", "web"):
+            before.delete(ALLOCATIONS, name)
+            before.gone(ALLOCATIONS, name)
+        before.create(ALLOCATIONS, backup[0])
+        before.until(lambda: before.status(ALLOCATIONS, "gone").get("phase") == "Released", "it is Released again")
+        assert "startAddress" not in before.status(ALLOCATIONS, "gone")
+        before.create(ALLOCATIONS, backup[1])
+        assert before.granted("web") == held
+
+
+def limited_provider(most: int) -> Json:
+    network = {"mode": "ipam", "poolRefs": [{"name": "pool"}], "quotaPerTenant": {"maxLoadBalancerIPs": most}}
+    spec = {"provider": "local", "network": network}
+    return {"apiVersion": API, "kind": "ProviderConfig", "metadata": {"name": "limited"}, "spec": spec}
+
+
+def limited_cluster() -> Json:
+    spec = {"kubernetesVersion": "v1.33.2", "providerConfigRef": {"name": "limited"}, "workers": {"replicas": 1}}
+    return {"apiVersion": API, "kind": "TenantCluster", "metadata": {"name": "web"}, "spec": spec}
+
+
+def balancers(name: str, tenant: Json, count: int) -> Json:
+    spec = {"poolRef": {"name": "pool"}, "tenantClusterRef": tenant, "type": "loadbalancer", "count": count}
+    return {"apiVersion": API, "kind": "IPAllocation", "metadata": {"name": name}, "spec": spec}
+
+
+def test_a_quota_that_was_lowered_meanwhile_does_not_refuse_what_comes_back(before: Desk) -> None:
+    tenant = {"name": "web", "namespace": before.namespace}
+    with RunningOperator(before.control_plane, before.namespace, **QUICK):
+        before.pool("pool", "10.40.0.0/28")
+        before.create("providerconfigs", limited_provider(4))
+        before.create("tenantclusters", limited_cluster())
+        before.create(ALLOCATIONS, balancers("old", tenant, 4))
+        held = before.granted("old")
+        assert recorded(before, "old") == held
+        backup = saved(before, ALLOCATIONS, "old")
+        before.edit(ALLOCATIONS, "old", {"metadata": {"annotations": {FORCE: "old"}}})
+        before.delete(ALLOCATIONS, "old")
+        before.gone(ALLOCATIONS, "old")
+        before.edit("providerconfigs", "limited", {"spec": {"network": {"quotaPerTenant": {"maxLoadBalancerIPs": 3}}}})
+        before.create(ALLOCATIONS, balancers("fresh", tenant, 4))
+        before.failed("fresh", "QuotaExceeded")
+        before.create(ALLOCATIONS, backup)
+        assert before.granted("old") == held
+        before.create(ALLOCATIONS, balancers("more", tenant, 1))
+        before.failed("more", "QuotaExceeded")
 
 
 def test_the_record_of_a_grant_costs_one_write(before: Desk) -> None:

@@ -109,6 +109,23 @@ async def test_who_may_not_read_a_secret_cannot_have_it_sent_anywhere(office: Of
     assert hidden in await office.refused("replace", "--as", operator, "-f", "-", stdin=applied)
 
 
+async def test_a_provider_that_is_being_deleted_sends_no_secret_elsewhere_either(office: Office) -> None:
+    """Clusters may be on it still, and their machines are taken away with its credentials."""
+    operator = await office.person((GROUP, "providerconfigs", WRITE), (GROUP, "networkpools", ["get", "list"]))
+    going = provider()
+    going["metadata"]["finalizers"] = ["example.com/kept"]
+    await office.create(network_pool("rack", "10.40.0.0/24"), going)
+    await office.run("delete", "providerconfig", "prism", "--wait=false", "--as", operator)
+    patch = ("patch", "providerconfig", "prism", "--as", operator, "--type", "merge", "-p")
+    for change in (
+        '{"spec": {"nutanix": {"endpoint": "https://mine.example.com"}}}',
+        '{"spec": {"credentialsRef": {"name": "other"}}}',
+    ):
+        said = await office.refused(*patch, change)
+        assert "spec.credentialsRef: you may not read Secret" in said
+    await office.run(*patch, '{"metadata": {"finalizers": null}}')
+
+
 async def test_who_may_read_the_secret_may_name_it(office: Office) -> None:
     keeper = await office.person((GROUP, "providerconfigs", WRITE), ("", "secrets", ["get"]))
     await office.run("create", "--as", keeper, "-f", "-", stdin=provider())

@@ -54,6 +54,12 @@ def test_who_cannot_be_met_is_told_what_was_free_and_gets_it_when_it_is_freed(de
         "needs 3 contiguous addresses; pool has 2 of 16 free (10.1.0.14-10.1.0.15):"
         " release an allocation, ask for 2 or fewer, or add a window"
     )
+    asked = (desk.get(ALLOCATIONS, "more") or {})["metadata"]["creationTimestamp"]
+    waits = condition(desk.status(ALLOCATIONS, "more"), "Waiting")
+    assert (waits["status"], waits["message"]) == (
+        "True",
+        f"waits for room since {asked}; no younger request has been met before it",
+    )
     desk.ask("fits", 2)
     assert desk.granted("fits") == "10.1.0.14-10.1.0.15", "one that waits holds up nobody"
     desk.ask("any", 1)
@@ -65,6 +71,7 @@ def test_who_cannot_be_met_is_told_what_was_free_and_gets_it_when_it_is_freed(de
     # Asked for within the same second, so either may come first.
     freed = (desk.granted("more"), desk.granted("any"))
     assert freed in (("10.1.0.4-10.1.0.6", "10.1.0.7-10.1.0.7"), ("10.1.0.5-10.1.0.7", "10.1.0.4-10.1.0.4"))
+    assert all(said["type"] != "Waiting" for said in desk.status(ALLOCATIONS, "more")["conditions"])
     desk.counted("pool", allocatedIPs=16, availableIPs=0, allocationCount=5, largestFreeBlock=0)
 
 

@@ -32,6 +32,7 @@ from model.deciding import (
     NOTHING_SEEN,
     PENDING,
     RELEASED,
+    UNCLAIMED,
     WAITING,
     Allocation,
     Designed,
@@ -131,7 +132,7 @@ class AllocationsModel:
         for index, one in enumerate(live):
             for other in live[:index]:
                 if one.address & other.address:
-                    return f"{self._name(other.uid)} and {self._name(one.uid)} both hold {_address(one.address)}"
+                    return f"{self._name(other.uid)} and {self._name(one.uid)} both hold {address_told(one.address)}"
         return ""
 
     def unfinished(self, state: State) -> str:
@@ -151,7 +152,7 @@ class AllocationsModel:
         free = 0 if pool.deleting else pool.addresses & ~held
         for each in view:
             if each is not None and each.phase in WAITING and self.decisions.fits(each.uid, free):
-                return f"{self._name(each.uid)} waits for ever though {_address(free)} is free"
+                return f"{self._name(each.uid)} waits for ever though {address_told(free)} is free"
         return ""
 
     def _committed(self, state: State, now: Allocation, write: Write) -> str:
@@ -159,12 +160,12 @@ class AllocationsModel:
         if self.only_duplicates:
             return ""
         if now.phase == ALLOCATED and now.address != write.address:
-            return f"{self._name(now.uid)} had {_address(now.address)} and now has {_address(write.address)}"
+            return f"{self._name(now.uid)} had {address_told(now.address)} and now has {address_told(write.address)}"
         if now.phase == RELEASED:
             return f"{self._name(now.uid)} was released and comes back"
         pool = state.pools[-1]
         if pool is None or Intent(write.uid, write.address) not in pool.intents:
-            return f"{self._name(now.uid)} gets {_address(write.address)}, which the pool has not reserved for it"
+            return f"{self._name(now.uid)} gets {address_told(write.address)}, which the pool has not reserved for it"
         return ""
 
     # What may happen.
@@ -180,6 +181,24 @@ class AllocationsModel:
             yield Step(f"what was given up is lost: {self._told(write, state)}", before, outside=True)
         yield from self._people(state)
         yield from self._people_and_the_pool(state)
+        yield from self._claims(state)
+
+    def _claims(self, state: State) -> Iterator[Step[State]]:
+        """A new pool has its claim, and all that wait a version that no earlier pool knew.
+
+        In one step, though it is many writes: each of them counts only for the version that was listed, and the claim
+        comes last, so whatever gets in between makes whoever claims begin anew.
+        """
+        pool = state.pools[-1]
+        if pool is None or pool.claimed != UNCLAIMED:
+            return
+        if self.rules.requests_of_a_lost_pool_are_written:
+            for slot, now in enumerate(state.views[-1]):
+                if now is not None and now.phase in WAITING:
+                    state = self._logged(state, slot, now)
+        pool = state.pools[-1]
+        assert pool is not None
+        yield Step("the pool has its claim", self._pool(state, pool._replace(claimed=len(state.views) - 1)))
 
     def _people(self, state: State) -> Iterator[Step[State]]:
         view, left = state.views[-1], state.budget
@@ -218,15 +237,17 @@ class AllocationsModel:
             if left.pool_deletions:
                 after = state._replace(budget=left._replace(pool_deletions=left.pool_deletions - 1))
                 uid = 1 + max((each.uid for each in state.pools if each is not None), default=0)
+                claimed = UNCLAIMED if self.world.budget.forced else NOTHING_SEEN
                 for addresses in self.world.addresses:
-                    words = f"somebody creates the pool anew, with {_address(addresses)}"
-                    yield Step(words, self._pool(after, Pool(addresses, uid=uid)), outside=True)
+                    words = f"somebody creates the pool anew, with {address_told(addresses)}"
+                    made = Pool(addresses, uid=uid, created=len(state.views) - 1, claimed=claimed)
+                    yield Step(words, self._pool(after, made), outside=True)
             return
         if left.edits and not pool.deleting:
             for addresses in self.world.addresses:
                 if addresses != pool.addresses:
                     after = state._replace(budget=left._replace(edits=left.edits - 1))
-                    words = f"somebody edits the pool: {_address(pool.addresses)} becomes {_address(addresses)}"
+                    words = f"somebody edits the pool: {address_told(pool.addresses)} becomes {address_told(addresses)}"
                     yield Step(words, self._pool(after, pool._replace(addresses=addresses)), outside=True)
         if left.pool_deletions and not pool.deleting:
             words = "somebody deletes the pool (its finalizer holds it)"
@@ -285,8 +306,10 @@ class AllocationsModel:
     def _wanted(self, state: State, mind: Mind) -> tuple[Write, ...]:
         pool, view = state.pools[mind.pool], state.views[mind.view]
         reached = pool is None or mind.view >= pool.seen or not self.rules.views_reach_what_the_pool_has_seen
+        if pool is not None and pool.seen == NOTHING_SEEN and self.rules.first_view_is_as_new_as_the_claim:
+            reached = reached and mind.view >= pool.claimed
         gone = state.pools[-1] is None  # a consistent read
-        return _wanted(self.decisions, pool, view, reached, gone)
+        return wanted_writes(self.decisions, pool, view, reached, gone)
 
     def _can_arrive(self, state: State, mind: Mind, write: Write) -> bool:
         """Whether the version that the controller looks at is the newest, or nobody asks about it."""
@@ -297,6 +320,10 @@ class AllocationsModel:
         now, seen = state.views[-1][slot], state.views[mind.view][slot]
         if now is None or now.uid != write.uid:
             return False
+        if write.kind == "commit" and self.rules.commit_what_was_read_while_the_pool_was_there:
+            pools = [pool for pool in state.pools[mind.pool :] if pool is not None]
+            if any(pool.uid != pools[0].uid and now.version > pool.created for pool in pools):
+                return False
         return now == seen or (write.kind == "commit" and not self.rules.commit_for_the_version_decided_on)
 
     def _arrives(self, state: State, write: Write, who: str) -> Step[State]:
@@ -397,7 +424,7 @@ class AllocationsModel:
         name = self._name(write.uid)
         match write.kind:
             case "commit":
-                return f"{name} is Allocated {_address(write.address)}"
+                return f"{name} is Allocated {address_told(write.address)}"
             case "refuse":
                 return f"{name} is Failed, nothing is free"
             case "release":
@@ -407,8 +434,8 @@ class AllocationsModel:
     def _pool_told(self, pool: Pool | None, views: tuple[View, ...]) -> str:
         if pool is None:
             return "gone"
-        promised = ", ".join(f"{self._name(intent.uid)} -> {_address(intent.address)}" for intent in pool.intents)
-        told = f"{_address(pool.addresses)}, intents {promised or 'none'}"
+        promised = ", ".join(f"{self._name(intent.uid)} -> {address_told(intent.address)}" for intent in pool.intents)
+        told = f"{address_told(pool.addresses)}, intents {promised or 'none'}"
         for view in views:
             for each in view:
                 if each is not None and each.version == pool.seen:
@@ -426,12 +453,12 @@ class AllocationsModel:
     def _allocation_told(self, allocation: Allocation) -> str:
         what = allocation.phase
         if allocation.address:
-            what += f" {_address(allocation.address)}"
+            what += f" {address_told(allocation.address)}"
         return f"{self._name(allocation.uid)} is {what}{' and being deleted' if allocation.deleting else ''}"
 
 
 @lru_cache(maxsize=1 << 18)
-def _wanted(decisions: Decisions, pool: Pool | None, view: View, reached: bool, gone: bool) -> tuple[Write, ...]:
+def wanted_writes(decisions: Decisions, pool: Pool | None, view: View, reached: bool, gone: bool) -> tuple[Write, ...]:
     """What a controller would write that sees this pool and this view.
 
     `reached`: the view is at least as new as the pool asks for. `gone`: there is no pool, by a consistent read.
@@ -439,7 +466,7 @@ def _wanted(decisions: Decisions, pool: Pool | None, view: View, reached: bool, 
     writes = [Write("release", uid) for uid in decisions.releases(view)]
     if pool is not None or gone:
         writes += [Write("leave", uid) for uid in decisions.leaves(pool, view)]
-    if pool is None or not reached:
+    if pool is None or not reached or pool.claimed == UNCLAIMED:
         return tuple(writes)
     writes += [Write("commit", intent.uid, intent.address) for intent in decisions.commits(pool, view)]
     if pool.deleting and decisions.may_go(pool, view):
@@ -453,12 +480,13 @@ def _from(state: State, oldest_pool: int, oldest: int) -> State:
     """The logs from these positions on, with all positions numbered from there."""
     pools, views, minds, abandoned = state.pools[oldest_pool:], state.views[oldest:], state.minds, state.abandoned
     written = [write.pool for write in abandoned if write.pool is not None]
-    known = {each.seen for each in (*pools, *written) if each is not None}
+    named = [each for each in (*pools, *written) if each is not None]
+    known = {number for each in named for number in (each.seen, each.created, each.claimed)}
     known.update(each.version for view in views for each in view if each is not None)
     # Older than the log: only which of two is older still matters.
     before = sorted(number for number in known if NOTHING_SEEN < number < oldest)
     renumbered = {number: index - len(before) for index, number in enumerate(before)}
-    renumbered[NOTHING_SEEN] = NOTHING_SEEN
+    renumbered |= {NOTHING_SEEN: NOTHING_SEEN, UNCLAIMED: UNCLAIMED}
     if not oldest and not oldest_pool and all(old == new for old, new in renumbered.items()):
         return state
 
@@ -467,7 +495,7 @@ def _from(state: State, oldest_pool: int, oldest: int) -> State:
         return old - oldest if new is None else new
 
     def pool_of(pool: Pool) -> Pool:
-        return pool._replace(seen=number(pool.seen))
+        return pool._replace(seen=number(pool.seen), created=number(pool.created), claimed=number(pool.claimed))
 
     def write_of(write: Write) -> Write:
         return write if write.pool is None else write._replace(pool=pool_of(write.pool))
@@ -494,6 +522,6 @@ def _put(values: tuple[T, ...], index: int, value: T) -> tuple[T, ...]:
     return (*values[:index], value, *values[index + 1 :])
 
 
-def _address(addresses: int) -> str:
+def address_told(addresses: int) -> str:
     told = [f".{bit + 1}" for bit in range(addresses.bit_length()) if addresses >> bit & 1]
     return " and ".join(told) or "nothing"

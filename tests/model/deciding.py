@@ -22,6 +22,10 @@ NOTHING_SEEN = -1000
 """`allocationsSeen` of a pool that never wrote it: every view is new enough."""
 
 
+UNCLAIMED = NOTHING_SEEN - 1
+"""Of a pool that has not claimed its network yet, after another one that was removed by force."""
+
+
 class Allocation(NamedTuple):
     uid: int
     phase: str
@@ -43,6 +47,10 @@ class Pool(NamedTuple):
     seen: int = NOTHING_SEEN
     uid: int = 1
     deleting: bool = False
+    created: int = NOTHING_SEEN
+    """How far the log of allocations was when the pool came into being."""
+    claimed: int = NOTHING_SEEN
+    """How far it was when the pool had its claim."""
 
 
 View = tuple[Allocation | None, ...]
@@ -66,6 +74,10 @@ class Rules:
     intents_are_held: bool = True
     leaving_awaits_the_pool: bool = True
     pool_stays_while_held: bool = True
+    requests_of_a_lost_pool_are_written: bool = True
+    """Before another one has the network of a pool that was removed by force."""
+    commit_what_was_read_while_the_pool_was_there: bool = True
+    first_view_is_as_new_as_the_claim: bool = True
 
 
 class Decisions(Protocol):

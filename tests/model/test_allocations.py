@@ -86,10 +86,26 @@ def test_without_its_guard_a_promise_is_broken(name: str) -> None:
     assert explore(rules, world).violation
 
 
-def test_a_pool_whose_finalizer_is_taken_off_by_hand_is_a_danger() -> None:
-    """The known hole: what was promised and what was seen goes with the pool, and a new one knows nothing of it."""
-    world = World(ANY, budget=Budget(pool_deletions=1, forced=1))
-    outcome = explore(Rules(), world, only_duplicates=True)
+FORCED = World(ANY, addresses=(1,), budget=Budget(pool_deletions=1, forced=1))
+
+
+def test_a_pool_whose_finalizer_is_taken_off_by_hand_is_no_danger() -> None:
+    """What was promised and what was seen goes with the pool, and a new one knows nothing of it."""
+    outcome = explore(Rules(), FORCED, only_duplicates=True)
+    assert not outcome.violation, outcome.told()
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        Rules(requests_of_a_lost_pool_are_written=False),
+        Rules(commit_what_was_read_while_the_pool_was_there=False),
+        Rules(first_view_is_as_new_as_the_claim=False),
+    ],
+    ids=["no request is written", "commits are for any version", "the first view is of any age"],
+)
+def test_without_its_guard_a_pool_whose_finalizer_is_taken_off_is_a_danger(rules: Rules) -> None:
+    outcome = explore(rules, FORCED, only_duplicates=True)
     assert "both hold" in outcome.violation
     assert any("by hand" in words for words in outcome.story)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import aiohttp
 import pytest
+from tls_files import certificate_for_loopback
 
 from butler.kube import config
 from butler.server import certificate as certificate_module
@@ -20,7 +21,6 @@ from butler.server.running import Settings, running
 from control_planes import BIN
 from server.browser import Browser
 from server.eventually import eventually
-from tls_files import certificate_for_loopback
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -127,6 +127,44 @@ async def test_a_request_is_there_for_the_next_one_and_release_takes_only_what_w
     await eventually(free)
 
 
+async def test_the_record_of_a_grant_is_no_change_to_look_at_again(api: Api, plane: ControlPlane, network: str) -> None:
+    """Butler writes it a moment after the grant, so that it comes between the look and the release."""
+    create(plane, pool("recorded", f"{network}.0.0/26"))
+    await known(api, "recorded")
+    one = "/allocations/butler-system/recorded-nodes"
+    status, made, _ = await api.call("POST", "/allocations", asked("recorded-nodes", "recorded", count=4))
+    assert status == 201, made
+    uid = ""
+
+    async def recorded() -> None:
+        nonlocal uid
+        meta = plane.request("GET", f"{ALLOCATIONS}/recorded-nodes")[1]["metadata"]
+        assert "butler.butlerlabs.dev/granted" in meta["annotations"]
+        shown = await api.get(one)
+        assert shown["resourceVersion"] == meta["resourceVersion"]
+        uid = meta["uid"]
+
+    await eventually(recorded)
+
+    def changes(**meta: Any) -> None:
+        status, said = plane.request(
+            "PATCH",
+            f"{ALLOCATIONS}/recorded-nodes",
+            {"metadata": meta},
+            content_type="application/merge-patch+json",
+        )
+        assert status == 200, said
+
+    headers = await version(api, "recorded-nodes")
+    changes(labels={"colour": "red"})
+    status, problem, _ = await api.call("DELETE", one, headers=headers)
+    assert (status, problem["type"]) == (412, "urn:butler:problem:changed"), problem
+    headers = await version(api, "recorded-nodes")
+    changes(annotations={"butler.butlerlabs.dev/granted": f"{network}.0.60-{network}.0.63 {uid}"})
+    status, said, _ = await api.call("DELETE", one, headers=headers)
+    assert status == 200, said
+
+
 async def test_a_request_that_makes_no_sense_is_refused_beside_its_field(
     api: Api, plane: ControlPlane, network: str
 ) -> None:

@@ -19,6 +19,7 @@ from butler.kube.client import Client
 from butler.kube.errors import OutcomeUnknown, Status, Unreachable, error_from_status
 from butler.kube.operator import Operator
 from butler.kube.resource import Key
+from butler.local.directory import AUDIT_FILES_KEPT
 from butler.server.problems import Refused
 from butler.server.sight import Sight
 from butler.server.writing.acting import MOST_CLIENTS, Acting, Deed, refused_write
@@ -312,6 +313,26 @@ async def test_a_file_gets_the_lines_for_its_owner_alone(tmp_path: Path) -> None
     assert [json.loads(each) for each in path.read_text().splitlines()] == [{"second": "a\nb"}]
     assert stat.S_IMODE((tmp_path / "audit.log.1").stat().st_mode) == 0o600
     assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
+
+
+async def test_full_files_are_put_aside_and_so_many_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`local up` has nobody else to do it: 10 MB a file, four old ones, each for its owner alone."""
+    monkeypatch.setattr(lines, "propagate", False)  # as there
+    handler = attach_file(tmp_path / "audit.log", kept=AUDIT_FILES_KEPT)
+    try:
+        for number in range(70):
+            lines.info("%s", json.dumps({"number": number, "filling": "x" * (1 << 20)}))
+    finally:
+        lines.removeHandler(handler)
+        handler.close()
+    names = ["audit.log.4", "audit.log.3", "audit.log.2", "audit.log.1", "audit.log"]
+    assert {path.name for path in tmp_path.iterdir()} == set(names)
+    files = [tmp_path / name for name in names]
+    assert all(file.stat().st_size <= 10 << 20 for file in files)
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    numbers = [json.loads(line)["number"] for file in files for line in file.read_text().splitlines()]
+    assert len(numbers) > 36, "four full ones and the last"
+    assert numbers == list(range(70))[-len(numbers) :], "the newest, without a gap"
 
 
 class NoFeed:

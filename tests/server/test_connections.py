@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import aiohttp
 import pytest
 import pytest_asyncio
+from tls_files import certificate_for_loopback
 
 from butler.kube import config
 from butler.server import connections
@@ -21,7 +22,6 @@ from server.conftest import CSRF, ROLE, somebody
 from server.eventually import eventually
 from server.follower import apply
 from server.objects import pool
-from tls_files import certificate_for_loopback
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -51,3 +51,9 @@ def with_condition(
     if before == after:
         return conditions
     return tuple(after if condition is before else condition for condition in conditions)
+
+
+def without_condition(conditions: tuple[Condition, ...], type: str) -> tuple[Condition, ...]:  # noqa: A002
+    """The conditions without this one; the same tuple when it is not there."""
+    found = find_condition(conditions, type)
+    return conditions if found is None else tuple(condition for condition in conditions if condition is not found)

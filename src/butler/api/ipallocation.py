@@ -246,6 +246,7 @@ class IPAllocation(CustomResource):
         conditions={
             ConditionType.READY: "The addresses are granted and can be used.",
             ConditionType.TENANT_FOUND: "The TenantCluster exists; until it does, the allocation is left alone.",
+            ConditionType.WAITING: "It waits for room; the message says since when, and how often it was passed.",
             ConditionType.DELETING: "It was deleted while its TenantCluster lives; the message says what it waits for.",
         },
         example="""

@@ -47,6 +47,9 @@ class Annotation(StrEnum):
     BUILT_AS = "butler.butlerlabs.dev/built-as"
     """On a TenantCluster: the tenant namespace that it was built in, and its own UID. On one with another UID, which
     came back from a backup, it tells where its machines are."""
+    POOL_GONE = "butler.butlerlabs.dev/pool-gone"
+    """On an IPAllocation that waited when its NetworkPool was removed by force: UID of that pool, and the version that
+    this replaced. What a controller was about to grant from that pool comes too late since then."""
     REASON = "butler.butlerlabs.dev/reason"
     """On an IPAllocation that was asked for because Services needed it: why."""
     DRAINED_BY = "butler.butlerlabs.dev/drained-by"
@@ -101,6 +104,7 @@ class ConditionType(StrEnum):
     CAPACITY_EXHAUSTED = "CapacityExhausted"
     # IPAllocation; also Deleting, below
     TENANT_FOUND = "TenantFound"
+    WAITING = "Waiting"
     # ProviderConfig
     CREDENTIALS_VALID = "CredentialsValid"
     REACHABLE = "Reachable"

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING
 
 from butler.cli.frame.exits import Exit
 from butler.cli.frame.session import Failure
-from butler.local.apiserver.storage.journal import APPLICATION, FILE, LOCK
 from butler.local.directory import OURS
+from kubeserver.storage.journal import APPLICATION, FILE, LOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

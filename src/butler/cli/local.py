@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import logging
 import signal
 import sys
@@ -19,6 +18,7 @@ import click
 import uvloop
 
 from butler.cli.controller import NAME, Process, build
+from butler.cli.garbage import keep_collections_short
 from butler.cli.local_welcome import Shown, kubectl, welcome
 from butler.cli.open_files import allow_many_connections
 from butler.cli.world import running_world
@@ -28,7 +28,7 @@ from butler.controllers.tenantcluster.settings import TenantSettings
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.metrics import Metrics
-from butler.local.control_plane import ControlPlane, NotStarted
+from butler.local.control_plane import ControlPlane, NotStarted, start
 from butler.local.directory import AUDIT_FILE
 from butler.local.world.settings import WorldSettings
 from butler.webhooks import registration
@@ -84,11 +84,11 @@ async def _up(wanted: Up) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    control_plane = await ControlPlane.start(wanted.directory, port=wanted.port)
+    control_plane = await start(wanted.directory, port=wanted.port)
     try:
         async with contextlib.AsyncExitStack() as parts:
             await _start(wanted, control_plane, parts, stop, began)
-            gc.freeze()  # what is there now stays: collecting garbage need not look at it again, and stops for less
+            keep_collections_short()
             await stop.wait()
             if not wanted.quiet:
                 click.echo("\nStopping; the data stays.")

@@ -18,7 +18,7 @@ from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import ConfigError, KubeError
 from butler.kube.metrics import Metrics
-from butler.local.control_plane import ControlPlane, NotStarted
+from butler.local.control_plane import ControlPlane, NotStarted, start
 from butler.local.world.world import NAME, World
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ async def _run(connection: Connection, directory: Path, port: int, settings: Wor
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    tenants = await ControlPlane.start(directory, port=port)
+    tenants = await start(directory, port=port)
     try:
         async with running_world(connection, tenants, settings, stop):
             if not quiet and not stop.is_set():

@@ -9,6 +9,7 @@ deleted stays Allocated, held by its finalizer, for as long as something may use
     its owner goes       the teardown of the cluster releases them, once its machines are gone
     its owner is gone    released at once, unless machines of it are left in its namespace
     never seen           released at once
+    from a backup        besides all that, it waits for machines where it was used before
 
 An annotation with the allocation's own name puts an end to the waiting. `judge` decides and is pure; `observe` reads
 what it needs, afresh: addresses are given back on the word that something is not there.
@@ -25,11 +26,13 @@ from butler.capi.machines import MachineAddresses, in_range, may_have, named, re
 from butler.capi.naming import MACHINE, namespace_of_tenant
 from butler.controllers.absence import read
 from butler.controllers.kinds import CLUSTERS, WRITE_TIMEOUT
+from butler.controllers.owners import earlier_homes
 from butler.controllers.release import DELETED_BY_REQUEST, Grounds
 from butler.ipam.addresses import BadAddress, Family, Range, parse_range
+from butler.ipam.granted import was_released
 from butler.kube.errors import NotFound
 from butler.kube.resource import NAMESPACES, Key, untyped
-from butler.tenant.owner import how_to_insist, is_insisted, owner_lives, recorded_owner, tenant_key
+from butler.tenant.owner import how_to_insist, is_insisted, owner_lives, tenant_key
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 MACHINES: Final = untyped(MACHINE.group, MACHINE.version, MACHINE.plural, MACHINE.kind)
 RELEASE_FORCED: Final = "ReleaseForced"
+RELEASED_BEFORE: Final = Grounds("it comes from a backup, and had been released before", "released")
 
 
 class Obstacle(NamedTuple):
@@ -49,9 +53,17 @@ class Obstacle(NamedTuple):
     """Another controller says what is waited for; this is for as long as it has not."""
 
 
+class Home(NamedTuple):
+    """A namespace that exists, and in which machines may use the addresses."""
+
+    namespace: str
+    machines: tuple[MachineAddresses, ...] | None
+    """None: they cannot be read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What is there of an allocation's owner."""
+    """What is there of an allocation's owner, and of clusters that it belonged to before."""
 
     owner: TenantCluster | None
     """The very cluster that the allocation belongs to; None when it surely does not exist, or was never seen."""
@@ -59,6 +71,8 @@ class Observed:
     """Where its machines are; None when there is no such namespace, so that nothing of it can exist."""
     machines: tuple[MachineAddresses, ...] | None = ()
     """None: they cannot be read."""
+    left_behind: tuple[Home, ...] = ()
+    """Of clusters that it names and that are gone, or of the owner's earlier life."""
 
 
 def is_wish(allocation: IPAllocation) -> bool:
@@ -67,7 +81,9 @@ def is_wish(allocation: IPAllocation) -> bool:
 
 
 def grounds(allocation: IPAllocation) -> Grounds:
-    """Why an allocation is released that is being deleted."""
+    """Why an allocation is released that is being deleted, or that comes from a backup."""
+    if was_released(allocation):
+        return RELEASED_BEFORE
     if not is_wish(allocation) or not is_insisted(allocation):
         return DELETED_BY_REQUEST
     because = f"its deletion was insisted on by annotation {Annotation.FORCE_DELETE}, whatever uses its addresses"
@@ -81,21 +97,29 @@ async def observe(client: Client, allocation: IPAllocation, known: TenantCluster
     if not owner_lives(allocation, known):
         found = await read(client, CLUSTERS, named_tenant)
     owner = found if owner_lives(allocation, found) else None
-    uid = owner.metadata.uid if owner is not None else recorded_owner(allocation)
-    if uid is None:
-        return Observed(None)
-    namespace = namespace_of_tenant(named_tenant.name, uid)
-    if await read(client, NAMESPACES, Key("", namespace)) is None:
-        if owner is None or owner.status.tenant_namespace is not None:
-            return Observed(owner)
+    homes = [await _home(client, namespace) for namespace in sorted(earlier_homes(allocation, owner))]
+    left_behind = tuple(home for home in homes if home is not None)
+    if owner is None:
+        return Observed(None, left_behind=left_behind)
+    namespace = namespace_of_tenant(named_tenant.name, owner.metadata.uid)
+    home = await _home(client, namespace)
+    if home is None and owner.status.tenant_namespace is None:
         await _mark(client, allocation, owner)
-        if await read(client, NAMESPACES, Key("", namespace)) is None:
-            return Observed(owner)
+        home = await _home(client, namespace)
+    if home is None:
+        return Observed(owner, left_behind=left_behind)
+    return Observed(owner, home.namespace, home.machines, left_behind)
+
+
+async def _home(client: Client, namespace: str) -> Home | None:
+    """The machines in a namespace; None where there is no such namespace."""
+    if await read(client, NAMESPACES, Key("", namespace)) is None:
+        return None
     try:
         listed = await client.list(MACHINES, namespace)
     except NotFound:
-        return Observed(owner, namespace, None)
-    return Observed(owner, namespace, tuple(map(read_machine, listed.items)))
+        return Home(namespace, None)
+    return Home(namespace, tuple(map(read_machine, listed.items)))
 
 
 async def _mark(client: Client, allocation: IPAllocation, owner: TenantCluster) -> None:
@@ -113,8 +137,10 @@ def judge(allocation: IPAllocation, seen: Observed) -> Obstacle | None:
     """What stands in the way of releasing an allocation that is being deleted; None: nothing does."""
     if not is_wish(allocation) or is_insisted(allocation):
         return None
-    if seen.owner is None:
-        return _left_behind(allocation, seen)
+    obstacles = (_left_behind(allocation, home, seen.owner) for home in seen.left_behind)
+    left_behind = next((obstacle for obstacle in obstacles if obstacle is not None), None)
+    if left_behind is not None or seen.owner is None:
+        return left_behind
     cluster = f"TenantCluster {tenant_key(allocation)}"
     if seen.namespace is None and seen.owner.status.tenant_namespace is None:
         return None
@@ -156,19 +182,18 @@ def users_of(allocation: IPAllocation, machines: tuple[MachineAddresses, ...]) -
     return f"machine {named(booting)} does not say yet which address it has" if booting else ""
 
 
-def _left_behind(allocation: IPAllocation, seen: Observed) -> Obstacle | None:
-    """The owner is gone, or was never seen. Machines may be left: somebody may have taken the finalizer away."""
-    if seen.namespace is None:
-        return None
-    where = f"TenantCluster {tenant_key(allocation)} no longer exists, but its namespace {seen.namespace} does"
+def _left_behind(allocation: IPAllocation, home: Home, owner: TenantCluster | None) -> Obstacle | None:
+    """A cluster is gone, and machines may be left: the finalizer was taken away, or all but machines was lost."""
+    gone = "no longer exists" if owner is None else "comes from a backup"
+    where = f"TenantCluster {tenant_key(allocation)} {gone}, but its earlier namespace {home.namespace} exists"
     what_to_do = f": delete the namespace once its machines are gone, or insist: {how_to_insist(allocation)}"
-    if seen.machines is None:
+    if home.machines is None:
         return Obstacle(DeletionReason.UNKNOWN, f"{where}, and machines in it cannot be listed{what_to_do}")
     if allocation.spec.type is IPAllocationType.LOAD_BALANCER:
-        left = named([machine.name for machine in seen.machines])
+        left = named([machine.name for machine in home.machines])
         users = f"machine {left} may announce these addresses" if left else ""
     else:
-        users = users_of(allocation, seen.machines)
+        users = users_of(allocation, home.machines)
     return Obstacle(DeletionReason.IN_USE, f"{where}, and {users}{what_to_do}") if users else None
 
 

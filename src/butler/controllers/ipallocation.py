@@ -34,11 +34,11 @@ from butler.controllers.networkpool.holdings import pool_key
 from butler.controllers.networkpool.plan import is_leaving
 from butler.controllers.owners import owner_of, tenant_key
 from butler.controllers.release import Releases
-from butler.ipam.granted import GrantRecord, due_record, is_from_another_life, recorded_grant
+from butler.ipam.granted import GrantRecord, due_record, is_from_another_life, recorded_grant, was_released
 from butler.kube.controller import After, Controller
 from butler.kube.errors import NotFound
 from butler.kube.objects import finalizers_patch, is_newer, key_of, with_finalizer, without_finalizer
-from butler.tenant.owner import is_insisted
+from butler.tenant.owner import is_insisted, is_taken_over
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -56,6 +56,9 @@ if TYPE_CHECKING:
 LEAVING_BY_POOL: Final = "leaving allocations by pool"
 OWNERLESS_BY_TENANT: Final = "allocations without a found owner by tenant"
 WISHES_BY_TENANT: Final = "allocations whose deletion waits by tenant"
+UNANSWERED: Final = "requests without an answer"
+MORE_PATIENT: Final = 5
+"""How many times longer the record of a grant waits at most, as long as others wait for an answer."""
 LOOK_AGAIN: Final = After(1.0)
 """For a view that must be behind the server: the watch brings the news, this is for a watch that broke."""
 
@@ -80,7 +83,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Give the addresses back: the object is being deleted, and nothing uses them."""
+    """Give the addresses back: the object is being deleted, and nothing uses them; or it was released before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +117,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Repeat the grant in the metadata, which backups keep; None takes it away."""
+    """Repeat in the metadata, which backups keep, what was granted, or that it was released."""
 
     record: GrantRecord | None
 
@@ -155,7 +158,10 @@ def decide(
             return AwaitPool()
         return RemoveFinalizer(without_finalizer(allocation, Finalizer.IP_ALLOCATION) or [])
     if released:
-        return Note(None) if recorded_grant(allocation) is not None else _retain(status, retention, now)
+        due = due_record(allocation)
+        return Note(due) if due is not None and due != recorded_grant(allocation) else _retain(status, retention, now)
+    if was_released(allocation):
+        return Release()
     finalizers = with_finalizer(allocation, Finalizer.IP_ALLOCATION)
     if finalizers is not None:
         return AddFinalizer(finalizers)
@@ -167,7 +173,7 @@ def decide(
                     status, tenant_cluster_uid=owner.tenant_cluster_uid, conditions=owner.conditions
                 )
             )
-    return _note(allocation, note_after, now) if wants_record(allocation) else None
+    return _note(allocation, note_after, now) if wants_record(allocation, tenant) else None
 
 
 def _note(allocation: IPAllocation, after: timedelta, now: datetime) -> Step:
@@ -176,10 +182,16 @@ def _note(allocation: IPAllocation, after: timedelta, now: datetime) -> Step:
     return NoteLater(left) if 0 < left <= after.total_seconds() else Note(due_record(allocation))
 
 
-def wants_record(allocation: IPAllocation) -> bool:
-    """Whether its metadata does not repeat what it holds; one from another life is first taken over by its tenant."""
+def wants_record(allocation: IPAllocation, tenant: TenantCluster | None) -> bool:
+    """Whether its metadata does not repeat what it holds.
+
+    One from another life is first taken over by its tenant; unless the tenant is of this life, and the record is an
+    old one that was applied again.
+    """
     due = due_record(allocation)
-    return due is not None and recorded_grant(allocation) != due and not is_from_another_life(allocation)
+    if due is None or recorded_grant(allocation) == due:
+        return False
+    return not is_from_another_life(allocation) or (tenant is not None and is_taken_over(allocation, tenant))
 
 
 def waiting(
@@ -242,7 +254,8 @@ def is_settled(allocation: IPAllocation) -> bool:
         and allocation.status.phase is not IPAllocationPhase.RELEASED
         and Finalizer.IP_ALLOCATION in allocation.metadata.finalizers
         and not wants_owner(allocation)
-        and not wants_record(allocation)
+        and due_record(allocation) in (None, recorded_grant(allocation))
+        and not was_released(allocation)
     )
 
 
@@ -275,6 +288,7 @@ class IPAllocationController:
         """The version that our last write replaced, until the view shows what came of it, be it by a new list."""
         allocations.index(LEAVING_BY_POOL, lambda each: [pool_key(each)] if is_leaving(each) else ())
         allocations.index(OWNERLESS_BY_TENANT, lambda each: [tenant_key(each)] if wants_owner(each) else ())
+        allocations.index(UNANSWERED, lambda each: [True] if each.status.phase is IPAllocationPhase.PENDING else ())
         allocations.index(WISHES_BY_TENANT, lambda each: [tenant_key(each)] if is_wish(each) else ())
 
     def controller(self, *, workers: int = 16, metrics: Metrics | None = None) -> Controller:
@@ -322,7 +336,7 @@ class IPAllocationController:
             tenant,
             pool,
             retention=self._retention,
-            note_after=self._note_after,
+            note_after=self._note_after * (MORE_PATIENT if self._allocations.count(UNANSWERED, True) else 1),
             now=self._clock(),
             obstacle=obstacle,
         )
@@ -334,8 +348,10 @@ class IPAllocationController:
             case AwaitPool():
                 # A pool that the view does not show yet cannot wake us.
                 return None if pool_key(allocation) in self._pools else LOOK_AGAIN
-            case Keep(seconds) | NoteLater(seconds):
+            case Keep(seconds):
                 return After(seconds)
+            case NoteLater(seconds):
+                return After(min(seconds, self._note_after.total_seconds()))
         try:
             await self._act(allocation, step)
         except NotFound:

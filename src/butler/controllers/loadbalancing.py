@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 import time
 from datetime import UTC, datetime
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from butler.controllers.loadbalancers.controller import LoadBalancerController
@@ -21,6 +21,7 @@ from butler.tenant.feed import TenantFeeds
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
     from butler.controllers.loadbalancers.settings import LoadBalancerSettings
     from butler.controllers.release import Releases
     from butler.controllers.tenantcluster.views import Views
@@ -37,6 +38,7 @@ def add_load_balancers(
     settings: LoadBalancerSettings,
     views: Views,
     kubeconfigs: Cache[Json],
+    secrets: KubeconfigSecrets,
     tenants: TenantClients,
     releases: Releases,
     told: Callable[[Key], None],
@@ -60,7 +62,7 @@ def add_load_balancers(
         events,
         metrics,
         settings,
-        lambda: secrets.token_hex(4),
+        lambda: token_hex(4),
         _now,
         time.monotonic,
     )
@@ -71,6 +73,7 @@ def add_load_balancers(
         views,
         feeds,
         kubeconfigs,
+        secrets,
         ledger,
         publishing,
         draining,

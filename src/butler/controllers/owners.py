@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from butler.api.conditions import with_condition
-from butler.api.labels import ConditionType, TenantReason
-from butler.tenant.owner import deletion_waits, owner_lives, recorded_owner, tenant_key
+from butler.api.labels import Annotation, ConditionType, TenantReason
+from butler.capi.naming import namespace_of_tenant
+from butler.tenant.owner import deletion_waits, named_owners, owner_lives, recorded_owner, tenant_key
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -62,4 +63,19 @@ def owner_of(allocation: IPAllocation, tenant: TenantCluster | None, now: dateti
     return Owner(uid, found, conditions)
 
 
-__all__ = ["Owner", "deletion_waits", "owner_lives", "owner_of", "recorded_owner", "tenant_key"]
+def earlier_homes(allocation: IPAllocation, owner: TenantCluster | None) -> set[str]:
+    """Namespaces in which machines may use the addresses of an allocation, beside that of the owner that it has now.
+
+    They are those of all clusters that it names, and where its owner was built before it came back from a backup.
+    """
+    own = owner.metadata.uid if owner is not None else None
+    name = allocation.spec.tenant_cluster_ref.name
+    found = {namespace_of_tenant(name, uid) for uid in named_owners(allocation) if uid != own}
+    if owner is not None:
+        namespace, _, uid = owner.metadata.annotations.get(Annotation.BUILT_AS, "").partition(" ")
+        if namespace and uid != own:
+            found.add(namespace)
+    return found
+
+
+__all__ = ["Owner", "deletion_waits", "earlier_homes", "owner_lives", "owner_of", "recorded_owner", "tenant_key"]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from butler.api.codec import status_patch
-from butler.api.conditions import with_condition
+from butler.api.conditions import with_condition, without_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
 from butler.api.labels import AllocationReason, ConditionType, TenantReason
 from butler.controllers.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
@@ -77,7 +77,7 @@ def released(allocation: IPAllocation, grounds: Grounds, now: datetime) -> IPAll
     status, held = allocation.status, what_it_held(allocation.status)
     pool = allocation.spec.pool_ref.name
     conditions = with_condition(
-        status.conditions,
+        without_condition(status.conditions, ConditionType.WAITING),
         type=ConditionType.READY,
         status=False,
         reason=AllocationReason.RELEASED,

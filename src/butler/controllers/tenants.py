@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from butler.controllers.ipam import without_address_list
 from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
 from butler.controllers.loadbalancing import add_load_balancers
 from butler.controllers.release import Releases
 from butler.controllers.tenantcluster.building import Building
@@ -64,18 +65,21 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
 
     live = Live(client, wake, operator.metrics)
     tenants = TenantClients(views.endpoint_of)
-    side = TenantSide(client, live, kubeconfigs, tenants)
+    secrets = KubeconfigSecrets(client)
+    side = TenantSide(client, live, kubeconfigs, tenants, secrets)
     releases = Releases(client, views.pools, operator.events, ipam, _now)
     balancers = add_load_balancers(
         operator,
         settings.load_balancers,
         views,
         kubeconfigs,
+        secrets,
         tenants,
         releases,
         wake_cluster,
     )
-    writer = StatusWriter(client, views.clusters, operator.events, metrics, Telling(time.monotonic), _now)
+    telling = Telling(time.monotonic, views.on_their_way)
+    writer = StatusWriter(client, views.clusters, operator.events, metrics, telling, _now)
     building = Building(
         client,
         views,
@@ -85,13 +89,15 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
         balancers.problem,
         settings.home_namespace,
         _now,
-        Turnstile(time.monotonic),
+        Turnstile(time.monotonic, wake_cluster),
         writer,
         HalfTenants(client, views, releases, _now),
         releases,
     )
     teardown = Teardown(client, views, live, side, releases, operator.events, settings, _now)
-    whole = TenantClusterController(views, building, teardown, writer, metrics, settings, _now)
+    whole = TenantClusterController(
+        views, building, teardown, writer, metrics, settings, _now, balancers.with_first_word
+    )
     controllers.append(whole.controller(kubeconfigs, namespaces, metrics=operator.metrics))
     operator.add(controllers[0])
     operator.add_service(live.run)

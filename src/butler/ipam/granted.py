@@ -5,6 +5,8 @@ the word and the record only repeats it. An object that comes back without statu
 waits. Where the recorded UID is not the object's own, the object is from another life: whatever else it says about UIDs
 (its tenant's, in a label or in a status that came along) is of that life, too.
 
+The record of an allocation that was released says so in place of a range: it must not come back as a new request.
+
 What a person writes into the annotation of an object that was never granted anything has no more weight than a pinned
 range, and has to agree with the request.
 """
@@ -20,6 +22,7 @@ from butler.ipam.addresses import BadAddress, parse_range
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
 
+RELEASED = "released"
 WAITING = (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED)
 
 
@@ -48,8 +51,10 @@ def recorded_grant(allocation: IPAllocation) -> GrantRecord | None:
 
 
 def due_record(allocation: IPAllocation) -> GrantRecord | None:
-    """What the record of an allocation should be; None for one that holds nothing."""
+    """What the record of an allocation should be; None for one that never held anything, or has no record to change."""
     status = allocation.status
+    if status.phase is IPAllocationPhase.RELEASED and recorded_grant(allocation) is not None:
+        return GrantRecord(RELEASED, allocation.metadata.uid)
     if status.phase is not IPAllocationPhase.ALLOCATED or not status.start_address or not status.end_address:
         return None
     return GrantRecord(f"{status.start_address}-{status.end_address}", allocation.metadata.uid)
@@ -58,7 +63,13 @@ def due_record(allocation: IPAllocation) -> GrantRecord | None:
 def is_from_another_life(allocation: IPAllocation) -> bool:
     """Whether the object was granted its addresses under another UID, and comes from a backup or another cluster."""
     record = recorded_grant(allocation)
-    return record is not None and record.uid != allocation.metadata.uid
+    return record is not None and record.range != RELEASED and record.uid != allocation.metadata.uid
+
+
+def was_released(allocation: IPAllocation) -> bool:
+    """Whether an object that looks like a new request is what a backup kept of one that was released."""
+    record = recorded_grant(allocation)
+    return allocation.status.phase in WAITING and record is not None and record.range == RELEASED
 
 
 def comes_back(allocation: IPAllocation) -> bool:
@@ -67,6 +78,7 @@ def comes_back(allocation: IPAllocation) -> bool:
         allocation.status.phase in WAITING
         and allocation.metadata.deletion_timestamp is None
         and recorded_grant(allocation) is not None
+        and not was_released(allocation)
     )
 
 

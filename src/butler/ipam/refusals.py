@@ -8,6 +8,7 @@ condition and are compared with what stands there, so the same facts must always
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC
 from typing import TYPE_CHECKING
 
 from butler.api.labels import AllocationReason
@@ -16,6 +17,7 @@ from butler.ipam.addresses import address_text, range_cidr, range_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+    from datetime import datetime
 
     from butler.ipam.addresses import Range
     from butler.ipam.free_space import FreeSpace
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 NO_ROOM = (AllocationReason.POOL_EXHAUSTED, AllocationReason.POOL_FRAGMENTED, AllocationReason.OTHER_BLOCK_DOES_NOT_FIT)
 """Reasons of requests that wait for room, and may be passed by smaller ones meanwhile."""
+WAITS = (*NO_ROOM, AllocationReason.KEPT_FOR_OLDER)
+"""Reasons that time alone may end, so the request says since when it waits."""
 HOLES_SHOWN = 3
 WINDOWS_SHOWN = 4
 HOLDERS_SHOWN = 3
@@ -186,6 +190,14 @@ def kept_for_older(count: int, older: str, pool: str) -> Why:
         " spec.keepForOldestAfterMinutes: make room for that one, use another pool, or unset the field"
     )
     return AllocationReason.KEPT_FOR_OLDER, message
+
+
+def waiting_since(asked: datetime, passed_by: int) -> str:
+    """Since when a request waits, and how often it was passed. Never for how long: a duration is new every second."""
+    since = f"waits for room since {asked.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    if not passed_by:
+        return f"{since}; no younger request has been met before it"
+    return f"{since}; {passed_by} younger {'request was' if passed_by == 1 else 'requests were'} met before it"
 
 
 def only_together(name: str, why: Why) -> Why:

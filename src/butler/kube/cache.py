@@ -135,6 +135,7 @@ class Cache(Generic[T]):
         self._store: Store[T] = Store()
         self._handlers: list[Callable[[Change[T]], None]] = []
         self._position: str | None = None
+        self._answered: str | None = None  # the newest version that came as the answer to a write, not by the watch
         self._must_list = True
         self._listing: dict[Key, str] | None = None  # own writes made known while a list is under way
         self._unreadable: dict[Key, bytes] = {}
@@ -292,7 +293,7 @@ class Cache(Generic[T]):
         self._doubts += 1
         self._must_list = True
         self._verified = False
-        self._position = None
+        self._position = self._answered = None
         self._synced.clear()
         if self._silence is not None and not self._silence.expired():  # ends the watch that is under way
             self._silence.reschedule(asyncio.get_running_loop().time())
@@ -316,6 +317,8 @@ class Cache(Generic[T]):
             return
         if self._listing is not None:
             self._listing[key] = version
+        if self._answered is None or is_newer(version, self._answered):
+            self._answered = version
         if isinstance(obj, dict):  # the caller keeps its own, which we must not trim
             obj = cast("T", {**obj, "metadata": dict(obj["metadata"])})
         self._publish(self._store.put(key, self._entry(obj)))
@@ -415,17 +418,25 @@ class Cache(Generic[T]):
 
     async def _compare(self) -> None:
         """Hold what was seen here against what the server has: a quorum read is never behind what came before it."""
-        seen, doubts = self._position, self._doubts
+        seen, doubts = self._seen(), self._doubts
         newest = await self.newest()
         if doubts != self._doubts or seen is None:
             return  # a list is due anyhow
         if is_older(newest, seen):
             self._client.timeline.went_back(f"{self.resource} was seen at {seen} and is at {newest}")
             return
-        if self._is_open:  # else the next watch has to be compared, too
+        if self._is_open and not self._may_resume():
+            self.doubt()  # it took so long that the server may have passed what was seen here
+        elif self._is_open:  # else the next watch has to be compared, too
             self._verified = True
             self._in_contact()
             self._wake()
+
+    def _seen(self) -> str | None:
+        """The newest version that anything here is of: the watch may not have told of an answered write yet."""
+        if self._position is None or self._answered is None or is_older(self._answered, self._position):
+            return self._position
+        return self._answered
 
     async def _keep_comparing(self) -> None:
         """Compare until there was an answer: nothing counts as seen on a watch before that."""
@@ -443,7 +454,7 @@ class Cache(Generic[T]):
         undecodable: dict[Key, bytes] = {}
         bounds = self._bounds
         await self._enter()
-        doubts = self._doubts
+        seen, doubts = self._seen(), self._doubts
         self._listing = {}
         try:
             async with asyncio.timeout(None if bounds is None else bounds.list_seconds):
@@ -464,8 +475,8 @@ class Cache(Generic[T]):
             self._leave()
         if doubts != self._doubts:
             raise WentBack(f"list {self.resource}: the server's versions went back meanwhile")
-        if self._position is not None and is_older(listed.resource_version, self._position):
-            proof = f"{self.resource} was seen at {self._position} and is at {listed.resource_version}"
+        if seen is not None and is_older(listed.resource_version, seen):
+            proof = f"{self.resource} was seen at {seen} and is at {listed.resource_version}"
             self._client.timeline.went_back(proof, besides=self)
         entries = {key_of(obj): self._entry(obj) for obj in listed.items}
         in_doubt = self._position is None and self.lists > 0

@@ -35,6 +35,12 @@ def recorded_owner(allocation: IPAllocation) -> str | None:
     return allocation.metadata.labels.get(Label.TENANT_UID) or allocation.status.tenant_cluster_uid
 
 
+def named_owners(allocation: IPAllocation) -> set[str]:
+    """The UIDs of TenantClusters that an allocation names, of this life or another."""
+    label, recorded = allocation.metadata.labels.get(Label.TENANT_UID), allocation.status.tenant_cluster_uid
+    return {uid for uid in (label, recorded) if uid}
+
+
 def owner_lives(allocation: IPAllocation, tenant: TenantCluster | None) -> bool:
     """Whether the very TenantCluster that an allocation belongs to exists, given the one that has its name at present.
 
@@ -46,8 +52,19 @@ def owner_lives(allocation: IPAllocation, tenant: TenantCluster | None) -> bool:
         return False
     if is_from_another_life(allocation):
         return True
-    recorded = {allocation.metadata.labels.get(Label.TENANT_UID), allocation.status.tenant_cluster_uid} - {None, ""}
+    recorded = named_owners(allocation)
     return not recorded or tenant.metadata.uid in recorded
+
+
+def is_taken_over(allocation: IPAllocation, tenant: TenantCluster) -> bool:
+    """Whether a TenantCluster may use an allocation of its own.
+
+    What came back from a backup may be in use where it was used before. The label names the cluster once that was
+    looked at; a cluster that never ceased to exist is named all along.
+    """
+    if not is_from_another_life(allocation):
+        return True
+    return allocation.metadata.labels.get(Label.TENANT_UID) == tenant.metadata.uid
 
 
 def deletion_waits(allocation: IPAllocation, tenant: TenantCluster | None) -> bool:

@@ -18,6 +18,7 @@ from butler.api.tenantcluster import TenantClusterPhase
 from butler.controllers.tenantcluster.live import covers
 from butler.kube.objects import key_of
 from butler.views.fsck.holdings import counted
+from butler.views.fsck.pools import seen_too_much
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -223,6 +224,9 @@ def _pool(pool: NetworkPool) -> Check | None:
         return Check("Pools", Level.FAIL, f"no controller has looked at {name}", "see Controllers")
     if ready.status != "True":
         return Check("Pools", Level.FAIL, f"{name} hands out nothing: {ready.message}", f"`butleradm pool get {name}`")
+    if seen_too_much(pool):
+        says = f"{name} hands out nothing: its status is from another life (a backup, or another cluster)"
+        return Check("Pools", Level.FAIL, says, "see Controllers, who set it right; `butleradm ipam fsck` tells more")
     for tier in (CapacityTier.EXHAUSTED, CapacityTier.CRITICAL, CapacityTier.WARNING):
         reached = find_condition(conditions, tier)
         if reached is not None and reached.status == "True":

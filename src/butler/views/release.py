@@ -8,9 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
-from butler.api.labels import ConditionType
+from butler.api.labels import Annotation, ConditionType
 from butler.controllers.owners import tenant_key
 from butler.ipam.addresses import Family
 from butler.views.estate import granted_range, held_range
@@ -49,6 +51,19 @@ class Impact:
     """Its cluster lives and may use it: only who insists gets it back."""
     unknown: bool
     """Whether anything uses it cannot be seen: it was made for a cluster that Butler does not manage."""
+
+
+def says_the_same(shown: IPAllocation, now: IPAllocation) -> bool:
+    """Whether an allocation is as it was shown, but for the record of its grant, which Butler writes a moment later."""
+    return said(shown) == said(now)
+
+
+def said(allocation: IPAllocation) -> bytes:
+    """All that an allocation says to who is about to release it."""
+    meta = allocation.metadata
+    annotations = {name: text for name, text in meta.annotations.items() if name != Annotation.GRANTED}
+    meta = msgspec.structs.replace(meta, resource_version="", annotations=annotations)
+    return msgspec.json.encode(msgspec.structs.replace(allocation, metadata=meta), order="deterministic")
 
 
 def impact(allocation: IPAllocation, estate: Estate, machines: Iterable[Use], told: Inventory | str | None) -> Impact:

@@ -315,7 +315,7 @@ class Admission:
         if question.operation == "UPDATE":
             old_text = _text(question, "oldObject")
             before, after = _head(old_text, "oldObject"), _head(new_text, "object")
-            if after.metadata.deletion_timestamp is not None or before.spec == after.spec:
+            if before.spec == after.spec:
                 return review.allow()
             old = _decoded(ProviderConfig, old_text, "oldObject")
         new = _decoded(ProviderConfig, new_text, "object")

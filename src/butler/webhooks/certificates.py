@@ -30,7 +30,9 @@ from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from butler.kube.certificates import (
+from butler.kube.errors import AlreadyExists, Conflict, NotFound
+from butler.kube.resource import SECRETS
+from kubeserver.certificates import (
     authority,
     certificate_pem,
     for_server,
@@ -38,8 +40,6 @@ from butler.kube.certificates import (
     key_pem,
     new_key,
 )
-from butler.kube.errors import AlreadyExists, Conflict, NotFound
-from butler.kube.resource import SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -56,6 +56,11 @@ _CHANGES_SPEC: Final = {
     "expression": "request.operation != 'UPDATE' || "
     "(object.spec != oldObject.spec && !has(object.metadata.deletionTimestamp))",
 }
+_CHANGES_SPEC_TO_THE_END: Final = {
+    # A ProviderConfig that is being deleted still says where credentials go, for the clusters that are on it.
+    "name": "spec-changes",
+    "expression": "request.operation != 'UPDATE' || object.spec != oldObject.spec",
+}
 _NOT_FROM_BUTLER: Final = {
     # Butler's own requests carry the finalizer from birth. Nobody reads the warnings about them, and they come in
     # hundreds, so the API server is spared the questions.
@@ -122,7 +127,9 @@ def configuration(reach: AtUrl | AtService, ca_bundle: bytes, *, name: str = NAM
         "webhooks": [
             _webhook(NetworkPool, ("CREATE", "UPDATE", "DELETE"), _CHANGES_SPEC, "Fail", client, selector),
             # What slipped through would be told by conditions; but a deletion, once begun, cannot be taken back.
-            _webhook(ProviderConfig, ("CREATE", "UPDATE", "DELETE"), _CHANGES_SPEC, "Fail", client, selector),
+            _webhook(
+                ProviderConfig, ("CREATE", "UPDATE", "DELETE"), _CHANGES_SPEC_TO_THE_END, "Fail", client, selector
+            ),
             # Mostly good advice: what slips through while nobody serves turns Failed and says why.
             _webhook(IPAllocation, ("CREATE",), _NOT_FROM_BUTLER, "Ignore", client, selector),
             # Without an answer the deletion would begin, and could only wait for what it would have been refused for.

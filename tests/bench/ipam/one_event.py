@@ -19,7 +19,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[2])]
+sys.path[:0] = [
+    str(Path(__file__).parents[1]),
+    str(Path(__file__).parents[2]),
+    str(Path(__file__).parents[3] / "kubeserver/tests/support"),
+]
 
 from butler.api.codec import from_json  # noqa: E402
 from butler.api.ipallocation import IPAllocation  # noqa: E402

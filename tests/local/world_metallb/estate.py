@@ -18,7 +18,7 @@ from butler.kube.client import Client
 from butler.kube.errors import AlreadyExists, NotFound
 from butler.kube.operator import Operator
 from butler.kube.resource import EVENTS, NAMESPACES, NODES, SECRETS, SERVICES, Key, resource_of
-from butler.local.control_plane import ControlPlane
+from butler.local.control_plane import ControlPlane, start
 from butler.local.world.addons import add_addons
 from butler.local.world.metallb import HOME, IP_ADDRESS_POOLS, add_metallb
 from butler.local.world.metallb_signs import CONFIGURATION_STATES, counts_shown
@@ -170,7 +170,7 @@ class Estate:
     @classmethod
     @asynccontextmanager
     async def open(cls, directory: Path) -> AsyncIterator[Estate]:
-        plane = await ControlPlane.start(directory)
+        plane = await start(directory)
         try:
             async with Client(config.load(plane.kubeconfig)) as client:
                 estate = cls(plane, client)

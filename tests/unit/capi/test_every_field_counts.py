@@ -21,9 +21,9 @@ import pytest
 from butler.api.crd import custom_resource_definition
 from butler.api.tenantcluster import TenantCluster
 from butler.capi.blueprint import Unbuildable
-from butler.local.apiserver.schemas.defaulting import apply_defaults
-from butler.local.apiserver.schemas.schema import parse
-from butler.local.apiserver.schemas.validation import validate
+from kubeserver.schemas.defaulting import apply_defaults
+from kubeserver.schemas.schema import parse
+from kubeserver.schemas.validation import validate
 from unit.capi.every_field import CASES, Case, Leaf, changes, leaves, outcome
 from unit.capi.field_readers import READERS
 

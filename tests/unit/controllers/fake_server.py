@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
@@ -19,6 +19,9 @@ from butler.kube.errors import ApiError, Conflict, Status, error_from_status
 from butler.kube.objects import key_of
 from butler.kube.resource import Key
 from unit.kube.fake_api import merge
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 T = TypeVar("T")
 
@@ -40,6 +43,7 @@ class FakeCache(Generic[T]):
     def __init__(self, *objects: T) -> None:
         self.objects = {key_of(each): each for each in objects}
         self.lists = 1
+        self._indexes: dict[str, Callable[[T], Iterable[object]]] = {}
 
     def get(self, key: Key) -> T | None:
         return self.objects.get(key)
@@ -50,11 +54,14 @@ class FakeCache(Generic[T]):
     def __contains__(self, key: object) -> bool:
         return key in self.objects
 
-    def index(self, name: str, function: object) -> None:
-        """Nobody asks for indexes here."""
+    def index(self, name: str, function: Callable[[T], Iterable[object]]) -> None:
+        self._indexes[name] = function
+
+    def count(self, index: str, value: object) -> int:
+        return sum(value in self._indexes[index](each) for each in self.objects.values())
 
     def index_ranges(self, name: str, function: object) -> None:
-        """Nor for these."""
+        """Nobody asks for these here."""
 
     async def wait_synced(self) -> None:
         """Always."""

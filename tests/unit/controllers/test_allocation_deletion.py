@@ -9,7 +9,7 @@ import pytest
 
 from butler.api.labels import Annotation, DeletionReason
 from butler.capi.machines import MachineAddresses, read_machine
-from butler.controllers.allocation_deletion import Observed, grounds, judge
+from butler.controllers.allocation_deletion import Home, Observed, grounds, judge
 from butler.controllers.tenantcluster.node_addresses import Fleet, give_up
 from unit.controllers.tenantcluster.values import NOW, UID, allocation, cluster
 
@@ -58,11 +58,18 @@ BOOTING, ONLY_V6 = MachineAddresses("m-3", ()), MachineAddresses("m-4", ("fd00::
         (deleted(kind="loadbalancer"), Observed(owner(), HOME, ()), DeletionReason.UNKNOWN, "drained"),
         (deleted(insists="web-nodes"), Observed(owner(), HOME, (INSIDE,)), None, ""),
         (deleted(insists="yes"), Observed(owner(), HOME, (INSIDE,)), DeletionReason.IN_USE, "m-1"),
-        (deleted(), Observed(None, HOME, ()), None, ""),
-        (deleted(), Observed(None, HOME, (OUTSIDE,)), None, ""),
-        (deleted(), Observed(None, HOME, (INSIDE,)), DeletionReason.IN_USE, "m-1"),
-        (deleted(kind="loadbalancer"), Observed(None, HOME, (OUTSIDE,)), DeletionReason.IN_USE, "m-2"),
-        (deleted(), Observed(None, HOME, None), DeletionReason.UNKNOWN, "cannot be listed"),
+        (deleted(), Observed(None, left_behind=(Home(HOME, ()),)), None, ""),
+        (deleted(), Observed(None, left_behind=(Home(HOME, (OUTSIDE,)),)), None, ""),
+        (deleted(), Observed(None, left_behind=(Home(HOME, (INSIDE,)),)), DeletionReason.IN_USE, "m-1"),
+        (
+            deleted(kind="loadbalancer"),
+            Observed(None, left_behind=(Home(HOME, (OUTSIDE,)),)),
+            DeletionReason.IN_USE,
+            "m-2",
+        ),
+        (deleted(), Observed(None, left_behind=(Home(HOME, None),)), DeletionReason.UNKNOWN, "cannot be listed"),
+        (deleted(), Observed(owner(built=False), left_behind=(Home(HOME, (INSIDE,)),)), DeletionReason.IN_USE, "m-1"),
+        (deleted(), Observed(owner(), HOME, (OUTSIDE,), (Home("web-0", (INSIDE,)),)), DeletionReason.IN_USE, "web-0"),
         (deleted(phase="Failed", start=None), Observed(owner(), HOME, (INSIDE,)), None, ""),
         (damaged(), Observed(owner(), HOME, (OUTSIDE,)), DeletionReason.IN_USE, "m-2"),
     ],

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -191,3 +193,30 @@ async def test_a_release_without_a_grant_is_not_told_on_the_pool() -> None:
     assert bench.now is not None
     assert bench.now.status.phase is IPAllocationPhase.RELEASED
     assert not bench.events.notes
+
+
+def granted_for(seconds: float) -> IPAllocation:
+    subject = allocation("Allocated", found=True, noted="")
+    status = msgspec.structs.replace(subject.status, allocated_at=NOW - timedelta(seconds=seconds))
+    return msgspec.structs.replace(subject, status=status)
+
+
+@pytest.mark.parametrize(("age", "others", "written"), [(4, (), 1), (4, ("Failed",), 1), (4, ("Pending",), 0)])
+async def test_the_record_of_a_grant_waits_for_those_who_wait_for_addresses(
+    age: float, others: tuple[str, ...], written: int
+) -> None:
+    bench = Bench(granted_for(age))
+    for number, phase in enumerate(others):
+        other = allocation(phase, name=f"other-{number}", uid=f"b{number}")
+        bench.view.objects[key_of(other)] = other
+    after = await bench.look()
+    assert bench.writes == written
+    assert (after is not None and after.seconds <= 3.0) == (not written), "and is looked at again soon"
+
+
+async def test_but_not_for_ever() -> None:
+    bench = Bench(granted_for(15))
+    other = allocation(name="other", uid="b")
+    bench.view.objects[key_of(other)] = other
+    await bench.look()
+    assert bench.writes == 1

@@ -131,6 +131,46 @@ async def test_an_object_that_was_made_anew_proves_nothing(api: FakeApi, client:
         assert client.timeline.returns == 0
 
 
+async def test_the_answer_to_a_write_that_was_lost_is_not_kept(api: FakeApi, client: Client) -> None:
+    """The watch never told of it, so nothing but the answer itself is ahead of the server."""
+    api.put(f"{MAPS}/a")
+    async with running(client) as (maps, hidden):
+        api.put(f"{MAPS}/b")
+        await until(lambda: B in maps)
+        lists = hidden.lists
+        there = api.objects[f"{MAPS}/a"]["metadata"]
+        maps.wrote({"metadata": {**there, "resourceVersion": str(api.version + 5)}})
+        api.close_watches()
+        await until(lambda: (maps.get(A) or {})["metadata"]["resourceVersion"] == there["resourceVersion"])
+        await until(lambda: hidden.lists > lists)
+
+
+async def test_a_comparison_that_is_answered_after_long_does_not_count(
+    api: FakeApi, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server was behind when the watch was opened again, and has passed its position when it answers."""
+    restore = api.snapshot()
+    async with running(client) as (maps, _):
+        api.put(f"{MAPS}/b")
+        await until(lambda: B in maps)
+        asked, answer = asyncio.Event(), asyncio.Event()
+
+        async def hold_comparisons(request: Any) -> None:
+            if request.query.get("limit") == "1":
+                asked.set()
+                await answer.wait()
+
+        api.before = hold_comparisons
+        restore()
+        await asyncio.wait_for(asked.wait(), 5)
+        for _ in range(5):
+            api.put(f"{MAPS}/a")
+        monkeypatch.setattr(timeline, "LONGEST_BLIND", 0.0)
+        answer.set()
+        await until(lambda: A in maps and B not in maps)
+        monkeypatch.undo()
+
+
 async def test_a_late_answer_to_a_write_proves_nothing(api: FakeApi, client: Client) -> None:
     async with running(client) as (maps, _):
         written = await client.create(CONFIGMAPS, {"metadata": {"name": "a"}}, "default")

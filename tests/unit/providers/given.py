@@ -12,10 +12,10 @@ import yaml
 from aiohttp import web
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
+from tls_files import certificate_for_loopback
 
 from butler.api.codec import from_json
 from butler.api.providerconfig import ProviderConfig
-from tls_files import certificate_for_loopback
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable

@@ -6,6 +6,7 @@ from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from butler.api.codec import from_json
@@ -141,6 +142,21 @@ def test_pools_are_ready_or_say_why_and_the_highest_tier_counts() -> None:
         (Level.FAIL, "c hands out nothing: so it is"),
         (Level.WARN, "d: CapacityCritical"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("seen", "level"), [(None, Level.PASS), ("7", Level.PASS), ("8", Level.FAIL), ("x", Level.FAIL)]
+)
+def test_a_pool_whose_status_speaks_of_versions_that_never_were_hands_out_nothing(
+    seen: str | None, level: Level
+) -> None:
+    found = pool("a", condition("Ready", "True"))
+    found = msgspec.structs.replace(
+        found,
+        metadata=msgspec.structs.replace(found.metadata, resource_version="7"),
+        status=msgspec.structs.replace(found.status, allocations_seen=seen),
+    )
+    assert [check.level for check in doctor.pools([found])] == [level]
 
 
 def test_providers_are_ready_or_say_why() -> None:

@@ -83,6 +83,10 @@ CASES: dict[str, tuple[Callable[[Town], object], list[str]]] = {
         lambda found: found.pools.update(bad=pool("bad", "10.9.0.0/24", reserved=[{"cidr": "10.8.0.0/24"}])),
         ["IPAM-POOL-INVALID"],
     ),
+    "a pool whose status is of another cluster": (
+        lambda found: found.pools["east"]["status"].update(allocationsSeen="999999999"),
+        ["IPAM-POOL-VERSIONS"],
+    ),
     "two pools with the same addresses": (
         lambda found: found.pools.update(wide=pool("wide", "10.1.0.0/16", tenantAllocation={})),
         ["IPAM-POOL-OVERLAP"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from butler.api.conditions import find_condition
+from butler.api.conditions import condition_holds, find_condition
 from butler.api.labels import Annotation, ConditionType
 from butler.cli.drawing.who import moment
 from butler.cli.frame.output import age
@@ -45,6 +45,7 @@ def screen(allocation: IPAllocation, events: Sequence[Event], now: datetime) -> 
                 ("Asked for", request_text(allocation)),
                 ("Asked because", allocation.metadata.annotations.get(Annotation.REASON)),
                 ("Asked at", moment(allocation.metadata.creation_timestamp, now)),
+                ("Waits", waiting_text(allocation, now)),
                 ("Granted", f"{granted_text(allocation)} ({_many(granted[1].size)})" if granted else "nothing"),
                 ("Network", status.cidr),
                 ("Granted at", moment(status.allocated_at, now)),
@@ -74,6 +75,14 @@ def request_text(allocation: IPAllocation) -> str:
     return _many(spec.count) if spec.count is not None else f"as many as the pool gives by default for {spec.type}"
 
 
+def waiting_text(allocation: IPAllocation, now: datetime) -> str:
+    """For how long a request has waited for room, and how often it was passed; empty for all others."""
+    status, asked = allocation.status, allocation.metadata.creation_timestamp
+    if asked is None or not condition_holds(status.conditions, ConditionType.WAITING):
+        return ""
+    return f"for {age(asked, now)}; met before it: {_requests(status.passed_by or 0)}"
+
+
 def impact_text(impact: Impact) -> str:
     """What a release would do: whose, which addresses, who uses them, what follows."""
     what = (
@@ -92,6 +101,10 @@ def impact_text(impact: Impact) -> str:
 
 def _many(count: int) -> str:
     return f"{count} address{'' if count == 1 else 'es'}"
+
+
+def _requests(count: int) -> str:
+    return f"{count or 'no'} younger request{'' if count == 1 else 's'}"
 
 
 def _age(when: datetime | None, now: datetime) -> str:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from butler.local.apiserver.views.jsonpath import JsonPath, JsonPathError, printed
+from kubeserver.views.jsonpath import JsonPath, JsonPathError, printed
 
 Render = Callable[[Any], str]
 _PIECES = re.compile(r"\{((?:\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|[^{}\"'])*)\}|([^{]+)|(\{)")

@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from butler.api.conditions import condition_holds
 from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
 from butler.api.labels import ConditionType
@@ -24,7 +26,7 @@ from butler.controllers.loadbalancers.foreign import PoolAddresses
 from butler.controllers.loadbalancers.growth import ENOUGH, grow, longest_run
 from butler.controllers.loadbalancers.idleness import idle_marks, seconds_to_next
 from butler.controllers.loadbalancers.memory import Memory
-from butler.controllers.loadbalancers.status import unreachable, use, verdict
+from butler.controllers.loadbalancers.status import new_status, unreachable, use, verdict
 from butler.controllers.loadbalancers.steps import Steps, trouble_of
 from butler.controllers.loadbalancers.survey import granted_range, survey
 from butler.controllers.loadbalancers.terms import terms_of
@@ -51,7 +53,8 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantaddon import TenantAddon
-    from butler.api.tenantcluster import TenantCluster
+    from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
+    from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
     from butler.controllers.loadbalancers.deletions import Deletions
     from butler.controllers.loadbalancers.draining import Draining
     from butler.controllers.loadbalancers.growth import Growth
@@ -72,6 +75,7 @@ if TYPE_CHECKING:
 
 AGAIN: Final = 5.0
 """Seconds until a kubeconfig is asked for again that could not be read."""
+SETTLES: Final = "Services on the tenant are about to get their first addresses"
 NOT_TOLD: Final = "the tenant's MetalLB has not been told its addresses yet"
 
 
@@ -88,6 +92,7 @@ class LoadBalancerController:
         views: Views,
         feeds: TenantFeeds,
         kubeconfigs: Cache[Json],
+        secrets: KubeconfigSecrets,
         ledger: Ledger,
         publishing: Publishing,
         draining: Draining,
@@ -104,6 +109,7 @@ class LoadBalancerController:
         self._views = views
         self._feeds = feeds
         self._kubeconfigs = kubeconfigs
+        self._secrets = secrets
         self._ledger = ledger
         self._upkeep = Upkeep(publishing, draining, settings, self._survey, clock, monotonic)
         self._deletions = deletions
@@ -144,7 +150,18 @@ class LoadBalancerController:
         memory = self._memories.get(cluster.metadata.uid)
         if memory is None or memory.problem is None:
             return NOT_TOLD
-        return f"the tenant's MetalLB does not have its addresses: {memory.problem}" if memory.problem else ""
+        if memory.problem:
+            return f"the tenant's MetalLB does not have its addresses: {memory.problem}"
+        settles = memory.settles_until is not None and self._monotonic() < memory.settles_until
+        return SETTLES if settles else ""
+
+    def with_first_word(self, cluster: TenantCluster, status: TenantClusterStatus) -> TenantClusterStatus:
+        """The status that says that a cluster can be used, with what there is to say here: one write tells both."""
+        memory = self._memories.get(cluster.metadata.uid)
+        if memory is None or memory.first_word is None:
+            return status
+        said, figures = memory.first_word
+        return new_status(msgspec.structs.replace(cluster, status=status), said, figures, self._clock())
 
     def show(self) -> None:
         """Tell the metrics where all tenants stand."""
@@ -204,7 +221,7 @@ class LoadBalancerController:
         return any(each.status.phase is not IPAllocationPhase.RELEASED for each in self._allocations(cluster))
 
     def _allocations(self, cluster: TenantCluster) -> list[IPAllocation]:
-        own = self._views.allocations_for(cluster)
+        own = self._views.usable_by(cluster)
         return [each for each in own if each.spec.type is IPAllocationType.LOAD_BALANCER]
 
     def _deleted(self, cluster: TenantCluster) -> list[IPAllocation]:
@@ -231,11 +248,11 @@ class LoadBalancerController:
         where = _kubeconfig_of(cluster)
 
         async def fetch() -> Json:
-            return await self._client.get(SECRETS, where.name, where.namespace)
+            return await self._secrets.take(where, version)
 
         self._uids[key_of(cluster)] = cluster.metadata.uid
         version = secret["metadata"]["resourceVersion"]
-        endpoint = cluster.status.control_plane_endpoint or ""
+        endpoint = self._views.endpoint_of(cluster.metadata.uid) or ""
         return await self._feeds.follow(key_of(cluster), cluster.metadata.uid, version, fetch, endpoint)
 
     # Tenants that are not looked after.
@@ -280,7 +297,7 @@ class LoadBalancerController:
 
     async def _look_after(self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory) -> After:
         """Try every step, whatever comes of the others; and whatever comes of all, say how things stand."""
-        steps, growth, before = Steps(self._settings.look_again), ENOUGH, memory.problem
+        steps, growth, before = Steps(self._settings.look_again), ENOUGH, (memory.problem, memory.settles_until)
         if cluster.spec.paused:
             await steps.do(self._upkeep.leave_alone(cluster, terms, feed, memory))
         else:
@@ -295,14 +312,14 @@ class LoadBalancerController:
             if memory.problem == "" and not (found.draining and found.is_held_up):
                 await steps.do(self._act(cluster, growth))
             await steps.do(self._store_idleness(found, memory))
-        if memory.problem != before:
-            self._told(key_of(cluster))
         for block in self._survey(cluster, terms, feed, memory).going:
             await steps.do(self._tell_deletion(cluster, block, feed, memory))
         memory.trouble = trouble_of(steps.errors, memory.trouble)
         if memory.trouble is not None:
             steps.waits.append(pause(memory.trouble.tries))
         await steps.do(self._say(cluster, terms, feed, memory, growth))
+        if (memory.problem, memory.settles_until) != before:
+            self._told(key_of(cluster))  # at last: who is told asks what there is to say
         return After(max(0.0, min(steps.waits)))
 
     async def _tell_deletion(self, cluster: TenantCluster, block: Block, feed: Feed, memory: Memory) -> float | None:
@@ -321,9 +338,14 @@ class LoadBalancerController:
         found = self._survey(cluster, terms, feed, memory)
         foreign = self._look_for_foreign(cluster, feed, memory)
         said = verdict(found, memory, growth.short, feed.services(), paused=cluster.spec.paused, foreign=foreign)
-        if not (is_established(cluster) or _says_all_is_well(cluster)):
-            return None  # it comes up yet, says so elsewhere, and wakes us when it can be used
         figures = use(found, cluster.status.load_balancers, memory, foreign)
+        memory.first_word = (said, figures) if said.holds else None
+        if not (is_established(cluster) or _says_all_is_well(cluster)):
+            # It comes up yet, says so elsewhere, and wakes us when it can be used.
+            settling = self._telling.seconds_to_pass(said, memory)
+            memory.settles_until = self._monotonic() + settling if settling else None
+            return settling or None
+        memory.settles_until = None
         left = await self._telling.say(cluster, said, figures, memory)
         waits = (
             left,
@@ -337,13 +359,13 @@ class LoadBalancerController:
         now, figures = self._monotonic(), cluster.status.load_balancers
         if memory.foreign is None:
             memory.foreign = sightings.recalled(figures.foreign_addresses if figures else (), now)
-        shown = sightings.foreign(feed.services(), self._views.allocations_for(cluster), self._handed_out.hand_out)
+        shown = sightings.foreign(feed.services(), self._views.usable_by(cluster), self._handed_out.hand_out)
         memory.foreign = sightings.remembered(shown, memory.foreign, now)
         return sightings.counting(memory.foreign)
 
     def _survey(self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory) -> Survey:
         now = self._clock()
-        found = survey(self._views.allocations_for(cluster), feed.services(), now, terms.served_class)
+        found = survey(self._views.usable_by(cluster), feed.services(), now, terms.served_class)
         memory.look(found, feed.services(), now)
         self._surveys[cluster.metadata.uid] = found
         return found

@@ -104,15 +104,20 @@ class Ledger:
     async def held_by(self, cluster: TenantCluster) -> list[Range]:
         """The load-balancer addresses that the server, asked now, says this very cluster has.
 
-        Those made by hand carry no label that names their owner: it stands in the status, or nowhere yet.
+        Those made by hand carry no label that names their owner: it stands in the status, or nowhere yet. So does that
+        of one whose label was changed by a slip of a hand.
         """
-        selectors = (f"{Label.TENANT_UID}={cluster.metadata.uid}", f"!{Label.TENANT_UID}")
+        selectors = (
+            f"{Label.TENANT_UID}={cluster.metadata.uid}",
+            f"!{Label.TENANT_UID}",
+            f"{Label.TENANT}={cluster.metadata.name}",
+        )
         with _not_the_tenants_fault():
             lists = [await self._client.list(ALLOCATIONS, self._home, label_selector=each) for each in selectors]
+        found = {allocation.metadata.uid: allocation for listed in lists for allocation in listed.items}
         return [
             held
-            for listed in lists
-            for allocation in listed.items
+            for allocation in found.values()
             if allocation.spec.type is IPAllocationType.LOAD_BALANCER
             and tenant_key(allocation) == key_of(cluster)
             and owner_lives(allocation, cluster)

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.api.labels import LoadBalancerReason
-    from butler.api.tenantcluster import PoolChange
+    from butler.api.tenantcluster import LoadBalancerUse, PoolChange
     from butler.controllers.loadbalancers.foreign import Sighting
+    from butler.controllers.loadbalancers.status import Verdict
     from butler.controllers.loadbalancers.survey import Survey
     from butler.tenant.services import Balancer
 
@@ -81,8 +82,12 @@ class Memory:
     """How often in a row it could not be told."""
     unsettled: tuple[str, float] | None = None
     """What passes by itself, mostly, and since when it did not."""
+    first_word: tuple[Verdict, LoadBalancerUse] | None = None
+    """What to say when the cluster can first be used; None unless all is well."""
+    settles_until: float | None = None
+    """Until when a cluster that comes up is held at most, for its Services to get their first addresses."""
     told: float | None = None
-    """When the status was last written."""
+    """When the status was last written, or first seen to say what there is to say."""
     unsaid: float | None = None
     """Since when there is something to say that it does not say yet."""
     is_short: bool = False

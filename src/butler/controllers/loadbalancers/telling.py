@@ -62,15 +62,18 @@ class Telling:
         self, cluster: TenantCluster, said: Verdict, figures: LoadBalancerUse | None, memory: Memory
     ) -> float | None:
         """Write what there is to say; in how many seconds there may be more, None when that is all."""
-        left = self._seconds_to_pass(said, memory) or None
+        left = self.seconds_to_pass(said, memory) or None
         key = key_of(cluster)
         cluster = self._clusters.get(key) or cluster
         status = new_status(cluster, said if not left else None, figures, self._clock())
         patch = status_patch(cluster.metadata, cluster.status, status)
+        now = self._monotonic()
         if patch is None:
             memory.unsaid = None
+            memory.told = now if memory.told is None else memory.told
             return left
-        now = self._monotonic()
+        if left and memory.told is None:
+            return left  # figures without a verdict are no first word
         memory.unsaid = now if memory.unsaid is None else memory.unsaid
         rest = memory.unsaid + _can_wait(cluster.status, status) - now
         if rest > 0 and memory.told is not None:
@@ -104,7 +107,7 @@ class Telling:
             )
             self._clusters.wrote(written)
 
-    def _seconds_to_pass(self, said: Verdict, memory: Memory) -> float:
+    def seconds_to_pass(self, said: Verdict, memory: Memory) -> float:
         """How long what is said may still pass by itself."""
         if not said.passes:
             memory.unsettled = None

@@ -93,7 +93,7 @@ class Claiming:
         claimed, wanted = claimed_network(pool), pool.spec.cidr
         if layout is None or pool.metadata.deletion_timestamp is not None:
             return Claimed(claimed)
-        if claimed == wanted and self._covers(key_of(pool), claimed):
+        if claimed == wanted and self._covers(pool, claimed):
             return Claimed(claimed)
         # Also when the register does not have what the pool claims: then somebody edited or deleted the register.
         if claimed is None or contains(wanted, claimed):
@@ -214,9 +214,9 @@ class Claiming:
             self._table_of = shown
         return self._table
 
-    def _covers(self, key: Key, claimed: str) -> bool:
-        claim = self._entries().get(key)
-        return claim is not None and contains(claim.cidr, claimed)
+    def _covers(self, pool: NetworkPool, claimed: str) -> bool:
+        claim = self._entries().get(key_of(pool))
+        return claim is not None and claim.uid == pool.metadata.uid and contains(claim.cidr, claimed)
 
     def _held(self, pool: NetworkPool, claimed: str, wanted: str) -> str | None:
         """Somebody who holds addresses in the network that is to be given up."""

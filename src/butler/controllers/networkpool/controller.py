@@ -10,8 +10,9 @@ One pass over a pool:
 Nothing is remembered between passes that safety depends on. A conflict or an unknown outcome of the reserve means
 reading the pool again and deciding again; a commit that fails leaves its intent in the pool, and the next pass, of
 this process or another, carries it out. Several processes may do all this at once: at worst they get in each other's
-way. What must never happen here: a commit for which no intent stands in the pool, or a decision on a cache that does
-not follow the server as it is now.
+way. What must never happen here: a commit for which no intent stands in the pool, or for a version of an allocation
+that was read after the pool was last known to be there, or a decision on a cache that does not follow the server as it
+is now.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -28,7 +30,7 @@ from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import AllocationReason, ConditionType, Finalizer, Label, PoolReason
 from butler.controllers import absence
-from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
+from butler.controllers.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.claiming import Claimed, Claiming
 from butler.controllers.networkpool.claims import claimed_network
 from butler.controllers.networkpool.conditions import NotHandingOut, names, seen_too_much, unreadable, with_readiness
@@ -47,7 +49,7 @@ from butler.controllers.networkpool.plan import (
     uncommitted,
 )
 from butler.controllers.networkpool.quota import limit_of, quota_of
-from butler.controllers.networkpool.register import ClaimRegister
+from butler.controllers.networkpool.register import ClaimRegister, newest_of
 from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant, is_waiting
 from butler.controllers.networkpool.writes import LOOK_AGAIN, AllocationWriter
 from butler.controllers.owners import recorded_owner, tenant_key
@@ -60,7 +62,7 @@ from butler.kube.resource import Key
 from butler.providers.placement import named_provider, placement
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from butler.api.ipallocation import IPAllocation
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.metrics import IpamMetrics
     from butler.controllers.networkpool.quota import Quota
+    from butler.controllers.networkpool.writes import Due
     from butler.controllers.settings import IpamSettings
     from butler.ipam.layout import PoolLayout
     from butler.kube.cache import Cache
@@ -84,7 +87,7 @@ BY_POOL: Final = "providers by the pools that they name"
 VIEW_TIMEOUT: Final = 0.5
 """Seconds to wait for the allocation cache to catch up with what the pool has seen: its worker is needed elsewhere."""
 CONFIRMED: Final = 10.0
-"""Seconds since the allocation cache was last in contact, up to which addresses are granted on it unasked."""
+"""Seconds since the caches were last in contact, up to which addresses are granted on them unasked."""
 LIST_TIMEOUT: Final = 5.0
 """Seconds to wait for our own writes, or a list, to show."""
 LONGEST_PAUSE: Final = 1.0
@@ -130,6 +133,8 @@ class NetworkPoolController:
         providers.index(BY_POOL, pools_named_by)
         self._foreign = ForeignAddresses()
         self._tidy_at: dict[Key, float] = {}
+        self._met: dict[Key, str] = {}
+        """UIDs of pools whose first view was new enough, see `_meet`."""
         tenants.on_change(self._foreign.changed)
         allocations.index("uid", lambda allocation: [allocation.metadata.uid])
         allocations.index("waiting", lambda allocation: [pool_key(allocation)] if is_waiting(allocation) else [])
@@ -232,11 +237,17 @@ class NetworkPoolController:
         layout, obstacle = layout_of(pool, self._excluded(pool))
         claim = await self._claiming.step(pool, layout)
         obstacle = obstacle or claim.obstacle
+        await self._meet(key, pool)
+        if self._pools.get(key) is not pool or not (self._pools.is_followed and self._allocations.is_followed):
+            return None  # what it promises may never have been, see `kube.timeline`
         # From here to the reserve nothing is awaited: pool and view belong together.
         view = self._view(key, layout)
         if view.unreadable:
             obstacle = NotHandingOut(PoolReason.ALLOCATION_UNREADABLE, unreadable(view.unreadable))
             claim = Claimed(claimed_network(pool))  # nor is anything given up that somebody may hold
+        is_new = claimed_network(pool) is None and claim.cidr is not None and bool(view.waiting)
+        if is_new:  # its claim comes first: only from then on do we know what there is to be seen, see `_meet`
+            view = replace(view, waiting=())
         if pool.metadata.deletion_timestamp is not None:
             if not pool.metadata.finalizers:
                 return _Done()  # nothing keeps it: the watch will say so
@@ -252,17 +263,17 @@ class NetworkPoolController:
             self._metrics.inconsistent(key, "overlap")
         made = plan(pool, layout, book, view, obstacle=obstacle, claimed_cidr=claim.cidr, now=self._clock())
         wait = self._put_off(key, pool, made)
-        if wait is None and made.status != pool.status:
-            reserved = await self._reserve(pool, made)
-            if reserved is None:
-                return None
-            pool = reserved
-        if claim.again:
+        due = uncommitted(msgspec.structs.replace(pool, status=made.status), view.find)
+        reserved = await self._reserve(pool, made, due, put_off=wait is not None)
+        if reserved is None:
+            return None
+        pool = reserved
+        if claim.again or is_new:
             return None  # it lasts a moment only: nobody is refused for it
         pairs = [(allocation, refusal) for refusal in made.refusals if (allocation := view.find(refusal.uid))]
         # Side by side, whatever becomes of either: who cannot be written to keeps nobody else waiting.
         newest, next_refusal = await asyncio.gather(
-            self._writer.commit(pool, view.find), self._writer.refuse(pairs), return_exceptions=True
+            self._writer.commit(due), self._writer.refuse(pairs), return_exceptions=True
         )
         self._metrics.pool_status(key, pool.status)
         self._report_waiting(key)
@@ -319,7 +330,9 @@ class NetworkPoolController:
         process that had not yet noticed that the server was restored. A fresh list is as new as anything can be then.
         """
         if self._allocations.count("waiting", key):
-            await self._allocations.confirm(CONFIRMED)
+            await asyncio.gather(self._pools.confirm(CONFIRMED), self._allocations.confirm(CONFIRMED))
+        if not await self._pools.reached(None, VIEW_TIMEOUT):
+            raise StaleView(f"the pool cache does not follow the server, nor did in {VIEW_TIMEOUT} seconds")
         seen = pool.status.allocations_seen
         if await self._allocations.reached(seen, VIEW_TIMEOUT):
             return None
@@ -333,6 +346,21 @@ class NetworkPoolController:
                 if await self._allocations.reached(written, LIST_TIMEOUT):
                     return self._allocations.position
         raise StaleView(f"the allocation cache has not reached version {seen} in {VIEW_TIMEOUT} seconds")
+
+    async def _meet(self, key: Key, pool: NetworkPool) -> None:
+        """Have a view of all that an earlier pool of this name granted, once, before a new one grants anything.
+
+        Where that pool was removed by force, nothing tells how new a view has to be; but once the new one has its
+        claim, nobody can carry out what the earlier one promised.
+        """
+        if pool.status.allocations_seen is not None or claimed_network(pool) is None:
+            return
+        if self._met.get(key) == pool.metadata.uid or not self._allocations.count("waiting", key):
+            return
+        if not await self._allocations.reached(pool.metadata.resource_version, 0.0):
+            listed = (await self._client.list(ALLOCATIONS, key.namespace)).items
+            await self._catch_up(newest_of(allocation for allocation in listed if pool_key(allocation) == key))
+        self._met[key] = pool.metadata.uid
 
     async def _catch_up(self, version: str | None) -> None:
         if not await self._allocations.reached(version, LIST_TIMEOUT):
@@ -358,8 +386,13 @@ class NetworkPoolController:
 
     # Act.
 
-    async def _reserve(self, pool: NetworkPool, made: Plan) -> NetworkPool | None:
-        """Write the decision, for this version of the pool and no other. None: it did not count, decide again."""
+    async def _reserve(self, pool: NetworkPool, made: Plan, due: Sequence[Due], *, put_off: bool) -> NetworkPool | None:
+        """Write the decision, for this version of the pool and no other. None: it did not count, decide again.
+
+        Where nothing is to be written, the pool has to be there if anything is to be carried out.
+        """
+        if put_off or made.status == pool.status:
+            return pool if not self._writer.current(due) or await self._is_there(pool) else None
         written = await self._write_status(pool, made.status)
         if written is not None:
             self._tell(written, made)
@@ -396,10 +429,16 @@ class NetworkPoolController:
         self._pools.wrote(written)
         return written
 
-    async def _read_again(self, key: Key) -> None:
+    async def _is_there(self, pool: NetworkPool) -> bool:
+        """Whether this very pool exists, by an answer of the server: what it promises is carried out only then."""
+        now = await self._read_again(key_of(pool))
+        same = now.metadata.uid == pool.metadata.uid
+        return same and not is_older(now.metadata.resource_version, pool.metadata.resource_version)
+
+    async def _read_again(self, key: Key) -> NetworkPool:
         """Have the newest state of a pool before deciding again."""
         try:
-            await self._pools.read_again(key)
+            return await self._pools.read_again(key)
         except NotFound as gone:
             # The watch will say so too; until then there is nothing to decide.
             raise Conflict(409, gone.status, f"NetworkPool {key} is gone") from gone
@@ -427,6 +466,7 @@ class NetworkPoolController:
         self._metrics.pool_gone(key)
         self._report_waiting(key)
         self._tidy_at.pop(key, None)
+        self._met.pop(key, None)
         next_refusal = await self._writer.refuse([(allocation, no_such_pool(allocation)) for allocation in waiting])
         await self._claiming.forget(key)
         return After(next_refusal) if next_refusal is not None else None

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from butler.api.conditions import find_condition, with_condition
+from butler.api.conditions import find_condition, with_condition, without_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
 from butler.api.labels import ALLOCATED_BY, AllocationReason, ConditionType
 from butler.controllers.networkpool.plan import intent_range
 from butler.controllers.owners import owner_of
 from butler.ipam.addresses import addresses_of, range_cidr
+from butler.ipam.refusals import WAITS, waiting_since
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,7 +30,7 @@ def granted(
     family, held = intent_range(intent)
     owner = owner_of(allocation, tenant, now)
     conditions = with_condition(
-        owner.conditions,
+        without_condition(owner.conditions, ConditionType.WAITING),
         type=ConditionType.READY,
         status=True,
         reason=AllocationReason.ALLOCATED,
@@ -65,13 +66,32 @@ def refused(
         message=refusal.message,
         now=now,
     )
+    passed_by = (allocation.status.passed_by or 0) + passed
+    conditions = _waiting(conditions, allocation, refusal, passed_by, now)
     return msgspec.structs.replace(
         allocation.status,
         phase=IPAllocationPhase.FAILED,
         observed_generation=allocation.metadata.generation or None,
         conditions=_ready_first(conditions),
         tenant_cluster_uid=owner.tenant_cluster_uid,
-        passed_by=(allocation.status.passed_by or 0) + passed or None,
+        passed_by=passed_by or None,
+    )
+
+
+def _waiting(
+    conditions: tuple[Condition, ...], allocation: IPAllocation, refusal: Refusal, passed_by: int, now: datetime
+) -> tuple[Condition, ...]:
+    """With what a request that waits for room says about that; others say nothing of the kind."""
+    asked = allocation.metadata.creation_timestamp
+    if refusal.reason not in WAITS or asked is None:
+        return without_condition(conditions, ConditionType.WAITING)
+    return with_condition(
+        conditions,
+        type=ConditionType.WAITING,
+        status=True,
+        reason=refusal.reason,
+        message=waiting_since(asked, passed_by),
+        now=now,
     )
 
 

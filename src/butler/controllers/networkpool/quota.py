@@ -2,7 +2,8 @@
 
 `quotaPerTenant` bounds the node and the load-balancer addresses of a TenantCluster over all pools. Granted addresses
 count, and of the requests that wait for an answer those that are older, so that two that come at once do not both get
-what is left, nor keep each other from it. What was refused counts nothing.
+what is left, nor keep each other from it. What was refused counts nothing. An allocation that comes back from a backup
+gets what it had, whatever the quota is by now, and counts before all others.
 
 The bound is exact for all requests that one pool decides on. Two pools that decide at the same moment, one of them on
 an older request that was refused before, may together go beyond it by that request.
@@ -20,6 +21,7 @@ from butler.ipam.addresses import BadAddress, parse_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from datetime import datetime
 
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig
@@ -113,18 +115,22 @@ def beyond_quota(
     """The grants, by UID, that go beyond a quota because of others that are granted in the same moment."""
     granted: dict[tuple[str, str], dict[str, int]] = {}
     refused: dict[str, Why] = {}
-    for grant in sorted(grants, key=lambda grant: (requests[grant.uid].created, grant.uid)):
+    for grant in sorted(grants, key=lambda grant: _turn(requests[grant.uid])):
         quota = quotas.get(grant.uid)
         if quota is None:
             continue
         beside = granted.setdefault((quota.tenant, quota.field), {})
         more = sum(size for uid, size in beside.items() if uid not in quota.awaited)
         why = objection(grant.range.size, replace(quota, used=quota.used + more))
-        if why is None:
+        if why is None or requests[grant.uid].had:
             beside[grant.uid] = grant.range.size
         else:
             refused[grant.uid] = why
     return refused
+
+
+def _turn(request: Request) -> tuple[bool, datetime, str]:
+    return not request.had, request.created, request.uid
 
 
 def _age(allocation: IPAllocation) -> tuple[str, str]:

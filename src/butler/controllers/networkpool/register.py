@@ -4,10 +4,15 @@ See `claims` for why an order of reads and writes is safe; here is how it is kep
 last write was under way are settled together:
 
     read      the ConfigMap, then each of the pools
-    list      the allocations, once, where an entry would lose something that they may hold
+    list      the allocations, once, where an entry would lose something that they may hold, or passes to another pool
+    write     the requests that wait for a pool that is gone, so that they have a newer version than it ever knew
     swap      all entries that change, valid only for the ConfigMap that was read
 
 A swap that comes too late, because another process was quicker, is decided anew from a fresh read.
+
+Why requests are written: a pool that was removed by force takes its intents along, and some controller may still be
+about to carry one out. It does so only for a version of the request that it read while that pool was there (`writes`).
+So once all that wait have a newer one, whoever has the network next may grant all that nobody holds.
 """
 
 from __future__ import annotations
@@ -15,16 +20,19 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from butler.api.labels import Annotation
 from butler.controllers import absence
-from butler.controllers.kinds import ALLOCATIONS, POOLS
+from butler.controllers.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
 from butler.controllers.networkpool.claims import CLAIMS, Claim, ClaimTable, claimed_network, contains, entry
 from butler.controllers.networkpool.holdings import holding_of, pool_key
+from butler.controllers.networkpool.tenant_blocks import is_waiting
 from butler.ipam.addresses import BadAddress, parse_network
 from butler.kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound, TooLarge
-from butler.kube.objects import key_of
+from butler.kube.objects import is_newer, key_of
 from butler.kube.resource import CONFIGMAPS, Json, Key
 
 if TYPE_CHECKING:
@@ -98,6 +106,10 @@ class _Wish:
     emptied: str | None = None
     """UID of a pool in whose entry surely nobody holds anything."""
     failure: Exception | None = None
+
+    def passes_on(self, before: Claim | None, after: Claim | None) -> bool:
+        """Whether the entry is that of a pool which is gone, and which may have promised something."""
+        return before is not None and before.uid != self.emptied and (after is None or after.uid != before.uid)
 
     def loses(self, before: Claim | None, after: Claim | None) -> bool:
         """Whether the entry would give up something that somebody may hold."""
@@ -197,7 +209,8 @@ class ClaimRegister:
             except KubeError as error:
                 wish.failure = error
         losers = {wish for wish, claim in wanted.items() if wish.loses(self._table.get(wish.key), claim)}
-        held = await self._held({wish.key.namespace for wish in losers})
+        orphaned = {wish for wish, claim in wanted.items() if wish.passes_on(self._table.get(wish.key), claim)}
+        held = await self._held({wish.key.namespace for wish in losers | orphaned})
         rivals: dict[_Wish, Key | None] = {}
         data: dict[str, str | None] = {}
         for wish in sorted(wanted, key=lambda wish: wish.age or (0.0, "")):
@@ -208,12 +221,34 @@ class ClaimRegister:
                 continue  # the entry stands already where a process died between this and the pool's status
             if before is not None and wish in losers:
                 wish.failure = _still_held(wish.key, before, claim, held.get(wish.key, ()))
+            if before is not None and wish in orphaned and wish.failure is None:
+                wish.failure = await self._outdate(before.uid, held.get(wish.key, ()))
             if wish.failure is None:
                 self._table.put(wish.key, claim)
                 data.update([entry(wish.key, claim)])
         if data:
             await self._swap(config_map, data)
         return [rivals.get(wish) for wish in wishes]
+
+    async def _outdate(self, gone: str, allocations: Sequence[IPAllocation]) -> Exception | None:
+        """Give every request that waits a version that the pool which is gone never knew; what went wrong."""
+        holders = newest_of(other for other in allocations if not is_waiting(other))
+        waiting = [allocation for allocation in allocations if is_waiting(allocation)]
+        todo = [allocation for allocation in waiting if not _is_outdated(allocation, gone, holders)]
+        done = await asyncio.gather(*(self._mark(allocation, gone) for allocation in todo), return_exceptions=True)
+        return next((result for result in done if isinstance(result, Exception)), None)
+
+    async def _mark(self, allocation: IPAllocation, gone: str) -> None:
+        meta = allocation.metadata
+        patch = {
+            "metadata": {
+                "uid": meta.uid,
+                "resourceVersion": meta.resource_version,
+                "annotations": {Annotation.POOL_GONE.value: f"{gone} {meta.resource_version}"},
+            }
+        }
+        with suppress(NotFound):
+            await self._client.patch(ALLOCATIONS, meta.name, patch, meta.namespace, timeout=WRITE_TIMEOUT)
 
     async def _swap(self, config_map: Json, data: dict[str, str | None]) -> None:
         meta = config_map["metadata"]
@@ -264,6 +299,22 @@ def age_of(pool: NetworkPool) -> tuple[float, str]:
     """What of two pools decides which is the older."""
     created = pool.metadata.creation_timestamp
     return (created.timestamp() if created is not None else 0.0, pool.metadata.uid)
+
+
+def newest_of(allocations: Iterable[IPAllocation]) -> str | None:
+    """The newest version among these."""
+    newest: str | None = None
+    for allocation in allocations:
+        version = allocation.metadata.resource_version
+        if newest is None or is_newer(version, newest):
+            newest = version
+    return newest
+
+
+def _is_outdated(allocation: IPAllocation, gone: str, holders: str | None) -> bool:
+    """Whether a request was written since that pool was gone, and since all that hold something of it were."""
+    marked = allocation.metadata.annotations.get(Annotation.POOL_GONE, "").startswith(f"{gone} ")
+    return marked and (holders is None or is_newer(allocation.metadata.resource_version, holders))
 
 
 def _still_held(key: Key, before: Claim, after: Claim | None, allocations: Iterable[IPAllocation]) -> StillHeld | None:

@@ -23,6 +23,7 @@ from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationType
 from butler.api.labels import AllocationReason, ConditionType, Finalizer
 from butler.controllers.networkpool.quota import objection
+from butler.ipam.granted import was_released
 from butler.ipam.refusals import Refusal
 from butler.ipam.requests import Refused, Request, read_request, read_unbuilt_tenant
 
@@ -60,6 +61,7 @@ def is_waiting(allocation: IPAllocation) -> bool:
         allocation.status.phase in WAITING
         and allocation.metadata.deletion_timestamp is None
         and Finalizer.IP_ALLOCATION in allocation.metadata.finalizers
+        and not was_released(allocation)
     )
 
 
@@ -112,10 +114,13 @@ def read_requests(
 
 
 def _insist_on_quota(request: Request, quota: Quota | None, quotas: dict[str, Quota]) -> None:
-    """Note what bounds a request. Raises `Refused` where that leaves too little."""
+    """Note what bounds a request. Raises `Refused` where that leaves too little.
+
+    What comes back was granted before, and machines or Services may be using it: it counts, and is not refused.
+    """
     if quota is None:
         return
-    why = objection(request.count, quota)
+    why = None if request.had else objection(request.count, quota)
     if why is not None:
         raise Refused(Refusal(request.uid, request.name, *why))
     quotas[request.uid] = quota

@@ -19,17 +19,16 @@ from butler.api.labels import ConditionType
 from butler.controllers.kinds import ALLOCATIONS, WRITE_TIMEOUT
 from butler.controllers.networkpool import outcomes
 from butler.controllers.networkpool.holdings import pool_key
-from butler.controllers.networkpool.plan import uncommitted
 from butler.controllers.networkpool.tenant_blocks import WAITING, is_waiting
 from butler.controllers.owners import tenant_key
 from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.objects import is_newer, key_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Sequence
     from datetime import datetime
 
-    from butler.api.networkpool import Intent, NetworkPool
+    from butler.api.networkpool import Intent
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.metrics import IpamMetrics, Step
     from butler.ipam.decide import Refusal
@@ -37,6 +36,9 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
     from butler.kube.store import Change
+
+    Due = tuple[IPAllocation, Intent]
+    """An allocation in the version that was looked at, and what it is to get."""
 
 SAME_REFUSAL_EVERY: Final = 60.0
 """Seconds between rewrites of a refusal in which only the figures changed."""
@@ -88,14 +90,20 @@ class AllocationWriter:
         if change.new is not None and change.new.status.phase in WAITING:
             self._first_seen.setdefault(change.new.metadata.uid, asyncio.get_running_loop().time())
 
-    async def commit(self, pool: NetworkPool, find: Callable[[str], IPAllocation | None]) -> str | None:
-        """Carry out every open intent of the pool; gives the version of the last allocation written.
+    def current(self, due: Iterable[Due]) -> list[Due]:
+        """Those that could be carried out as far as we know."""
+        return [(allocation, intent) for allocation, intent in due if self._is_current(allocation)]
+
+    async def commit(self, due: Iterable[Due]) -> str | None:
+        """Carry out open intents; gives the version of the last allocation written.
+
+        The pool has to have been there, by an answer of the server, after these versions of the allocations were
+        read: then a pool of the same name that comes later finds all of them, see `register`.
 
         Raises Unfinished, after having tried them all, when some could not be written for another reason than that
         their allocation has changed.
         """
-        due = uncommitted(pool, find)
-        todo = [self._commit_one(allocation, intent) for allocation, intent in due if self._is_current(allocation)]
+        todo = [self._commit_one(allocation, intent) for allocation, intent in self.current(due)]
         newest: str | None = None
         for written in await _all(todo):
             if written is not None and (newest is None or is_newer(written, newest)):

@@ -150,12 +150,14 @@ def plan(
         return replace(held, blocked=refused.blocked)
     except BadAddress as error:
         return replace(held, blocked=invalid(str(error)))
+    give_back = tuple(_of_no_use(cluster, steps, mine))
     return replace(
         held,
-        create=tuple(each for step in steps for each in step.create),
+        # Whoever gives back asks for nothing meanwhile: it would only have more to give back.
+        create=() if give_back else tuple(request for step in steps for request in step.create),
         drop=tuple(each for step in steps for each in step.drop),
         blocked=_most_telling([step.blocked for step in steps if step.blocked]) or _on_a_special_address(held, network),
-        give_back=tuple(_of_no_use(cluster, steps, mine)),
+        give_back=give_back,
         missing_in=next((step.refused_by for step in steps if step.refused_by), None),
     )
 
@@ -213,15 +215,12 @@ def _of_no_use(cluster: TenantCluster, steps: Sequence[_Step], mine: Sequence[IP
     """What Butler asked for on behalf of a cluster that is not built, and cannot be now."""
     if cluster.status.tenant_namespace is not None or not any(step.refused_by for step in steps):
         return
-    if any(step.create or step.drop for step in steps):
+    if any(step.drop for step in steps):
         return
     for allocation in mine:
-        labels = allocation.metadata.labels
-        if (
-            _is_granted(allocation)
-            and labels.get(Label.TENANT_UID) == cluster.metadata.uid
-            and not _is_growth(allocation)
-        ):
+        is_ours = allocation.metadata.labels.get(Label.TENANT_UID) == cluster.metadata.uid
+        follows_demand = _is_growth(allocation) and allocation.spec.type is IPAllocationType.LOAD_BALANCER
+        if _is_granted(allocation) and is_ours and not follows_demand:
             yield allocation
 
 

@@ -56,6 +56,7 @@ from butler.controllers.tenantcluster.restored import built_as, came_back, take_
 from butler.controllers.tenantcluster.seen import NOTHING_SEEN, Seen, see
 from butler.controllers.tenantcluster.status import Facts, endpoint_url, is_established, new_status
 from butler.controllers.tenantcluster.talos_workers import worker_secret
+from butler.controllers.tenantcluster.turnstile import ANY_MOMENT
 from butler.controllers.tenantcluster.wishes import Refused
 from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from butler.kube.objects import finalizers_patch, is_being_deleted, key_of, uid_of, with_finalizer
@@ -89,7 +90,6 @@ with 200 clusters at once, the slowest waits a third longer for its addresses wh
 CREDENTIALS: Final = "spec.credentialsRef"
 NO_CREDENTIALS: Final = "the provider's Secret cannot be used: the conditions of the ProviderConfig say why"
 """To those who may read it: which Secret it is, and what is wrong with it, is not for readers of the cluster."""
-IN_A_MOMENT: Final = 0.3
 A_WHILE: Final = 5.0
 LATER: Final = 15.0
 """Seconds after which something that somebody has to change is tried again."""
@@ -164,6 +164,7 @@ class Building:
             seen = await self._see(cluster) if started else NOTHING_SEEN
         except NotServed as missing:
             unserved = _no_cluster_api(missing)
+        self._note_endpoint(cluster, seen)
         team = self._views.team_of(cluster)
         facts = Facts(seen=seen, present_addons=self._views.addons_of(cluster), team=team)
         provider = resolve(cluster, self._views.all_providers(), self._home, team)
@@ -183,7 +184,7 @@ class Building:
             if refused is not None:
                 return Built(cluster, replace(facts, addresses=plan, blocked=refused), LATER)
             # Unless the answer is slow to come, a status that says "asked for" would be out of date when written.
-            return Built(cluster, None, SOON)
+            return Built(cluster, None, ANY_MOMENT)
         facts = replace(facts, addresses=plan)
         again = None if started else await self._half_tenants.give_back(cluster, plan)
         if again is not None:
@@ -220,6 +221,9 @@ class Building:
                 return Built(cluster, None, SOON) if taken_over else None
             except Refused as refused:
                 denied = refused.blocked
+        if denied.reason == TenantClusterReason.RESTORED:
+            # It holds addresses that it had before, which have to go with it.
+            cluster = await self._claim(cluster)
         return Built(cluster, replace(facts, blocked=denied), LATER)
 
     def _denied(
@@ -236,8 +240,8 @@ class Building:
 
     async def _build(self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions) -> Built:
         """All that comes after the addresses."""
-        if not self._turnstile.enter():
-            return Built(cluster, None, IN_A_MOMENT)
+        if wait := self._turnstile.enter(cluster):
+            return Built(cluster, None, wait)
         try:
             cluster = await self._claim(cluster, provider, builds=True)
             facts = replace(facts, namespace=tenant_namespace(cluster))
@@ -252,6 +256,7 @@ class Building:
             if facts.addresses.given_up.once_withdrawn:
                 await self._release(cluster, facts.addresses.given_up.once_withdrawn)
             facts = replace(facts, seen=await self._see(cluster))
+            self._note_endpoint(cluster, facts.seen)
             built = await self._furnish(cluster, provider, facts, made.parts)
             # Machines that wait for a word from the tenant: nobody tells when it could give one.
             silent = all(part["kind"] != MACHINE_DEPLOYMENT.kind for part in made.parts)
@@ -471,6 +476,13 @@ class Building:
             await self._live.one(MACHINE_DEPLOYMENT, namespace, workers_name(cluster)),
             await self._live.all_in(MACHINE, namespace),
         )
+
+    def _note_endpoint(self, cluster: TenantCluster, seen: Seen) -> None:
+        """The status tells it with the next thing worth a write; who talks to the tenant need not wait for that."""
+        if cluster.status.control_plane_endpoint is not None:
+            self._views.endpoints.pop(uid_of(cluster), None)
+        elif seen.endpoint is not None:
+            self._views.endpoints[uid_of(cluster)] = endpoint_url(seen.endpoint)
 
     # What comes when the control plane is there.
 

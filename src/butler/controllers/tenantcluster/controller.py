@@ -13,7 +13,7 @@ from butler.api.labels import ConditionType
 from butler.controllers.owners import tenant_key
 from butler.controllers.tenantcluster.building import NoLongerWanted
 from butler.controllers.tenantcluster.deletion import paused_status
-from butler.controllers.tenantcluster.status import new_status
+from butler.controllers.tenantcluster.status import is_established, new_status
 from butler.controllers.tenantcluster.views import BY_PROVIDER
 from butler.kube.controller import After, Controller
 from butler.kube.objects import key_of, namespace_of
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantaddon import TenantAddon
-    from butler.api.tenantcluster import TenantCluster
+    from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
     from butler.controllers.tenantcluster.building import Building
     from butler.controllers.tenantcluster.metrics import TenantMetrics
     from butler.controllers.tenantcluster.settings import TenantSettings
@@ -44,7 +44,10 @@ WAITING_FOR_NETWORK = "clusters that wait for addresses"
 
 
 class TenantClusterController:
-    """Brings clusters up and takes them down. `clock` gives the time of day, in UTC."""
+    """Brings clusters up and takes them down. `clock` gives the time of day, in UTC.
+
+    `with_first_word` adds to the status of a cluster that can first be used what is known of its load balancers.
+    """
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class TenantClusterController:
         metrics: TenantMetrics,
         settings: TenantSettings,
         clock: Callable[[], datetime],
+        with_first_word: Callable[[TenantCluster, TenantClusterStatus], TenantClusterStatus],
     ) -> None:
         self._views = views
         self._building = building
@@ -63,6 +67,7 @@ class TenantClusterController:
         self._metrics = metrics
         self._settings = settings
         self._clock = clock
+        self._with_first_word = with_first_word
         views.clusters.index(WAITING_FOR_NETWORK, lambda each: [True] if _waits_for_network(each) else [])
 
     def controller(
@@ -112,7 +117,10 @@ class TenantClusterController:
         again = built.again if built.again is not None else self._settings.look_again
         if built.facts is None:
             return After(again)
-        written = await self._writer.write(built.cluster, new_status(built.cluster, built.facts, self._clock()))
+        status = new_status(built.cluster, built.facts, self._clock())
+        if status.kubeconfig_secret_ref is not None and not is_established(built.cluster):
+            status = self._with_first_word(built.cluster, status)
+        written = await self._writer.write(built.cluster, status)
         return After(min(again, written.wait) if written.wait else again)
 
     async def _end(self, cluster: TenantCluster) -> After | None:
@@ -126,6 +134,7 @@ class TenantClusterController:
             return After(min(again, written.wait) if written.wait else again)
         await self._teardown.let_go(cluster)
         self._writer.forget(cluster)
+        self._views.endpoints.pop(cluster.metadata.uid, None)
         asked = cluster.metadata.deletion_timestamp
         if asked is not None:
             self._metrics.went((self._clock() - asked).total_seconds())

@@ -17,6 +17,8 @@ import asyncio
 import contextlib
 import hashlib
 import logging
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 APPLIED: Final = "butler.butlerlabs.dev/applied"
 """Annotation: from what an object was last applied."""
 BY_NAMESPACE: Final = "by namespace"
+SHOWN_WITHIN: Final = 10.0
+"""Seconds within which a view shows what was written. What it does not show then is no longer there."""
 PATIENCE: Final = 5.0
 """Seconds that a kind which is new to us is waited for."""
 
@@ -68,13 +72,23 @@ class Packed(NamedTuple):
 
 
 class Live:
-    """The foreign objects of all clusters. `wake` is told the namespace of each that changed."""
+    """The foreign objects of all clusters. `wake` is told the namespace of each that changed; `clock` is monotonic."""
 
-    def __init__(self, client: Client, wake: Callable[[str], None], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        client: Client,
+        wake: Callable[[str], None],
+        metrics: Metrics,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._client = client
         self._wake = wake
         self._metrics = metrics
+        self._clock = clock
         self._views: dict[Resource[Json], Cache[Any]] = {}  # of Packed; the caches themselves only see whole objects
+        self._ahead: dict[tuple[Resource[Json], Key], tuple[float, Packed]] = {}
+        """Secrets that were written and that the view has not shown yet. It has a selector, so it takes in nothing new
+        by itself, and who looks again before the watch has told of them would write them once more."""
         self._following: asyncio.TaskGroup | None = None
 
     async def run(self) -> None:
@@ -100,7 +114,7 @@ class Live:
                 metrics=self._metrics,
             )
             view.index(BY_NAMESPACE, lambda kept: [kept.namespace])
-            view.on_change(self._tell)
+            view.on_change(partial(self._tell, resource))
             self._views[resource] = view
             if self._following is not None:
                 self._following.create_task(view.run())
@@ -113,11 +127,13 @@ class Live:
                 raise NotServed(resource, absent=view.is_absent, why=view.last_error or "it takes long")
         return view
 
-    def _tell(self, change: Change[Packed]) -> None:
+    def _tell(self, resource: Resource[Json], change: Change[Packed]) -> None:
+        self._ahead.pop((resource, change.key), None)
         self._wake(change.key.namespace or change.key.name)
 
     async def one(self, kind: Kind, namespace: str, name: str) -> Json | None:
-        found = (await self.view(kind)).get(Key(namespace, name))
+        view, key = await self.view(kind), Key(namespace, name)
+        found = view.get(key) or self._just_written(view.resource, key)
         return None if found is None else unpacked(found)
 
     async def all_in(self, kind: Kind, namespace: str) -> list[Json]:
@@ -137,7 +153,21 @@ class Live:
             field_validation="Strict",
             timeout=WRITE_TIMEOUT,
         )
+        await self.wrote(kind, written)
+        return written
+
+    async def wrote(self, kind: Kind, written: Json) -> None:
+        """Take in the server's answer to a write, ahead of the watch."""
+        view, key = await self.view(kind), key_of(written)
         view.wrote(written)
+        if kind == SECRET and key not in view:
+            self._ahead[view.resource, key] = (self._clock(), packed(written))
+
+    def _just_written(self, resource: Resource[Json], key: Key) -> Packed | None:
+        when, written = self._ahead.get((resource, key), (0.0, None))
+        if written is not None and self._clock() - when >= SHOWN_WITHIN:
+            del self._ahead[resource, key]
+            return None
         return written
 
 

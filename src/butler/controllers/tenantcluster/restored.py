@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import Annotation, ConditionType, Label, TenantClusterReason
-from butler.capi.naming import namespace_of_tenant, tenant_namespace
+from butler.capi.naming import tenant_namespace
 from butler.controllers.absence import read
 from butler.controllers.ipallocation import record_patch
 from butler.controllers.kinds import ALLOCATIONS, WRITE_TIMEOUT
+from butler.controllers.owners import earlier_homes
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.live import NAMESPACE, resource_of_kind
 from butler.controllers.tenantcluster.wishes import Refused
@@ -55,13 +56,7 @@ def came_back(cluster: TenantCluster) -> Blocked | None:
 
 def earlier_lives(cluster: TenantCluster, allocations: Sequence[IPAllocation]) -> list[str]:
     """Namespaces in which machines may be that use the addresses of these allocations. Pure."""
-    uids = {
-        uid
-        for allocation in allocations
-        for uid in (allocation.metadata.labels.get(Label.TENANT_UID), allocation.status.tenant_cluster_uid)
-        if uid and uid != cluster.metadata.uid
-    }
-    return sorted(namespace_of_tenant(cluster.metadata.name, uid) for uid in uids)
+    return sorted({namespace for allocation in allocations for namespace in earlier_homes(allocation, cluster)})
 
 
 async def take_over(client: Client, cluster: TenantCluster, own: Sequence[IPAllocation]) -> bool:

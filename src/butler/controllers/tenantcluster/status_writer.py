@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from butler.kube.events import EventRecorder
 
 EVENTS = {
-    TenantClusterPhase.PROVISIONING: ("ClusterProvisioning", "Normal"),
     TenantClusterPhase.READY: ("ClusterReady", "Normal"),
     TenantClusterPhase.UPDATING: ("ClusterUpdating", "Normal"),
     TenantClusterPhase.DELETING: ("ClusterDeleting", "Normal"),
     TenantClusterPhase.FAILED: ("ClusterFailed", "Warning"),
     TenantClusterPhase.PENDING: ("ClusterPending", "Warning"),
 }
-"""What is told when a cluster enters a phase; Pending is worth telling when it waits."""
+"""What is told when a cluster enters a phase. Pending is worth telling when it waits; that a cluster is on its way, and
+how far, the status says: an Event for it would be one more write for each cluster."""
 
 
 class Written(NamedTuple):
@@ -81,7 +81,7 @@ class StatusWriter:
         except NotFound:
             return NOTHING_WRITTEN
         self._clusters.wrote(written)
-        self._telling.told(cluster)
+        self._telling.told(written)
         self._record(cluster, status)
         return Written(written)
 

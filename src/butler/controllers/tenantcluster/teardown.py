@@ -28,6 +28,7 @@ from butler.controllers.tenantcluster.deletion import (
     starting_stage,
 )
 from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource_of_kind
+from butler.controllers.tenantcluster.restored import earlier_lives
 from butler.kube.errors import ApiError, Conflict, NotFound
 from butler.kube.objects import (
     finalizers_patch,
@@ -213,6 +214,9 @@ class Teardown:
             return ""
         mine = self._views.allocations_of(cluster)
         left = [each for each in mine if each.status.phase is not IPAllocationPhase.RELEASED]
+        for namespace in () if is_forced(cluster) else earlier_lives(cluster, left):
+            if await read(self._client, resource_of_kind(NAMESPACE), Key("", namespace)) is not None:
+                return f"namespace {namespace} to be deleted, where machines of its earlier life may use its addresses"
         by_force = f", by annotation {Annotation.FORCE_DELETE}" if is_forced(cluster) else ""
         grounds = Grounds(f"TenantCluster {key_of(cluster)} was deleted{by_force}", "released")
         # At once: a pool that hears of all of them counts once.

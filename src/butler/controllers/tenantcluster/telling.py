@@ -5,6 +5,10 @@ status. A write for each would be most of what a cluster costs the API server. S
 at once: that something stands in the way, that the cluster can be used, where things are, the stage of a deletion. How
 far a new cluster has come, and numbers and sentences about progress, follow at most once in a while. The last word is
 always written.
+
+How long a cluster is on its way depends on the machine, and on how many come with it. Those that come together share
+what a few would write, so a cluster does not cost more writes because it has to wait for hundreds of others; but each
+tells the phase that it is in, as soon as that has lasted a moment.
 """
 
 from __future__ import annotations
@@ -23,7 +27,12 @@ if TYPE_CHECKING:
 EVERY: Final = 3.0
 SELDOM: Final = 12.0
 """Seconds between two writes about nothing but progress: the first, and the most after each took twice as long as the
-one before. Where hundreds of clusters come at once, each is long on its way, and its progress is what all wait for."""
+one before."""
+A_FEW: Final = 8
+"""How many clusters may be on their way without taking account of each other. Of more, each says how far it has come
+as seldom as these in the end, of twice as many half as often again."""
+LONGEST: Final = 120.0
+"""Seconds between two writes about progress, however many clusters are on their way."""
 _BUILDING: Final = (TenantClusterPhase.PROVISIONING, TenantClusterPhase.INSTALLING)
 _ON_THE_WAY: Final = frozenset(
     (TenantClusterReason.WAITING, TenantClusterReason.PROVISIONING, TenantClusterReason.INSTALLING)
@@ -48,7 +57,8 @@ def _gist(status: TenantClusterStatus, *, building: bool) -> tuple[Any, ...]:
         phase,
         conditions,
         status.deletion,
-        status.control_plane_endpoint,
+        # Before the cluster can be used nobody is given a way to it.
+        None if building else status.control_plane_endpoint,
         status.kubeconfig_secret_ref,
         status.tenant_namespace,
         status.ip_allocation_ref,
@@ -57,28 +67,49 @@ def _gist(status: TenantClusterStatus, *, building: bool) -> tuple[Any, ...]:
     )
 
 
-class Telling:
-    """When each cluster's status was last written, and how long progress waits after that. `clock` is monotonic."""
+def is_on_its_way(cluster: TenantCluster) -> bool:
+    """Whether a cluster is being built, or waits for its turn: not one that something stands in the way of."""
+    status = cluster.status
+    if status.kubeconfig_secret_ref is not None or cluster.metadata.deletion_timestamp is not None:
+        return False
+    return status.phase in _BUILDING or (status.phase is TenantClusterPhase.PENDING and not status.conditions)
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+
+class Telling:
+    """When each cluster's status was last written, and how long progress waits after that.
+
+    `clock` is monotonic; `on_their_way` counts the clusters that come, see `is_on_its_way`.
+    """
+
+    def __init__(self, clock: Callable[[], float], on_their_way: Callable[[], int]) -> None:
         self._clock = clock
+        self._on_their_way = on_their_way
         self._told: dict[str, tuple[float, float]] = {}
+        self._entered: dict[str, float] = {}
+        """When a cluster was first seen in a phase that its status does not tell yet."""
 
     def wait(self, cluster: TenantCluster, status: TenantClusterStatus) -> float:
         """Seconds to wait before this status is written; 0: write it now."""
-        last = self._told.get(uid_of(cluster))
+        uid, now = uid_of(cluster), self._clock()
+        last = self._told.get(uid)
         if last is None or is_news(cluster.status, status):
             return 0.0
-        when, pause = last
-        return max(0.0, when + pause - self._clock())
+        due = sum(last)
+        if status.phase is not cluster.status.phase:
+            due = min(due, self._entered.setdefault(uid, now) + EVERY)
+        return max(0.0, due - now)
 
     def told(self, cluster: TenantCluster) -> None:
-        """It was written."""
-        uid = uid_of(cluster)
+        """It was written, and the cluster is now as given."""
+        uid, together = uid_of(cluster), self._on_their_way() / A_FEW
         _, before = self._told.get(uid, (0.0, EVERY / 2))
         pause = EVERY if cluster.status.kubeconfig_secret_ref is not None else min(2 * before, SELDOM)
+        if is_on_its_way(cluster) and together > 1:
+            pause = min(SELDOM * together, LONGEST)
         self._told[uid] = (self._clock(), pause)
+        self._entered.pop(uid, None)
 
     def forget(self, cluster: TenantCluster) -> None:
         """It is gone."""
         self._told.pop(uid_of(cluster), None)
+        self._entered.pop(uid_of(cluster), None)

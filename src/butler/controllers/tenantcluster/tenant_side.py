@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from butler.api.tenantcluster import TenantCluster
+    from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
     from butler.controllers.tenantcluster.live import Live
     from butler.kube.cache import Cache
     from butler.kube.client import Client
@@ -53,11 +54,13 @@ class TenantSide:
         live: Live,
         kubeconfigs: Cache[Json],
         tenants: TenantClients,
+        secrets: KubeconfigSecrets,
     ) -> None:
         self._client = client
         self._live = live
         self._kubeconfigs = kubeconfigs
         self._tenants = tenants
+        self._secrets = secrets
         self._talking = 0
         self._trouble: dict[str, str] = {}
         """Why a tenant did not answer when it was last asked."""
@@ -83,7 +86,7 @@ class TenantSide:
             return
         if ours is None and self._copied_by_others.get(cluster.metadata.uid) == version:
             return
-        content = await self._client.get(SECRETS, key_of(source).name, namespace)
+        content = await self._secrets.read_and_keep(key_of(source))
         try:
             # Cluster API runs what a kubeconfig says: it gets one that we wrote.
             text = kubeconfig_from(content, endpoint, cluster.metadata.name)
@@ -105,7 +108,10 @@ class TenantSide:
             await self._live.apply(SECRET, wanted)
             return
         try:
-            await self._client.create(SECRETS, wanted, field_manager=FieldManager.TENANTS, timeout=WRITE_TIMEOUT)
+            written = await self._client.create(
+                SECRETS, wanted, field_manager=FieldManager.TENANTS, timeout=WRITE_TIMEOUT
+            )
+            await self._live.wrote(SECRET, written)
         except AlreadyExists:
             present = await self._client.get(SECRETS, name, namespace)
             if labels_of(present).get(Label.TENANT_UID) != cluster.metadata.uid:

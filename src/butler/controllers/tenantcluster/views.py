@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -12,13 +12,15 @@ from butler.api.labels import Label
 from butler.api.meta import TeamReference
 from butler.capi.naming import tenant_namespace
 from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant
-from butler.controllers.owners import recorded_owner, tenant_key
+from butler.controllers.owners import tenant_key
 from butler.controllers.tenantcluster.addons import belongs_to
 from butler.controllers.tenantcluster.blocked import Blocked
 from butler.controllers.tenantcluster.provider import provider_key, resolve
+from butler.controllers.tenantcluster.telling import is_on_its_way
 from butler.ipam.requests import read_unbuilt_tenant
 from butler.kube.objects import is_being_deleted, key_of
 from butler.kube.resource import Key
+from butler.tenant.owner import is_taken_over, named_owners, owner_lives
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -35,6 +37,7 @@ BY_PROVIDER: Final = "clusters by named provider"
 BY_HOME: Final = "clusters by the namespace they are declared in"
 BY_UID: Final = "clusters by uid"
 BY_NAME: Final = "clusters by name"
+ON_THEIR_WAY: Final = "clusters on their way"
 BY_CLUSTER: Final = "allocations and addons by cluster"
 BLOCKS: Final = "blocks of unbuilt clusters, by the cluster's UID"
 REFUSED_BLOCKS: Final = "refused blocks of unbuilt clusters"
@@ -51,6 +54,8 @@ class Views:
     addons: Cache[TenantAddon]
     home: str
     teams: Teams
+    endpoints: dict[str, str] = field(default_factory=dict)
+    """Where API servers of clusters are, by UID, by the word of Cluster API and until their statuses say so."""
 
     def add_indexes(self) -> None:
         """Make the questions below cheap."""
@@ -60,6 +65,7 @@ class Views:
         self.clusters.index(BY_HOME, lambda cluster: [cluster.metadata.namespace])
         self.clusters.index(BY_UID, lambda cluster: [cluster.metadata.uid])
         self.clusters.index(BY_NAME, lambda each: [each.metadata.name])
+        self.clusters.index(ON_THEIR_WAY, lambda cluster: [True] if is_on_its_way(cluster) else [])
         self.allocations.index(BY_CLUSTER, lambda each: [tenant_key(each)])
         self.allocations.index(BLOCKS, lambda each: [_tenant(each)] if is_block_of_a_tenant(each) else [])
         self.allocations.index(
@@ -77,12 +83,16 @@ class Views:
     def allocations_for(self, cluster: TenantCluster) -> list[IPAllocation]:
         """Those that were made for this cluster, by itself or by a person ahead of it; not those of a namesake."""
         named = self.allocations.by(BY_CLUSTER, key_of(cluster))
-        return [each for each in named if recorded_owner(each) in (None, cluster.metadata.uid)]
+        return [allocation for allocation in named if owner_lives(allocation, cluster)]
+
+    def usable_by(self, cluster: TenantCluster) -> list[IPAllocation]:
+        """Those of them that the cluster may use: what came back from a backup may be in use elsewhere."""
+        return [allocation for allocation in self.allocations_for(cluster) if is_taken_over(allocation, cluster)]
 
     def allocations_of(self, cluster: TenantCluster) -> list[IPAllocation]:
         """Those that surely belong to this very cluster, and go with it."""
         named = self.allocations.by(BY_CLUSTER, key_of(cluster))
-        return [each for each in named if recorded_owner(each) == cluster.metadata.uid]
+        return [allocation for allocation in named if cluster.metadata.uid in named_owners(allocation)]
 
     def younger_halves_hold(self, cluster: TenantCluster, pool: str | None) -> bool:
         """Whether a younger cluster holds a block from a pool while its other block is refused.
@@ -104,10 +114,15 @@ class Views:
     def is_allocation(self, name: str) -> bool:
         return Key(self.home, name) in self.allocations
 
+    def on_their_way(self) -> int:
+        """How many clusters are being built, or wait for their turn."""
+        return self.clusters.count(ON_THEIR_WAY, True)
+
     def endpoint_of(self, uid: str) -> str | None:
         """Where the API server of the cluster with this UID is."""
         found = next(iter(self.clusters.by(BY_UID, uid)), None)
-        return found.status.control_plane_endpoint if found is not None else None
+        said = found.status.control_plane_endpoint if found is not None else None
+        return said or self.endpoints.get(uid)
 
     def team_of(self, cluster: TenantCluster) -> str:
         """The team of a cluster, which is that of its namespace; empty when it has none."""

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from butler.ipam.addresses import Family, Range, address_text
 from butler.kube.objects import labels_of, name_of
-from butler.local.apiserver.wire.goformat import quote
-from butler.local.apiserver.wire.selectors import LabelSelector, label_selector_from_json
-from butler.local.apiserver.wire.status import ApiError
+from kubeserver.wire.goformat import quote
+from kubeserver.wire.selectors import LabelSelector, label_selector_from_json
+from kubeserver.wire.status import ApiError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -19,10 +19,10 @@ from butler.server.models.allocations import AllocationCreate, AllocationPreview
 from butler.server.models.common import Written
 from butler.server.parameters import Name, Namespace
 from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.problems import Refused, not_found
+from butler.server.problems import Refused
 from butler.server.routes.writing import IfMatch, write, written
 from butler.server.writing.acting import Deed
-from butler.server.writing.fencing import CATCH_UP, changed, version_named
+from butler.server.writing.fencing import version_named
 from butler.server.writing.forms import ALLOCATION, need_names, new_allocation
 from butler.server.writing.previews import of_a_request, refused_dry_run
 from butler.tenant.owner import deletion_waits, is_insisted, tenant_key
@@ -70,17 +70,15 @@ async def release_allocation(
     async def call(client: Client) -> IPAllocation | None:
         version = version_named(if_match)
         await parts.sight.need_allocations(person)
-        if version.isdecimal():
-            await parts.feed.allocations.reached(version, CATCH_UP)
-        now = parts.feed.allocations.get(key)
-        if now is None:
-            raise not_found("IPAllocation", namespace, name)
-        if now.metadata.resource_version != version:
-            raise changed("IPAllocation", name)
-        if deletion_waits(now, parts.feed.clusters.get(tenant_key(now))) and not is_insisted(now):
-            # Admission says so too, where it is on; without it the deletion would begin, and could only wait.
-            raise Refused(409, why_not_deleted(now, InUse()))
-        return await parts.acting.delete(client, ALLOCATIONS, key, uid=now.metadata.uid, version=version)
+
+        async def send(now: IPAllocation) -> IPAllocation | None:
+            if deletion_waits(now, parts.feed.clusters.get(tenant_key(now))) and not is_insisted(now):
+                # Admission says so too, where it is on; without it the deletion would begin, and could only wait.
+                raise Refused(409, why_not_deleted(now, InUse()))
+            meta = now.metadata
+            return await parts.acting.delete(client, ALLOCATIONS, key, uid=meta.uid, version=meta.resource_version)
+
+        return await parts.acting.versions.fenced(parts.feed.allocations, key, version, send)
 
     known = parts.feed.allocations.get(key)
     deed = Deed("release", ALLOCATIONS, key, _held(known), known)

@@ -28,7 +28,7 @@ from butler.server.keeping.feed import Feed
 from butler.server.problems import Refused, forbidden, from_kubernetes
 from butler.server.sight import LONGEST_NAME, Sight
 from butler.server.writing.audit import Entry, Outcome, Trail, shortened
-from butler.server.writing.fencing import Versions
+from butler.server.writing.fencing import Versions, released, written
 
 T = TypeVar("T")
 K = TypeVar("K", bound=CustomResource)
@@ -80,7 +80,7 @@ class Acting:
         self._trail = trail
         self._sight = sight
         self._caches: dict[str, Cache[Any]] = {str(each.resource): each for each in feed.caches.values()}
-        self.versions = Versions([feed.pools, feed.clusters])
+        self.versions = Versions({feed.pools: written, feed.clusters: written, feed.allocations: released})
         self._clients: OrderedDict[tuple[str, tuple[str, ...]], Client] = OrderedDict()
         self._leaving: dict[asyncio.Task[None], Client] = {}
 

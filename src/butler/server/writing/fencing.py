@@ -2,23 +2,26 @@
 
 Who changes something sends the version that they looked at (`If-Match`). Butler writes to the status of its objects all
 the time, and with each write the version moves on: were every one of them in the way, a busy pool could never be
-edited. So `Versions` remembers what people had written at each of the last versions: where nothing of that changed, the
-change is made to the newest version, fenced by it; where it did, or nobody remembers, they have to look again (412).
+edited. So `Versions` remembers what each of the last versions said to people: where nothing of that changed, the change
+is made to the newest version, fenced by it; where it did, or nobody remembers, they have to look again (412).
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeVar
 
-from butler.api.meta import ObjectMeta
+from butler.api.ipallocation import IPAllocation
+from butler.api.resource import CustomResource
 from butler.kube.cache import Cache
 from butler.kube.errors import Conflict
 from butler.kube.resource import Key
 from butler.kube.store import Change
 from butler.server.problems import Refused, not_found
+from butler.views.release import said
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -27,8 +30,8 @@ ATTEMPTS: Final = 40
 PAUSE: Final = 0.05
 CATCH_UP: Final = 2.0
 
-Place = tuple[str, Key, str]
-Written = tuple[str, int, bool, int]
+Said = Callable[[Any], int]
+"""What an object says, in short: two versions with the same are the same to whoever looks."""
 
 
 def version_named(if_match: str | None) -> str:
@@ -41,10 +44,16 @@ def version_named(if_match: str | None) -> str:
     return text
 
 
-def written(meta: ObjectMeta) -> Written:
-    """What of an object people have written, so that two versions can be compared. The status is no part of it."""
-    words = hash((frozenset(meta.labels.items()), frozenset(meta.annotations.items())))
-    return meta.uid, meta.generation, meta.deletion_timestamp is not None, words
+def written(obj: CustomResource) -> int:
+    """What of an object people have written. The status is no part of it."""
+    meta = obj.metadata
+    words = frozenset(meta.labels.items()), frozenset(meta.annotations.items())
+    return hash((meta.uid, meta.generation, meta.deletion_timestamp is not None, words))
+
+
+def released(allocation: IPAllocation) -> int:
+    """What is given back with an allocation: the status is part of it, and the record of its grant is not."""
+    return hash(said(allocation))
 
 
 def changed(kind: str, name: str) -> Refused:
@@ -54,22 +63,21 @@ def changed(kind: str, name: str) -> Refused:
 
 
 class Versions:
-    """What was written at the last versions of everything that is followed."""
+    """What the last versions of everything that is followed said."""
 
-    def __init__(self, caches: list[Cache[Any]]) -> None:
-        self._known: OrderedDict[Place, Written] = OrderedDict()
-        for each in caches:
-            each.on_change(self._listener(str(each.resource)))
+    def __init__(self, caches: Mapping[Cache[Any], Said]) -> None:
+        self._said = dict(caches)
+        self._known: dict[Cache[Any], OrderedDict[tuple[Key, str], int]] = {}
+        for cache in caches:
+            self._known[cache] = OrderedDict()
+            cache.on_change(partial(self._note, cache))
 
-    def _listener(self, plural: str) -> Callable[[Change[Any]], None]:
-        def note(change: Change[Any]) -> None:
-            if change.new is not None:
-                meta = change.new.metadata
-                self._known[plural, change.key, meta.resource_version] = written(meta)
-                if len(self._known) > REMEMBERED:
-                    self._known.popitem(last=False)
-
-        return note
+    def _note(self, cache: Cache[Any], change: Change[Any]) -> None:
+        if change.new is not None:
+            known = self._known[cache]
+            known[change.key, change.new.metadata.resource_version] = self._said[cache](change.new)
+            if len(known) > REMEMBERED:
+                known.popitem(last=False)
 
     async def meant(self, cache: Cache[T], key: Key, version: str) -> T:
         """The object as it is now, if it says what it said at that version; 404 or 412 otherwise."""
@@ -80,14 +88,14 @@ class Versions:
         if now is None:
             raise not_found(kind, key.namespace, key.name)
         if now.metadata.resource_version != version:
-            then = self._known.get((str(cache.resource), key, version))
-            if then is None or then != written(now.metadata):
+            then = self._known[cache].get((key, version))
+            if then is None or then != self._said[cache](now):
                 raise changed(kind, key.name)
         found: T = now
         return found
 
     async def fenced(self, cache: Cache[T], key: Key, version: str, send: Callable[[T], Awaitable[R]]) -> R:
-        """Send a write that is fenced by the version of what it gets; once more where only the status was in the way.
+        """Send a write that is fenced by the version of what it gets; once more where what it met says the same.
 
         `send` must put uid and resourceVersion of its argument into the write.
         """

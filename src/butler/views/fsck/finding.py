@@ -37,6 +37,7 @@ class Code(StrEnum):
     POOL_MISSING = "IPAM-POOL-MISSING"
     POOL_OVERLAP = "IPAM-POOL-OVERLAP"
     POOL_UNSEEN = "IPAM-POOL-UNSEEN"
+    POOL_VERSIONS = "IPAM-POOL-VERSIONS"
     INTENT_STUCK = "IPAM-INTENT-STUCK"
     INTENT_WRONG = "IPAM-INTENT-WRONG"
     UNREADABLE = "IPAM-UNREADABLE"
@@ -64,6 +65,7 @@ MEANINGS: Mapping[Code, str] = {
     Code.POOL_MISSING: "an allocation holds addresses of a pool that does not exist",
     Code.POOL_OVERLAP: "two pools claim the same addresses",
     Code.POOL_UNSEEN: "no controller has looked at a pool since it was changed",
+    Code.POOL_VERSIONS: "a pool's status speaks of versions that never were, as after a restore",
     Code.INTENT_STUCK: "a grant was decided and does not reach its allocation",
     Code.INTENT_WRONG: "a pool's record of a grant contradicts the allocation, or makes no sense",
     Code.UNREADABLE: "an object that Butler cannot read",

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
+from butler.api.labels import ConditionType, PoolReason
 from butler.controllers.networkpool.foreign import shown_in
 from butler.controllers.networkpool.holdings import Book
 from butler.controllers.networkpool.plan import View, intent_range, is_promise, plan
 from butler.ipam.addresses import BadAddress, Family, parse_network, range_text
 from butler.ipam.layout import InvalidPool
-from butler.kube.objects import key_of
+from butler.kube.objects import is_newer, key_of
 from butler.views.fsck.finding import Code, Finding, LookAgain, Severity
 from butler.views.fsck.holdings import allocation_thing, pool_thing, tenants_of
 
@@ -48,6 +50,8 @@ def check_pools(books: Books, now: datetime, *, recount: bool = True) -> Iterato
             yield _unseen(pool)
         elif recount and pool.metadata.name not in doubtful:
             yield from _counters(pool, layout, books, now)
+        if seen_too_much(pool):
+            yield _versions(pool)
         for intent in pool.status.intents:
             yield from _intent(pool, intent, books)
     yield from _overlaps(books)
@@ -81,6 +85,31 @@ def _unseen(pool: NetworkPool) -> Finding:
         START,
         pools=frozenset([pool.metadata.name]),
         versions=(pool.metadata.resource_version,),
+    )
+
+
+def seen_too_much(pool: NetworkPool) -> bool:
+    """Whether a pool's status is from another life, and it hands out nothing until that is put right.
+
+    Every allocation that it takes into account was there before the status was written.
+    """
+    ready, seen = find_condition(pool.status.conditions, ConditionType.READY), pool.status.allocations_seen
+    if ready is not None and ready.reason == PoolReason.VERSIONS_WENT_BACK:
+        return True
+    return seen is not None and (not seen.isdecimal() or is_newer(seen, pool.metadata.resource_version))
+
+
+def _versions(pool: NetworkPool) -> Finding:
+    return Finding(
+        Severity.ERROR,
+        Code.POOL_VERSIONS,
+        (pool_thing(pool),),
+        f"it has seen allocations up to version {pool.status.allocations_seen}, and is itself of version"
+        f" {pool.metadata.resource_version}: its status is from a backup or another cluster, and it"
+        " hands out nothing",
+        f"the controllers set it back on a fresh list: --repair makes them look, else {START}",
+        pools=frozenset([pool.metadata.name]),
+        repair=LookAgain("NetworkPool", key_of(pool)),
     )
 
 

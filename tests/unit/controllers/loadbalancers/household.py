@@ -18,6 +18,7 @@ from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import ConditionType
 from butler.api.meta import LocalObjectReference
 from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
 from butler.controllers.loadbalancers.controller import LoadBalancerController
 from butler.controllers.loadbalancers.deletions import Deletions
 from butler.controllers.loadbalancers.draining import A_SECOND, Draining
@@ -123,6 +124,7 @@ class Household:
             self.views,
             cast("Any", self.feeds),
             cast("Any", View(self.management, SECRETS)),
+            KubeconfigSecrets(client, self._monotonic),
             ledger,
             publishing,
             self.draining,

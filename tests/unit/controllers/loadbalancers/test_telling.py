@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from butler.api.conditions import find_condition
+from butler.api.conditions import condition_holds, find_condition
 from butler.api.labels import ConditionType
+from butler.api.meta import LocalObjectReference
+from butler.api.tenantcluster import ManagementMode, TenantClusterStatus
+from butler.controllers.loadbalancers.controller import SETTLES
 from butler.controllers.loadbalancers.telling import FIGURES_WAIT, PASSES_WITHIN
-from unit.controllers.loadbalancers.household import Household
+from butler.kube.objects import key_of
+from unit.controllers.loadbalancers.household import SECRET, Household
 from unit.controllers.tenantcluster.management import refusal
 
 WRITES = "patch tenantclusters"
@@ -128,3 +133,70 @@ async def test_the_condition_says_which_generation_of_the_cluster_it_is_about(ho
     found = find_condition(house.cluster().status.conditions, ConditionType.LOAD_BALANCERS_READY)
     assert found is not None
     assert found.observed_generation == house.cluster().metadata.generation
+
+
+# The first word of a cluster that comes up.
+
+
+@pytest.fixture
+def newcomer() -> Household:
+    """A cluster that cannot be used yet, and whose addons are not for Butler to install."""
+    found = Household()
+    body = msgspec.structs.replace(found.cluster(), status=TenantClusterStatus())
+    policy = msgspec.structs.replace(body.spec.management_policy, mode=ManagementMode.OBSERVE)
+    spec = msgspec.structs.replace(body.spec, management_policy=policy)
+    found.management.put("tenantclusters", msgspec.structs.replace(body, spec=spec))
+    return found
+
+
+def usable(house: Household) -> TenantClusterStatus:
+    """What its other controller writes, as soon as it can be used."""
+    status = msgspec.structs.replace(house.cluster().status, kubeconfig_secret_ref=LocalObjectReference(name=SECRET))
+    return house.controller.with_first_word(house.cluster(), status)
+
+
+async def test_one_write_says_that_a_cluster_can_be_used_and_how_its_load_balancers_stand(newcomer: Household) -> None:
+    newcomer.tenant.add_service("web")
+    await newcomer.live(PASSES_WITHIN)
+    assert newcomer.controller.problem(newcomer.cluster()) == ""
+    status = usable(newcomer)
+    assert condition_holds(status.conditions, ConditionType.LOAD_BALANCERS_READY)
+    assert status.load_balancers is not None
+    assert (status.load_balancers.services, status.load_balancers.in_use) == (1, 1)
+    newcomer.management.put("tenantclusters", msgspec.structs.replace(newcomer.cluster(), status=status))
+    newcomer.management.counts.clear()
+    await newcomer.live(60)
+    assert newcomer.management.counts[WRITES] == 0
+
+
+async def test_a_cluster_is_held_for_a_moment_until_its_services_have_their_addresses(newcomer: Household) -> None:
+    newcomer.tenant.metallb_hangs = True
+    newcomer.tenant.add_service("web")
+    await newcomer.look()
+    assert newcomer.controller.problem(newcomer.cluster()) == SETTLES
+    assert find_condition(usable(newcomer).conditions, ConditionType.LOAD_BALANCERS_READY) is None
+    newcomer.tenant.metallb_hangs = False
+    newcomer.answer()
+    newcomer.told.clear()
+    await newcomer.look()
+    assert newcomer.controller.problem(newcomer.cluster()) == ""
+    assert newcomer.told == [key_of(newcomer.cluster())], "who waits for it is told"
+
+
+async def test_a_service_that_gets_no_address_holds_a_cluster_no_longer_than_that(newcomer: Household) -> None:
+    newcomer.tenant.metallb_hangs = True
+    newcomer.tenant.add_service("web")
+    await newcomer.live(PASSES_WITHIN + 1)
+    assert newcomer.controller.problem(newcomer.cluster()) == ""
+    assert find_condition(usable(newcomer).conditions, ConditionType.LOAD_BALANCERS_READY) is None
+    newcomer.management.put("tenantclusters", msgspec.structs.replace(newcomer.cluster(), status=usable(newcomer)))
+    await newcomer.live(PASSES_WITHIN + 1)
+    assert newcomer.reason() == "ServicesWaiting"
+
+
+async def test_nor_does_a_tenant_that_nobody_can_look_at_any_more(newcomer: Household) -> None:
+    newcomer.tenant.metallb_hangs = True
+    newcomer.tenant.add_service("web")
+    await newcomer.look()
+    newcomer.pass_(PASSES_WITHIN)
+    assert newcomer.controller.problem(newcomer.cluster()) == ""

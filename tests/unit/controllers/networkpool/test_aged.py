@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
 import msgspec
 import pytest
 
-from butler.controllers.networkpool.outcomes import refused
-from unit.controllers.networkpool.values import NOW, allocation, grants, planned, pool, reasons
+from butler.api.conditions import find_condition
+from butler.api.labels import ConditionType
+from butler.controllers.networkpool.outcomes import granted, refused
+from butler.controllers.release import DELETED_BY_REQUEST, released
+from unit.controllers.networkpool.values import NOW, allocation, grants, intent, planned, pool, reasons
+
+if TYPE_CHECKING:
+    from butler.api.ipallocation import IPAllocationStatus
 
 HOUR = 3600
 
@@ -16,6 +25,11 @@ def keeping(minutes: int | None, *windows: str) -> object:
     return msgspec.structs.replace(
         found, spec=msgspec.structs.replace(found.spec, keep_for_oldest_after_minutes=minutes)
     )
+
+
+def waiting(status: IPAllocationStatus) -> str | None:
+    found = find_condition(status.conditions, ConditionType.WAITING)
+    return found.message if found else None
 
 
 HELD = allocation("held", 8, holds="10.0.0.1-10.0.0.8")
@@ -77,3 +91,31 @@ def test_a_refusal_says_how_often_its_request_was_passed() -> None:
     again = msgspec.structs.replace(allocation("large", 16), status=first)
     assert refused(again, refusal, None, NOW, passed=3).passed_by == 5
     assert refused(again, refusal, None, NOW) == first, "nothing is written where nothing is new"
+
+
+def test_who_waits_for_room_says_since_when_and_never_for_how_long() -> None:
+    """A duration would be new at every look, and written for ever."""
+    large = allocation("large", 16, age=HOUR)
+    (refusal,) = planned(keeping(None), HELD, large).refusals  # type: ignore[arg-type]
+    first = refused(large, refusal, None, NOW)
+    asked = f"{large.metadata.creation_timestamp:%Y-%m-%dT%H:%M:%SZ}"
+    assert waiting(first) == f"waits for room since {asked}; no younger request has been met before it"
+    waits = msgspec.structs.replace(large, status=first)
+    assert refused(waits, refusal, None, NOW + timedelta(days=1)) == first, "nothing is written at rest"
+    assert waiting(refused(waits, refusal, None, NOW, passed=1)) == (
+        f"waits for room since {asked}; 1 younger request was met before it"
+    )
+    assert waiting(refused(waits, refusal, None, NOW, passed=48)) == (
+        f"waits for room since {asked}; 48 younger requests were met before it"
+    )
+
+
+def test_who_is_met_or_gone_or_refused_for_another_reason_waits_no_longer() -> None:
+    large = allocation("large", 16, age=HOUR)
+    (refusal,) = planned(keeping(None), HELD, large).refusals  # type: ignore[arg-type]
+    waits = msgspec.structs.replace(large, status=refused(large, refusal, None, NOW))
+    assert waiting(waits.status)
+    assert waiting(granted(waits, intent("large", "10.0.0.1-10.0.0.16"), None, NOW)) is None
+    assert waiting(released(waits, DELETED_BY_REQUEST, NOW)) is None
+    (other,) = planned(pool("10.0.0.1-10.0.0.16"), allocation("large", None, pinned="10.9.0.1-10.9.0.2")).refusals
+    assert waiting(refused(waits, other, None, NOW)) is None

@@ -22,6 +22,7 @@ from butler.controllers.networkpool import outcomes
 from butler.controllers.networkpool.claims import CLAIMS, Claim, entry
 from butler.controllers.networkpool.controller import NetworkPoolController
 from butler.controllers.settings import IpamSettings
+from butler.kube import timeline
 from butler.kube.cache import Cache
 from butler.kube.client import Client
 from butler.kube.config import Connection
@@ -234,6 +235,46 @@ async def test_an_object_that_does_not_fit_stops_the_pool_that_it_names_and_no_o
             await desk.granted()
         else:
             await desk.until(lambda: desk.status().get("phase") == "Failed", "the request is refused")
+
+
+async def test_what_a_pool_promised_in_a_version_that_was_lost_is_not_carried_out(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server is restored between a reserve and its commit, and the allocations are listed before the pools are."""
+    down, restored, listed = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def before(request: web.Request) -> web.Response | None:
+        commits = request.method == "PATCH" and "/ipallocations/" in request.path
+        if (commits or down.is_set()) and not restored.is_set():
+            return web.json_response(status(403, "Forbidden"), status=403)  # which no client repeats
+        if request.method == "GET" and "/networkpools" in request.path and restored.is_set():
+            await listed.wait()
+        return None
+
+    desk.api.before = before
+    desk.put(POOL_PATH, pool())
+    async with desk.at_work():
+        await desk.until(lambda: bool(desk.status(POOL_PATH).get("totalIPs")), "the pool is ready")
+        desk.put(REQUEST_PATH, allocation("web"))
+        restore = desk.api.snapshot()
+        await desk.until(lambda: bool(desk.status(POOL_PATH).get("intents")), "the range is reserved")
+        monkeypatch.setattr(timeline, "LONGEST_BLIND", 0.0)
+        caches = desk.caches.values()
+        down.set()
+        desk.api.close_watches()
+        await desk.until(lambda: not any(cache.is_followed for cache in caches), "all watches are lost")
+        restore()
+        restored.set()
+        for _ in range(50):  # the server passes all that was seen of it
+            desk.api.put(CLAIMS_PATH.replace(CLAIMS, "another"), {})
+        lists = desk.caches["allocations"].lists
+        await desk.until(lambda: desk.caches["allocations"].lists > lists, "the allocations are listed")
+        await asyncio.sleep(1.5)
+        assert not desk.status(POOL_PATH).get("intents")
+        assert desk.status().get("phase") != "Allocated", "granted what the pool has not reserved"
+        listed.set()
+        monkeypatch.undo()
+        await desk.granted()
 
 
 # What it costs, counted.

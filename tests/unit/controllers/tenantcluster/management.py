@@ -191,6 +191,9 @@ class View:
     def by(self, index: str, value: Hashable) -> list[Any]:
         return [each for each in self._all().values() if value in self._indexes[index](each)]
 
+    def count(self, index: str, value: Hashable) -> int:
+        return len(self.by(index, value))
+
     def wrote(self, obj: Any) -> None:
         """The view follows by itself, or not at all."""
 

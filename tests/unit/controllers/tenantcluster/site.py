@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,7 +32,7 @@ from unit.controllers.tenantcluster.management import Management, View
 from unit.controllers.tenantcluster.values import HOME, NOW, UID, allocation, cluster, pool, provider
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
     from datetime import datetime
 
     from butler.api.providerconfig import ProviderConfig
@@ -71,8 +72,8 @@ class PackedView(View):
 class FakeLive(Live):
     """Live, with views of the management cluster in place of watches."""
 
-    def __init__(self, management: Management) -> None:
-        super().__init__(cast("Any", management), lambda _: None, Metrics())
+    def __init__(self, management: Management, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(cast("Any", management), lambda _: None, Metrics(), clock)
         self._management = management
         self.views: dict[str, View] = {}
 
@@ -141,9 +142,9 @@ class Site:
         self.teams = Teams(cast("Any", View(self.management, NAMESPACE_HEADS)))
         self.views = Views(clusters, providers, pools, allocations, addons, HOME, self.teams)
         self.views.add_indexes()
-        self.turnstile = Turnstile(lambda: self.monotonic)
+        self.turnstile = Turnstile(lambda: self.monotonic, lambda _: None)
         client, events = cast("Any", self.management), cast("Any", self.events)
-        telling, told = Telling(lambda: self.monotonic), TenantMetrics(CollectorRegistry())
+        telling, told = Telling(lambda: self.monotonic, self.views.on_their_way), TenantMetrics(CollectorRegistry())
         writer = StatusWriter(client, clusters, events, told, telling, self._clock)
         releases = Releases(client, self.views.pools, events, IpamMetrics(CollectorRegistry()), self._clock)
         self.building = Building(

@@ -367,6 +367,16 @@ def test_more_workers_than_addresses_get_a_further_block_of_what_is_missing() ->
     assert found.nodes is not None
 
 
+def test_a_cluster_that_is_not_built_gives_back_further_blocks_too_and_asks_for_none_meanwhile() -> None:
+    balancers = allocation("web-lb", "loadbalancer", 8, phase="Failed", why=FULL)
+    more = allocation("web-nodes-2", "nodes", 2, start="10.40.0.90", growth=True)
+    both = planned(cluster(replicas=7), pools=[pool(free=0)], own=[NODES, more, balancers])
+    assert [block.metadata.name for block in both.give_back] == ["web-nodes", "web-nodes-2"]
+    left = planned(cluster(replicas=7), pools=[pool(free=5)], own=[more, balancers])
+    assert [block.metadata.name for block in left.give_back] == ["web-nodes-2"]
+    assert left.create == (), "it would have to give that back, too, and so on"
+
+
 def test_a_raised_pool_size_gets_a_further_block_of_what_is_missing() -> None:
     subject = cluster(networking={"lbPoolSize": 12})
     assert asked(planned(subject, own=[NODES, BALANCERS])) == [("web-lb-2", "loadbalancer", "vlan40", 4)]

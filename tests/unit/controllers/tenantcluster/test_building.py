@@ -198,26 +198,6 @@ async def test_a_refused_request_that_was_granted_meanwhile_is_kept(site: Site) 
     assert site.management.find("ipallocations", HOME, "web-nodes") is not None
 
 
-async def test_who_asks_in_vain_time_and_again_keeps_nobody_from_being_built(site: Site) -> None:
-    """A cluster whose request is never answered asks every second: others must get through in between."""
-    let_in = 0
-    for _ in range(100):
-        site.turnstile.asked("in vain")
-        site.monotonic += 0.9
-        if site.turnstile.enter():
-            let_in += 1
-            site.turnstile.leave()
-    assert let_in > 90
-
-
-async def test_who_just_asked_is_waited_for_by_those_who_have_theirs(site: Site) -> None:
-    site.turnstile.asked("new")
-    assert not site.turnstile.enter()
-    site.turnstile.answered("new")
-    assert site.turnstile.enter()
-    site.turnstile.leave()
-
-
 async def test_machines_that_wait_for_their_tenant_are_looked_after_soon(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,8 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from butler.capi.naming import SECRET
 from butler.controllers.tenantcluster import live
-from butler.controllers.tenantcluster.live import APPLIED, covers, packed, unpacked, unused
+from butler.controllers.tenantcluster.live import (
+    APPLIED,
+    NAMESPACE,
+    covers,
+    packed,
+    resource_of_kind,
+    unpacked,
+    unused,
+)
+from butler.kube.resource import Key
+from butler.kube.store import Change
+from unit.controllers.tenantcluster.management import Management
+from unit.controllers.tenantcluster.site import FakeLive
 
 Json = dict[str, Any]
 
@@ -98,3 +111,60 @@ def test_the_record_of_owners_is_not_kept() -> None:
     kept = packed({"metadata": {"name": "a", "namespace": "b", "managedFields": [1]}, "spec": {}})
     assert kept.namespace == "b"
     assert unpacked(kept) == {"metadata": {"name": "a", "namespace": "b"}, "spec": {}}
+
+
+# What was just written.
+
+
+def a_secret(**data: str) -> Json:
+    meta = {"name": "web", "namespace": "team-a"}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
+
+
+class Watching:
+    """A view of Secrets that stands still, as one does whose watch is slow."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.management = Management()
+        self.live = FakeLive(self.management, lambda: self.now)
+
+    async def stand_still(self) -> None:
+        (await self.live.view(SECRET)).freeze()
+
+    async def apply(self, **data: str) -> bool:
+        """Whether it was written."""
+        return await self.live.apply(SECRET, a_secret(**data)) is not None
+
+
+async def test_a_secret_that_the_view_does_not_show_yet_is_not_written_again() -> None:
+    it = Watching()
+    await it.stand_still()
+    assert await it.apply(value="YQ==")
+    assert not await it.apply(value="YQ==")
+    assert await it.apply(value="Yg=="), "another one is"
+
+
+async def test_a_secret_that_the_view_never_shows_is_written_again() -> None:
+    it = Watching()
+    await it.stand_still()
+    assert await it.apply(value="YQ==")
+    it.now += live.SHOWN_WITHIN
+    assert await it.apply(value="YQ==")
+
+
+async def test_a_secret_that_was_seen_to_go_is_written_again_at_once() -> None:
+    it = Watching()
+    await it.stand_still()
+    assert await it.apply(value="YQ==")
+    it.live._tell(resource_of_kind(SECRET), Change(Key("team-a", "web"), None, None))
+    assert await it.apply(value="YQ==")
+
+
+async def test_a_namespace_is_there_only_where_the_view_shows_it() -> None:
+    """That one was made and is gone by now must not be overlooked, not even for a moment."""
+    it = Watching()
+    (await it.live.view(NAMESPACE)).freeze()
+    body: Json = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web-1"}}
+    assert await it.live.apply(NAMESPACE, body) is not None
+    assert await it.live.one(NAMESPACE, "", "web-1") is None

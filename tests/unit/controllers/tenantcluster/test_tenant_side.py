@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
 from butler.controllers.tenantcluster import tenant_side
 from butler.controllers.tenantcluster.tenant_side import AT_ONCE, LONGEST_REASON, PATIENCE, TenantSide
 from butler.kube.errors import OutcomeUnknown, Unreachable
@@ -48,6 +49,7 @@ class Town:
             cast("Any", None),
             cast("Any", kubeconfigs),
             cast("Any", self.clients),
+            KubeconfigSecrets(cast("Any", self.management)),
         )
         monkeypatch.setattr(tenant_side, "delete_load_balancers", self._answer)
         monkeypatch.setattr(tenant_side, "load_balancers", self._none)

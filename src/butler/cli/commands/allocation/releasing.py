@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -13,7 +13,7 @@ from butler.cli.frame.names import names_of
 from butler.cli.frame.session import Access, Failure, Session, missing, run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Coroutine, Sequence
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from butler.views.estate import Estate
     from butler.views.release import Impact
     from butler.views.uses import Use
+
+T = TypeVar("T")
 
 
 @click.command(short_help="Give addresses back to their pool.")
@@ -163,22 +165,48 @@ async def _release(
     from butler.controllers.kinds import ALLOCATIONS
     from butler.kube.errors import NotFound
 
-    for each in chosen:
-        meta = each.metadata
-        if meta.name in insists and dry_run == "none":
-            meta = (await _insist(session, each)).metadata
+    async def delete(allocation: IPAllocation) -> None:
+        meta = allocation.metadata
+        await session.client.delete(
+            ALLOCATIONS,
+            meta.name,
+            meta.namespace,
+            uid=meta.uid,
+            resource_version=meta.resource_version,
+            dry_run=dry_run == "server",
+        )
+
+    async def insist(allocation: IPAllocation) -> IPAllocation:
+        return await _insist(session, allocation)
+
+    for allocation in chosen:
+        name, shown = allocation.metadata.name, allocation
+        if name in insists and dry_run == "none":
+            shown = await _as_shown(session, shown, insist)
         if dry_run != "client":
             with suppress(NotFound):  # somebody else was quicker: it is gone, as it should be
-                await session.client.delete(
-                    ALLOCATIONS,
-                    meta.name,
-                    meta.namespace,
-                    uid=meta.uid,
-                    resource_version=meta.resource_version,
-                    dry_run=dry_run == "server",
-                )
+                await _as_shown(session, shown, delete)
         if not quiet:
-            done(ALLOCATIONS, meta.name, "released", dry_run)
+            done(ALLOCATIONS, name, "released", dry_run)
+
+
+async def _as_shown(
+    session: Session, shown: IPAllocation, write: Callable[[IPAllocation], Coroutine[Any, Any, T]]
+) -> T:
+    """Write in the version that was shown, or in a later one that says the same."""
+    from butler.controllers.kinds import ALLOCATIONS
+    from butler.kube.errors import Conflict
+    from butler.views.release import says_the_same
+
+    now, attempts = shown, 3
+    while True:
+        attempts -= 1
+        try:
+            return await write(now)
+        except Conflict:
+            now = await session.client.get(ALLOCATIONS, shown.metadata.name, shown.metadata.namespace)
+            if not attempts or not says_the_same(shown, now):
+                raise
 
 
 async def _insist(session: Session, allocation: IPAllocation) -> IPAllocation:

@@ -1,0 +1,47 @@
+"""The fixture `control_plane`: each test that takes it runs on the embedded server and on a real Kubernetes.
+
+Servers start when the first test needs them and stop before the next one starts, or when the run ends, however it
+ends. `real_programs` builds what is real.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import api_servers
+import pytest
+from real_programs import (  # noqa: F401 - pytest finds hooks by their names
+    pytest_collection_finish,
+    pytest_runtest_setup,
+    pytest_terminal_summary,
+    wants_kubernetes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from api_servers import ControlPlane
+
+CONTROL_PLANES = ("embedded", "kubernetes")
+SELDOM_ON_KUBERNETES = ("tests/conformance/", "kubeserver/tests/conformance/")
+"""What runs every day on kubeserver alone, and on a real Kubernetes as slow tests (`make test-conformance`): facts
+about the Kubernetes API, which a real one keeps whatever kubeserver does."""
+
+
+@pytest.fixture(scope="session", params=CONTROL_PLANES)
+def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """A running API server with an administrator's access to it."""
+    data_dir = tmp_path_factory.mktemp(request.param)
+    if request.param == "embedded":
+        with api_servers.embedded(data_dir) as server:
+            yield server
+        return
+    with api_servers.kubernetes(data_dir) as server:
+        yield server
+
+
+@pytest.hookimpl(tryfirst=True)  # before slow tests are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid.startswith(SELDOM_ON_KUBERNETES) and wants_kubernetes(item):
+            item.add_marker(pytest.mark.slow)
