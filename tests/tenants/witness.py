@@ -67,6 +67,10 @@ class Sighting:
         return str(self.obj["metadata"].get("namespace", ""))
 
 
+class Expired(Exception):
+    """The server no longer has the versions that the watch wants to go on from."""
+
+
 class Witness:
     """Follows kinds, by their paths, from the beginning of the block to its end; of others it knows nothing."""
 
@@ -78,6 +82,7 @@ class Witness:
         self._news = threading.Condition()
         self._lines: list[http.client.HTTPSConnection] = []
         self._threads: list[threading.Thread] = []
+        self._gaps: set[str] = set()
         self._done = False
 
     def __enter__(self) -> Witness:
@@ -116,6 +121,7 @@ class Witness:
 
     def history(self, *plurals: str) -> list[Sighting]:
         """Everything that was seen of these kinds, in the order in which it happened."""
+        assert not self._gaps.intersection(plurals), f"a watch expired, so history is missing: {self._gaps}"
         with self._news:
             found = [each for each in self._seen if each.plural in plurals]
         return sorted(found, key=lambda each: each.version)
@@ -135,6 +141,10 @@ class Witness:
     def _list(self, plural: str, path: str) -> str:
         code, answer = self._plane.request("GET", path)
         assert code == 200, f"{path}: {answer}"
+        listed = {(obj["metadata"].get("namespace", ""), obj["metadata"]["name"]) for obj in answer["items"]}
+        with self._news:
+            for key in self._now[plural].keys() - listed:
+                del self._now[plural][key]
         for obj in answer["items"]:
             self._keep(plural, "ADDED", obj)
         return str(answer["metadata"]["resourceVersion"])
@@ -142,12 +152,17 @@ class Witness:
     def _follow(self, plural: str, path: str, version: str) -> None:
         while not self._done:
             try:
+                version = version or self._list(plural, path)
                 for event in self._watch(path, version):
                     version = event["object"]["metadata"]["resourceVersion"]
                     if event["type"] != "BOOKMARK":
                         self._keep(plural, event["type"], event["object"])
             except (OSError, http.client.HTTPException, ValueError, AttributeError):
                 time.sleep(0.05)  # hung up, by us or by the server; it goes on where it was
+            except Expired:
+                # Usual for events: kube-apiserver sends no bookmarks for them, and etcd is compacted every 5 minutes.
+                self._gaps.add(plural)
+                version = ""
 
     def _watch(self, path: str, version: str) -> Iterator[Json]:
         url = urlsplit(self._plane.url)
@@ -159,6 +174,8 @@ class Witness:
             answer = line.getresponse()
             while text := answer.readline():
                 event = json.loads(text)
+                if event["type"] == "ERROR" and event["object"].get("code") == 410:
+                    raise Expired
                 assert event["type"] != "ERROR", f"the watch of {path} broke: {event}"
                 yield event
 
