@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 from butler.api.codec import from_json
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
-from butler.capi.blueprint import Blueprint, Endpoint, NodeNetwork, Versions
-from butler.capi.naming import tenant_namespace
 from butler.ipam.addresses import parse_range
+from butler.rules.tenant.blueprint import Blueprint, Endpoint, NodeNetwork, Versions
+from butler.rules.tenant.namespaces import tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from butler.capi.blueprint import Json
+    from butler.api.objects import Json
 
 ON_PREMISES = ("harvester", "nutanix", "proxmox")
 CLOUDS = ("aws", "gcp", "azure")

@@ -19,12 +19,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
-from butler.controllers.ipam import add_ipam
-from butler.controllers.settings import IpamSettings
+from butler.controllers.networkpool.setup import add_ipam
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.metrics import Metrics
 from butler.kube.operator import Operator
+from butler.rules.pool.settings import IpamSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

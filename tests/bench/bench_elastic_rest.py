@@ -34,11 +34,12 @@ sys.path[:0] = [
 
 from ipam.report import Goal, heading, note, summary, table  # noqa: E402 - after the path is set
 
+from butler.api.objects import Key  # noqa: E402
 from butler.kube.client import Client  # noqa: E402
 from butler.kube.config import from_text  # noqa: E402
-from butler.kube.resource import SERVICES, Key  # noqa: E402
+from butler.kube.resource import SERVICES  # noqa: E402
 from butler.tenant.clusters import TenantClients, TenantLimits  # noqa: E402
-from butler.tenant.feed import TenantFeeds  # noqa: E402
+from butler.tenant.service_feed import TenantFeeds  # noqa: E402
 from control_planes import ControlPlane, embedded  # noqa: E402
 
 Json = dict[str, Any]

@@ -19,7 +19,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import butler.cli.controller  # noqa: F401 - the command imports it late, and with it everything
+import butler.processes.controller  # noqa: F401 - the command imports it late, and with it everything
 from butler.cli.butleradm import main as butleradm
 
 if TYPE_CHECKING:

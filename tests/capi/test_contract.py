@@ -27,7 +27,8 @@ from butler.capi.objects import objects
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from butler.capi.blueprint import Blueprint, Json
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Blueprint
     from control_planes import ControlPlane
 
 BY_KIND = {(kind.api_version, kind.kind): kind for kind in (*KINDS, SECRET)}

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import uvloop
 
-from butler.cli.open_files import allow_many_connections
-from butler.cli.world import running_world
 from butler.kube import config
 from butler.local.control_plane import start
 from butler.local.world.settings import WorldSettings
+from butler.processes.open_files import allow_many_connections
+from butler.processes.world import running_world
 
 READY = "both sides are up"
 

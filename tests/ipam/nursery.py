@@ -21,7 +21,12 @@ from butler.tenant import clusters
 # to its own tenant only is shown elsewhere (tests/tenants/flows/test_kubeconfigs.py).
 clusters._check_endpoint = lambda *_: None  # type: ignore[assignment]
 
-PRELOADED = ("butler.cli.controller", "butler.controllers.ipam", "butler.kube.operator", "butler.kube.config")
+PRELOADED = (
+    "butler.processes.controller",
+    "butler.controllers.networkpool.setup",
+    "butler.kube.operator",
+    "butler.kube.config",
+)
 PR_SET_PDEATHSIG = 1
 _ended: dict[int, int] = {}
 

@@ -18,17 +18,18 @@ from butler.api.ipallocation import IPAllocation
 from butler.api.labels import Finalizer, Label
 from butler.api.networkpool import NetworkPool
 from butler.api.tenantcluster import TenantCluster
-from butler.controllers.ipam import add_ipam
-from butler.controllers.settings import IpamSettings
+from butler.controllers.networkpool.setup import add_ipam
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import NotFound
 from butler.kube.operator import Operator
-from butler.kube.resource import EVENTS, Json, resource_of
+from butler.kube.resource import EVENTS, resource_of
+from butler.rules.pool.settings import IpamSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
+    from butler.api.objects import Json
     from butler.kube.config import Connection
     from control_planes import ControlPlane
 

@@ -22,16 +22,17 @@ from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import NotFound
 from butler.kube.operator import Operator
+from butler.kube.resource import VALIDATING_WEBHOOK_CONFIGURATIONS as CONFIGURATIONS
 from butler.webhooks import registration
 from butler.webhooks.admission import POOLS, AdmissionService, AdmissionSettings, add_admission
 from butler.webhooks.certificates import SelfMade
-from butler.webhooks.registration import CONFIGURATIONS, AtService, AtUrl
+from butler.webhooks.registration import AtService, AtUrl
 from local.terminal import network_pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
 
-    from butler.webhooks.paths import OwnPaths
+    from butler.webhooks.secret_path import OwnPaths
     from local.terminal import Kubectl
 
 Json = dict[str, Any]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS
 from butler.kube import config
 from butler.kube.client import Client
+from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS
 from butler.kube.resource import CONFIGMAPS, NAMESPACES
 from butler.local.demo import objects
 from butler.local.demo.cast import EIGHT

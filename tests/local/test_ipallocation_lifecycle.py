@@ -10,11 +10,13 @@ import pytest
 
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType
-from butler.controllers.absence import read
-from butler.controllers.release import Grounds, Releases
+from butler.api.objects import Key
+from butler.controllers.ipallocation.release import Releases
+from butler.kube.absence import read
 from butler.kube.config import Connection
 from butler.kube.errors import NotFound
-from butler.kube.resource import Key, untyped
+from butler.kube.resource import untyped
+from butler.rules.allocation.release import Grounds
 from fault_proxy import FaultProxy, Seeded
 from local.address_management import ALLOCATIONS, OURS, POOLS, TENANTS, Estate, an_estate, eventually
 

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from butler.cli.local import DEMO_GRACE_SECONDS
-from butler.cli.local_welcome import Console, Shown, welcome
+from butler.processes.local import DEMO_GRACE_SECONDS
+from butler.processes.local_welcome import Console, Shown, welcome
 from control_planes import BIN
 from local_server import LocalServer
 from pages import ROOT, steps

@@ -19,15 +19,15 @@ from aiohttp import web
 from butler.api.ipallocation import IPAllocation
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
-from butler.controllers.ipam import add_ipam
+from butler.controllers.networkpool.setup import add_ipam
 from butler.controllers.providerconfig.settings import ProviderSettings
-from butler.controllers.providers import add_providers
-from butler.controllers.settings import IpamSettings
+from butler.controllers.providerconfig.setup import add_providers
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import NotFound
 from butler.kube.operator import Operator
 from butler.kube.resource import EVENTS, SECRETS, resource_of
+from butler.rules.pool.settings import IpamSettings
 from local.terminal import network_pool
 from unit.providers.given import PASSWORD, UUID, Appliance, appliance
 from unit.providers.given import kubeconfig as given_kubeconfig

@@ -2,7 +2,7 @@
 
 Two pools P and Q and the ConfigMap of claims. The network is cut into a few pieces; a network is a set of them (a bit
 mask), so that an edit of a pool's spec grows it over its neighbour, shrinks it or moves it. Two controllers do what
-`butler.controllers.networkpool.claiming` and `.claims` do, one request at a time, with anything in between:
+`butler.controllers.networkpool.claim_steps` and `.claims` do, one request at a time, with anything in between:
 
     claim    look at the pool (in the cache), read the ConfigMap, read the pool, list the allocations if the entry
              would lose something, swap the entry (unless it stands there already, word for word), write claimedCIDR

@@ -31,12 +31,12 @@ from butler.api.networkpool import (
     TenantAllocation,
 )
 from butler.api.networkpool import Intent as RealIntent
-from butler.controllers import ipallocation
-from butler.controllers.networkpool import plan as planning
-from butler.controllers.networkpool.conditions import NotHandingOut
-from butler.controllers.networkpool.holdings import Book, Live, holding_of
+from butler.api.objects import key_of
+from butler.controllers.ipallocation.controller import controller as ipallocation
 from butler.ipam.layout import read_layout
-from butler.kube.objects import key_of
+from butler.rules.pool import next_status as planning
+from butler.rules.pool.conditions import NotHandingOut
+from butler.rules.pool.holdings import Book, Live, holding_of
 from model.deciding import ALLOCATED, NOTHING_SEEN, PENDING, Allocation, Intent, Pool, View
 
 if TYPE_CHECKING:

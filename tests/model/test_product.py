@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from butler.controllers.networkpool import plan as planning
+from butler.rules.pool import next_status as planning
 from model.allocations import AllocationsModel, Budget, World
 from model.deciding import Rules
 from model.product import Product

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from butler.api.labels import Annotation
-from butler.controllers.kinds import CLUSTERS, POOLS
+from butler.api.objects import Key
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import OutcomeUnknown, Status, Unreachable, error_from_status
+from butler.kube.kinds import CLUSTERS, POOLS
 from butler.kube.operator import Operator
-from butler.kube.resource import Key
 from butler.local.directory import AUDIT_FILES_KEPT
 from butler.server.problems import Refused
 from butler.server.sight import Sight

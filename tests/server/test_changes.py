@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from butler.kube.resource import Key
+from butler.api.objects import Key
 from butler.server import opaque
 from butler.server.changes import MOST_REPLAYED, Past, Position, Touch, merged, resumed
 from butler.server.keeping.feed import KIND_NAMES, KindName

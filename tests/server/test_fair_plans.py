@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from butler.reports.plan.planner import rehearse
 from butler.server.keeping.fair_threads import MOST_OF_ONE, Check, FairThreads, GivenUp
 from butler.server.problems import Refused
-from butler.views.planning import rehearse
 from server.eventually import eventually
 from server.objects import create, pool
 from server.rights import reader

@@ -17,8 +17,8 @@ from prometheus_client import CollectorRegistry
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import AllocationReason, PoolReason, ProviderReason, TenantClusterReason
 from butler.api.tenantcluster import TenantClusterPhase
-from butler.controllers import metrics as ipam
 from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
+from butler.controllers.networkpool import metrics as ipam
 from butler.controllers.providerconfig.metrics import ProviderMetrics
 from butler.controllers.tenantcluster.metrics import TenantMetrics
 from butler.kube.metrics import Metrics

@@ -18,13 +18,13 @@ from butler.api.codec import from_json
 from butler.api.labels import ProviderReason
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import DeletionStage, OSType, TenantCluster, TenantClusterPhase
-from butler.capi.blueprint import Unbuildable
 from butler.capi.objects import objects
 from butler.providers import credentials
+from butler.rules.tenant.blueprint import Unbuildable
 from pages import ROOT, steps
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Json
+    from butler.api.objects import Json
 
 TENANTS = (ROOT / "docs/tenants.md").read_text()
 PROVIDER_PAGE = (ROOT / "docs/providers.md").read_text()
@@ -82,7 +82,7 @@ def test_the_page_names_every_reason_why_credentials_do_not_hold() -> None:
 
 def sources() -> str:
     """The code that tells people something, with texts that go over several lines made one."""
-    folders = ("controllers/tenantcluster", "capi", "providers")
+    folders = ("controllers/tenantcluster", "rules/tenant", "rules/provider", "capi", "providers")
     files = [path for folder in folders for path in sorted((ROOT / "src/butler" / folder).glob("*.py"))]
     text = "\n".join(path.read_text() for path in files)
     return re.sub(r'"\s*\n\s*f?"', "", text)

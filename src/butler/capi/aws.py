@@ -36,7 +36,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from butler.api.providers import Provider
 from butler.api.tenantcluster import OSType, TalosSettings
-from butler.capi.blueprint import Infrastructure, Unbuildable
 from butler.capi.cloud import (
     IMAGE_REF,
     MACHINE,
@@ -50,13 +49,15 @@ from butler.capi.cloud import (
     smallest_holding,
 )
 from butler.capi.naming import AWS_STATIC_IDENTITY, PROVIDERS, make, make_secret
+from butler.rules.tenant.blueprint import Infrastructure, Unbuildable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from butler.api.objects import Json
     from butler.api.providers import AWSSettings
     from butler.api.tenantcluster import OperatingSystem
-    from butler.capi.blueprint import Blueprint, Json
+    from butler.rules.tenant.blueprint import Blueprint
 
 SYSTEM_NAMESPACE: Final = "capa-system"
 """Where CAPA runs, and so where it looks for the Secrets of static identities."""

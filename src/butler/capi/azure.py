@@ -35,7 +35,6 @@ from cryptography.hazmat.primitives.serialization import load_ssh_public_key
 
 from butler.api.providers import Provider
 from butler.api.tenantcluster import OSType
-from butler.capi.blueprint import Infrastructure, Unbuildable
 from butler.capi.cloud import (
     IMAGE_REF,
     MACHINE,
@@ -49,12 +48,14 @@ from butler.capi.cloud import (
     smallest_holding,
 )
 from butler.capi.naming import AZURE_IDENTITY, PROVIDERS, make, make_secret, reference
+from butler.rules.tenant.blueprint import Infrastructure, Unbuildable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from butler.api.objects import Json
     from butler.api.providers import AzureSettings
-    from butler.capi.blueprint import Blueprint, Json
+    from butler.rules.tenant.blueprint import Blueprint
 
 NAME_LENGTH: Final = 44
 LARGEST_DISK_GIB: Final = 2048

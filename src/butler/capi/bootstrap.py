@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Final
 from butler.api.providers import Provider
 from butler.api.tenantcluster import OSType
 from butler.capi import flatcar, rocky
-from butler.capi.blueprint import Unbuildable
 from butler.capi.naming import KUBEADM_CONFIG_TEMPLATE, make, workers_name
+from butler.rules.tenant.blueprint import Unbuildable
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Blueprint, Json
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Blueprint
 
 LOGIN: Final = {OSType.ROCKY: "rocky", OSType.FLATCAR: "core"}
 """Who logs in by SSH: the user that people of that distribution expect."""

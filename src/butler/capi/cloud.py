@@ -14,13 +14,13 @@ from __future__ import annotations
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, NamedTuple
 
-from butler.capi.blueprint import Unbuildable
 from butler.capi.quantity import GIB, in_bytes, in_units
+from butler.rules.tenant.blueprint import Unbuildable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from butler.capi.blueprint import Blueprint
+    from butler.rules.tenant.blueprint import Blueprint
 
 MACHINE = "spec.workers.machineTemplate"
 IMAGE_REF = f"{MACHINE}.os.imageRef"

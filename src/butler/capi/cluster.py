@@ -25,7 +25,8 @@ from butler.capi.naming import (
 )
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Blueprint, Json
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Blueprint
 
 DNS_DOMAIN: Final = "cluster.local"
 """The domain of a cluster's Services."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import yaml
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Json
+    from butler.api.objects import Json
 
 EXTENSIONS: Final = "https://extensions.flatcar.org/extensions"
 _FOLDER: Final = "/opt/extensions/kubernetes"

@@ -30,7 +30,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from butler.api.providers import Provider
 from butler.api.tenantcluster import GCPOverride
-from butler.capi.blueprint import Infrastructure, Unbuildable
 from butler.capi.cloud import (
     IMAGE_REF,
     InstanceType,
@@ -41,12 +40,14 @@ from butler.capi.cloud import (
     smallest_holding,
 )
 from butler.capi.naming import PROVIDERS, make, make_secret
+from butler.rules.tenant.blueprint import Infrastructure, Unbuildable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from butler.api.objects import Json
     from butler.api.providers import GCPSettings
-    from butler.capi.blueprint import Blueprint, Json
+    from butler.rules.tenant.blueprint import Blueprint
 
 NAME_LENGTH: Final = 63
 LARGEST_DISK_GIB: Final = 65536

@@ -34,12 +34,10 @@ import yaml
 
 from butler.api.providers import HarvesterSettings, Provider
 from butler.api.tenantcluster import HarvesterOverride, OSType
-from butler.capi.blueprint import Infrastructure, Unbuildable
 from butler.capi.bootstrap import LOGIN
 from butler.capi.naming import PROVIDERS, make, make_secret
 from butler.capi.onprem import (
     MACHINE,
-    family_of,
     image_name,
     joined,
     network_text,
@@ -48,9 +46,11 @@ from butler.capi.onprem import (
 )
 from butler.capi.quantity import GIB, MIB, in_units
 from butler.ipam.addresses import Family, address_text
+from butler.rules.tenant.blueprint import Infrastructure, Unbuildable, family_of
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Blueprint, Json, NodeNetwork
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Blueprint, NodeNetwork
 
 KEY: Final = "kubeconfig"
 KEY_PAIR: Final = "butler"

@@ -16,8 +16,9 @@ from butler.api.labels import MANAGED_BY, Label
 from butler.api.providers import Provider
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json
     from butler.api.tenantcluster import TenantCluster
-    from butler.capi.blueprint import Blueprint, Json
+    from butler.rules.tenant.blueprint import Blueprint
 
 CLUSTER_NAME_LABEL: Final = "cluster.x-k8s.io/cluster-name"
 """Cluster API's own label on everything that belongs to a Cluster."""
@@ -101,16 +102,6 @@ KINDS: Final[tuple[Kind, ...]] = (
     ),
 )
 """Every custom resource of Cluster API, Steward and the providers that is built or read."""
-
-
-def tenant_namespace(cluster: TenantCluster) -> str:
-    """The namespace that holds all objects of a cluster; a cluster that is made again gets another one."""
-    return namespace_of_tenant(cluster.metadata.name, cluster.metadata.uid)
-
-
-def namespace_of_tenant(name: str, uid: str) -> str:
-    """The same, for one of which no more is known than its name and its UID."""
-    return f"{name}-{uid[:8]}"
 
 
 def workers_name(cluster: TenantCluster) -> str:

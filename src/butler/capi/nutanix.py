@@ -33,7 +33,6 @@ from urllib.parse import urlsplit
 from butler.api.ipallocation import IPAllocationType
 from butler.api.providers import NutanixSettings, Provider
 from butler.api.tenantcluster import NutanixOverride, OSType
-from butler.capi.blueprint import Infrastructure, Unbuildable
 from butler.capi.naming import PROVIDERS, make, make_secret
 from butler.capi.onprem import (
     MACHINE,
@@ -43,9 +42,11 @@ from butler.capi.onprem import (
     refuse_subnet,
 )
 from butler.capi.quantity import GIB, MIB, in_units
+from butler.rules.tenant.blueprint import Infrastructure, Unbuildable
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Blueprint, Json, NodeNetwork
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Blueprint, NodeNetwork
 
 SMALLEST_DISK: Final = 20
 USUAL_PORT: Final = 9440

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final
 from butler.api.providers import Provider
 from butler.api.tenantcluster import OSType
 from butler.capi import aws, azure, bootstrap, cluster, gcp, harvester, nutanix, proxmox, steward, talos
-from butler.capi.blueprint import Unbuildable
 from butler.capi.naming import named_by_content, workers_name
+from butler.rules.tenant.blueprint import Unbuildable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.capi.blueprint import Blueprint, Infrastructure, Json
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Blueprint, Infrastructure
 
 BUILDERS: Final[dict[Provider, Callable[[Blueprint], Infrastructure]]] = {
     Provider.HARVESTER: harvester.infrastructure,

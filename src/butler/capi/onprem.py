@@ -13,14 +13,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from butler.api.tenantcluster import OSType, TalosSettings
-from butler.capi.blueprint import Unbuildable
-from butler.ipam.addresses import Family, Range, address_text, parse_address, range_text
+from butler.ipam.addresses import Range, address_text, range_text
+from butler.rules.tenant.blueprint import Unbuildable, family_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from butler.api.tenantcluster import OperatingSystem
-    from butler.capi.blueprint import Blueprint, NodeNetwork
+    from butler.rules.tenant.blueprint import Blueprint, NodeNetwork
 
 MACHINE = "spec.workers.machineTemplate"
 
@@ -29,11 +29,6 @@ def image_name(system: OperatingSystem) -> str:
     """What an image of this operating system is called where nobody gave it another name."""
     version = (system.talos or TalosSettings()).version if system.type is OSType.TALOS else system.version
     return f"{system.type.value}-{version}"
-
-
-def family_of(nodes: NodeNetwork) -> Family:
-    """IPv4 or IPv6, which the ranges themselves do not say."""
-    return parse_address(nodes.gateway)[0]
 
 
 def joined(ranges: Iterable[Range]) -> tuple[Range, ...]:

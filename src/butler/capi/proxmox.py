@@ -26,14 +26,15 @@ from typing import TYPE_CHECKING, Final
 
 from butler.api.providers import Provider, ProxmoxSettings
 from butler.api.tenantcluster import OSType, ProxmoxOverride
-from butler.capi.blueprint import Infrastructure, Unbuildable
 from butler.capi.naming import PROVIDERS, make, make_secret
-from butler.capi.onprem import MACHINE, family_of, image_name, range_texts
+from butler.capi.onprem import MACHINE, image_name, range_texts
 from butler.capi.quantity import GIB, MIB, in_units
 from butler.ipam.addresses import Family
+from butler.rules.tenant.blueprint import Infrastructure, Unbuildable, family_of
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Blueprint, Json
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Blueprint
 
 BOOT_DISK: Final = "scsi0"
 SMALLEST_DISK: Final = 5

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Json
+    from butler.api.objects import Json
 
 SCRIPT_PATH: Final = "/usr/local/sbin/butler-prepare-node"
 

@@ -14,11 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from butler.api.tenantcluster import ComponentResources, OSType, ResourceAmounts, ServiceType
-from butler.capi.blueprint import Unbuildable
 from butler.capi.naming import STEWARD_CONTROL_PLANE, make
+from butler.rules.tenant.blueprint import Unbuildable
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Blueprint, Json
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Blueprint
 
 DEFAULT_DATA_STORE: Final = "default"
 TRUSTD_PORT: Final = 50001

@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Any, Final
 import yaml
 
 from butler.api.tenantcluster import OSType, TalosSettings
-from butler.capi.blueprint import Unbuildable
 from butler.capi.bootstrap import time_servers
 from butler.capi.cluster import DNS_DOMAIN
 from butler.capi.naming import SECRET_TYPE, make_secret, named_by_content
+from butler.rules.tenant.blueprint import Unbuildable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from butler.capi.blueprint import Blueprint, Json
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Blueprint
 
 INSTALLER: Final = "ghcr.io/siderolabs/installer"
 KUBELET: Final = "ghcr.io/siderolabs/kubelet"

@@ -9,22 +9,22 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
-from butler.capi.naming import tenant_namespace
+from butler.api.objects import key_of, name_of
 from butler.kube.errors import ApiError, BadAnswer, KubeError, NotFound
-from butler.kube.objects import key_of, name_of
 from butler.kube.resource import NODES, SECRETS
+from butler.reports.fsck import NodeAddresses, TenantSide
+from butler.rules.tenant.namespaces import tenant_namespace
 from butler.tenant.clusters import TenantClients, kubeconfig_secret
 from butler.tenant.metallb import ADDRESS_POOLS, ADVERTISEMENT, ADVERTISEMENTS, NAMESPACE
 from butler.tenant.services import PAGE, address_in, load_balancers
-from butler.views.fsck import NodeAddresses, TenantSide
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from butler.api.objects import Json, Key
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.frame.session import Session
     from butler.kube.client import Client
-    from butler.kube.resource import Json, Key
 
 AT_ONCE: Final = 16
 PATIENCE: Final = 15.0

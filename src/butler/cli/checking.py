@@ -15,19 +15,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.api.labels import Annotation
+from butler.api.objects import Key, key_of
 from butler.cli.asking import ask_tenants
 from butler.cli.frame.reading import as_json, item
 from butler.cli.frame.session import Failure
-from butler.controllers.absence import read
-from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
-from butler.controllers.orphans import TENANTS
+from butler.kube.absence import read
 from butler.kube.errors import ApiError, Conflict, KubeError, NotFound
-from butler.kube.objects import key_of
-from butler.kube.resource import Key
-from butler.views.estate import Estate
-from butler.views.fsck import Report, Unreadable, concerning, look_once, standing, tenants_to_ask
-from butler.views.fsck.finding import DropRequest, LookAgain, Relabel
-from butler.views.fsck.holdings import counted
+from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS, TENANT_IDENTITIES
+from butler.reports.estate import Estate
+from butler.reports.fsck import Report, Unreadable, concerning, look_once, standing, tenants_to_ask
+from butler.reports.fsck.finding import DropRequest, LookAgain, Relabel
+from butler.reports.fsck.holdings import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,8 +34,8 @@ if TYPE_CHECKING:
     from butler.cli.frame.following import ProgressLine
     from butler.cli.frame.session import Session
     from butler.kube.resource import Resource
-    from butler.views.fsck import Finding, Repair
-    from butler.views.fsck.tenants import Asked
+    from butler.reports.fsck import Finding, Repair
+    from butler.reports.fsck.tenants import Asked
 
 BETWEEN: Final = 3.0
 """Seconds between the two looks: a grant is carried out, and published, in less."""
@@ -117,7 +115,7 @@ async def _look(session: Session, scope: Scope, line: ProgressLine, only: frozen
 def _exists(estate: Estate, scope: Scope) -> None:
     from butler.cli.frame.reading import pool_of
     from butler.cli.frame.session import missing
-    from butler.views.estate import tenant_of
+    from butler.reports.estate import tenant_of
 
     if scope.pool is not None:
         pool_of(estate, scope.pool)
@@ -207,7 +205,7 @@ async def _do(session: Session, repair: Repair, *, dry_run: bool) -> str:
             fenced = {"metadata": {"uid": uid, "resourceVersion": version, "labels": dict(labels)}}
             await client.patch(as_json(ALLOCATIONS), key.name, fenced, key.namespace, dry_run=dry_run)
         case DropRequest(key, uid, version, tenant, owners):
-            found = await read(client, TENANTS, tenant)
+            found = await read(client, TENANT_IDENTITIES, tenant)
             if found is not None and (not found.metadata.uid or found.metadata.uid in owners):
                 return f"TenantCluster {tenant} is there after all"
             await client.delete(

@@ -21,15 +21,15 @@ from butler.cli.checking import read_tolerantly
 from butler.kube.errors import ApiError, Forbidden, KubeError, NotFound
 from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES, untyped
 from butler.kube.transport import Request
-from butler.views import doctor
-from butler.views.doctor import Admission, Check, Level
+from butler.reports import doctor
+from butler.reports.doctor import Admission, Check, Level
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
 
+    from butler.api.objects import Json
     from butler.capi.naming import Kind
     from butler.cli.frame.session import Session
-    from butler.kube.resource import Json
 
 LEASE: Final = "butler-controller"
 REVIEWS: Final = untyped(

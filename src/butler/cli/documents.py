@@ -17,7 +17,7 @@ from butler.cli.frame.session import Failure
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 CORE = "v1"
 PROVIDER_ORDER = ("NetworkPool", "Secret", "ProviderConfig")

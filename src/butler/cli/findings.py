@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from butler.cli.frame.output import Column, Showing
 from butler.cli.frame.terminal import painted
 from butler.cli.screen import section, sentence
-from butler.views.fsck import Severity, finding_json
-from butler.views.fsck.holdings import counted
+from butler.reports.fsck import Severity, finding_json
+from butler.reports.fsck.holdings import counted
 
 if TYPE_CHECKING:
-    from butler.views.fsck import Finding, Report
+    from butler.reports.fsck import Finding, Report
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 COLUMNS: list[Column[Finding]] = [

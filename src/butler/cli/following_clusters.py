@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from butler.api.tenantcluster import TenantClusterPhase
 from butler.cli.frame.following import Progress, wait_until
 from butler.cli.frame.reading import item
-from butler.controllers.kinds import CLUSTERS
-from butler.views.standing import phase_of, waits_for
+from butler.kube.kinds import CLUSTERS
+from butler.reports.tenant.health import phase_of, waits_for
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.frame.session import Session
-    from butler.kube.resource import Json
 
 
 async def wait_until_ready(session: Session, cluster: TenantCluster, timeout: float) -> None:

@@ -18,8 +18,8 @@ from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import ConditionType
 from butler.cli.frame.following import ProgressLine
 from butler.cli.frame.terminal import say
-from butler.controllers.kinds import ALLOCATIONS
 from butler.kube.errors import AlreadyExists, ApiError, Forbidden, KubeError, Unauthorized
+from butler.kube.kinds import ALLOCATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from butler.capi.naming import tenant_namespace
+from butler.api.objects import key_of
 from butler.cli.frame.session import Access, explained
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
-from butler.kube.objects import key_of
-from butler.tenant import asking
+from butler.rules.tenant.namespaces import tenant_namespace
+from butler.tenant import usage_query as asking
 from butler.tenant.clusters import SHORT_TIMEOUTS
 from butler.tenant.inventory import take_inventory
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from butler.api.objects import Key
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.frame.session import Session
-    from butler.kube.resource import Key
     from butler.tenant.inventory import Inventory
 
 

@@ -24,7 +24,7 @@ from butler.cli.frame.session import Failure
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 NEW_FILE = 0o600
 TEXT = "tag:yaml.org,2002:str"

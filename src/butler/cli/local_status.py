@@ -81,17 +81,18 @@ def look(given: str | None) -> Status:
 
 
 async def _ask(connection: Any) -> tuple[dict[str, int], bool]:
+    from butler.api import GROUP
     from butler.cli.frame.reading import as_json
-    from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
     from butler.kube.client import Client
     from butler.kube.errors import NotFound
-    from butler.webhooks.registration import CONFIGURATIONS, NAME
+    from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+    from butler.kube.resource import VALIDATING_WEBHOOK_CONFIGURATIONS
 
     async with asyncio.timeout(PATIENCE), Client(connection, attempts=1) as client:
         kinds = [as_json(POOLS), as_json(ALLOCATIONS), as_json(PROVIDERS), as_json(CLUSTERS)]
         listed = await asyncio.gather(*map(client.list, kinds))
         try:
-            await client.get(CONFIGURATIONS, NAME)
+            await client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, GROUP)
             controllers = True
         except NotFound:
             controllers = False

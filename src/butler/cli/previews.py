@@ -13,15 +13,15 @@ from butler.cli.frame.reading import read_all
 from butler.cli.frame.session import HOME, Failure
 from butler.cli.frame.terminal import say
 from butler.cli.seeing import Sight
-from butler.controllers.kinds import CLUSTERS
+from butler.kube.kinds import CLUSTERS
 from butler.providers.teams import as_placed
-from butler.views.estate import Estate
-from butler.views.preview import of_a_change, of_a_new_cluster
+from butler.reports.estate import Estate
+from butler.reports.plan.preview import of_a_change, of_a_new_cluster
 
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.frame.session import Session
-    from butler.views.preview import Preview
+    from butler.reports.plan.preview import Preview
 
 WORDS = {"nodes": "nodes", "loadbalancer": "load balancers"}
 

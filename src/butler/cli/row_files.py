@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from butler.cli.frame.exits import Exit
 from butler.cli.frame.session import Failure
-from butler.views.exchange import Unreadable, read_csv, read_document
+from butler.reports.exchange.rows import Unreadable, read_csv, read_document
 
 if TYPE_CHECKING:
-    from butler.views.exchange import Contents
+    from butler.reports.exchange.rows import Contents
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of a file: ten thousand rows, and room for more than they need."""

@@ -9,22 +9,22 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
+from butler.api.objects import key_of
 from butler.cli.frame.reading import as_json, item, read_all
 from butler.cli.frame.session import HOME
-from butler.controllers.kinds import ALLOCATIONS, POOLS, PROVIDERS
 from butler.kube.errors import Forbidden, NotFound
-from butler.kube.objects import key_of
-from butler.providers.placement import named_provider, placement
+from butler.kube.kinds import ALLOCATIONS, POOLS, PROVIDERS
+from butler.rules.provider.placement import named_provider, placement
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
+    from butler.api.objects import Key
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.frame.session import Session
-    from butler.kube.resource import Key
 
 T = TypeVar("T")
 

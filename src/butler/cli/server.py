@@ -13,9 +13,9 @@ import click
 import uvloop
 
 from butler.cli.frame.session import Failure, explained
-from butler.cli.open_files import allow_many_connections
 from butler.kube import config
 from butler.kube.errors import ConfigError, KubeError
+from butler.processes.open_files import allow_many_connections
 from butler.server.access.links import GOOD_FOR
 from butler.server.running import Settings, Unsafe, running, why_unsafe
 from butler.server.static import find_console

@@ -13,7 +13,7 @@ from butler.cli.events import read_events
 from butler.cli.frame.session import HOME
 from butler.cli.frame.terminal import say
 from butler.cli.seeing import Sight
-from butler.views.tenants import tenant
+from butler.reports.tenant.summary import tenant
 
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster

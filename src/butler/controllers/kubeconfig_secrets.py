@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Final
 
-from butler.kube.objects import version_of
+from butler.api.objects import version_of
 from butler.kube.resource import SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from butler.api.objects import Json, Key
     from butler.kube.client import Client
-    from butler.kube.resource import Json, Key
 
 KEPT: Final = 600.0
 """Seconds that a Secret is kept for the one who needs it next."""

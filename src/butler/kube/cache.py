@@ -34,20 +34,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
+from butler.api.objects import Change, is_newer, is_older, key_of, uid_of, version_of
 from butler.kube.errors import ApiError, BadAnswer, Expired, KubeError, NotFound, OutcomeUnknown
 from butler.kube.gate import Gate, Leave, nothing
 from butler.kube.metrics import Metrics
-from butler.kube.objects import is_newer, is_older, key_of, uid_of, version_of
 from butler.kube.retry import Backoff
-from butler.kube.store import Change, Entry, IndexFunction, RangeFunction, Store
+from butler.kube.store import Entry, IndexFunction, RangeFunction, Store
 from butler.kube.timeline import may_resume
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
+    from butler.api.objects import Key
     from butler.ipam.addresses import Range
     from butler.kube.client import Client, WatchEvent
-    from butler.kube.resource import Key, Resource
+    from butler.kube.resource import Resource
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast
 import aiohttp
 import msgspec
 
+from butler.api.objects import Json, Key, version_of
 from butler.kube.errors import BadAnswer, Expired, Status, error_from_status
-from butler.kube.objects import to_json, version_of
-from butler.kube.resource import BadName, Json, Key, Resource
+from butler.kube.objects import to_json
+from butler.kube.resource import BadName, Resource
 from butler.kube.timeline import Timeline
 from butler.kube.transport import Params, Request, Transport, explain
 

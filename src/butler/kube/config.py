@@ -19,13 +19,13 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from butler.kube import foreign
+from butler.kube import untrusted_kubeconfig as foreign
 from butler.kube.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 EXEC_EXTENSION = "client.authentication.k8s.io/exec"

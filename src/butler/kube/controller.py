@@ -14,15 +14,15 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from butler.api.objects import Key
 from butler.kube.errors import Conflict, KubeError
 from butler.kube.metrics import Metrics
 from butler.kube.queue import PER_KEY, QueueClosed, WorkQueue
-from butler.kube.resource import Key
 
 if TYPE_CHECKING:
+    from butler.api.objects import Change
     from butler.kube.cache import Cache
     from butler.kube.retry import Backoff
-    from butler.kube.store import Change
 
 T = TypeVar("T")
 log = logging.getLogger(__name__)

@@ -15,22 +15,22 @@ import time
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from butler.api.printable import one_line
 from butler.kube.errors import ApiError, KubeError, NotFound
 from butler.kube.metrics import Metrics
 from butler.kube.objects import object_reference
-from butler.kube.resource import EVENTS, Json, Resource
+from butler.kube.resource import EVENTS, Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from butler.api.objects import EventType, Json
     from butler.kube.client import Client
 
 log = logging.getLogger(__name__)
 
-EventType = Literal["Normal", "Warning"]
 COMBINE_AFTER = 10
 COMBINE_WINDOW = 600.0
 ALLOWANCE = 25.0

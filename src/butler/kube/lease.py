@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from butler.api.objects import Json, is_older, uid_of, version_of
 from butler.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from butler.kube.metrics import Metrics
-from butler.kube.objects import is_older, uid_of, version_of
-from butler.kube.resource import LEASES, Json
+from butler.kube.resource import LEASES
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -8,24 +8,16 @@ so a name can never smuggle in another path.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 from urllib.parse import quote
 
 from butler.api import GROUP, VERSION
 from butler.api.resource import CustomResource
 
+if TYPE_CHECKING:
+    from butler.api.objects import Json
+
 T = TypeVar("T")
-Json = dict[str, Any]
-
-
-class Key(NamedTuple):
-    """The name of one object among its kind. Cluster-scoped objects have namespace ""."""
-
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,4 +93,11 @@ SUBJECT_ACCESS_REVIEWS = untyped(
 )
 CUSTOM_RESOURCE_DEFINITIONS = untyped(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
+)
+VALIDATING_WEBHOOK_CONFIGURATIONS = untyped(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingwebhookconfigurations",
+    "ValidatingWebhookConfiguration",
+    namespaced=False,
 )

@@ -9,28 +9,18 @@ never steps back to an older version.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
+from butler.api.objects import Change, is_newer, is_older
 from butler.ipam.range_index import RangeIndex
-from butler.kube.objects import is_newer, is_older
 
 if TYPE_CHECKING:
+    from butler.api.objects import Key
     from butler.ipam.addresses import Range
-    from butler.kube.resource import Key
 
 T = TypeVar("T")
 IndexFunction = Callable[[T], Iterable[Hashable]]
 RangeFunction = Callable[[T], Iterable["tuple[Hashable, Range]"]]
-
-
-@dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
-    """Added when there is no old, deleted when there is no new."""
-
-    key: Key
-    old: T | None
-    new: T | None
 
 
 class Entry(NamedTuple, Generic[T]):

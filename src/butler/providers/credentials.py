@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from butler.api.providers import Provider
 from butler.providers.kubeconfig import UnusableKubeconfig, read_kubeconfig
-from butler.providers.settings import UUID, settings_problems
+from butler.rules.provider.settings import UUID, settings_problems
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from butler.api.providers import Provider
 from butler.providers import credentials
-from butler.providers.outcomes import Outcome, Unclear, Unreachable
+from butler.providers.http import PATIENCE, NoAnswer, Patience, Untrusted
 from butler.providers.probes import aws, azure, gcp, harvester, nutanix, proxmox
-from butler.providers.probes.asked import CLOUDS, Asked, CloudEndpoints
-from butler.providers.web import PATIENCE, NoAnswer, Patience, Untrusted
+from butler.providers.probes.question import CLOUDS, Asked, CloudEndpoints
+from butler.rules.provider.probe_outcome import Outcome, Unclear, Unreachable
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -14,9 +14,10 @@ import msgspec
 from msgspec import field
 
 from butler.api.labels import Label
+from butler.api.objects import Key
 from butler.api.schema import Part
 from butler.kube.errors import Forbidden, NotFound
-from butler.kube.resource import Key, Resource
+from butler.kube.resource import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,23 +12,24 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from butler.api.ipallocation import IPAllocation
+from butler.api.objects import Key, key_of
 from butler.api.tenantcluster import TenantCluster
-from butler.capi.naming import MACHINE, tenant_namespace
-from butler.controllers.loadbalancers.terms import terms_of
-from butler.controllers.owners import tenant_key
+from butler.capi.naming import MACHINE
 from butler.kube.errors import Forbidden, NotFound
-from butler.kube.objects import key_of
-from butler.kube.resource import Key, untyped
+from butler.kube.resource import untyped
+from butler.reports.estate import Estate, held_range
+from butler.reports.release_impact import Impact, impact
+from butler.reports.tenant.address_use import Use, machine_uses, within
+from butler.reports.tenant.addresses import TenantAddresses, tenant_addresses
+from butler.reports.tenant.summary import blocks
+from butler.rules.allocation.owner import tenant_key
+from butler.rules.loadbalancer.policy import terms_of
+from butler.rules.tenant.namespaces import tenant_namespace
 from butler.server.access.person import Person
 from butler.server.parts import Parts
 from butler.server.visible import provider_namespaces
-from butler.tenant import asking
+from butler.tenant import usage_query as asking
 from butler.tenant.inventory import Inventory
-from butler.views.estate import Estate, held_range
-from butler.views.release import Impact, impact
-from butler.views.tenant_addresses import TenantAddresses, tenant_addresses
-from butler.views.tenants import blocks
-from butler.views.uses import Use, machine_uses, within
 
 MACHINES: Final = untyped(MACHINE.group, MACHINE.version, MACHINE.plural, MACHINE.kind)
 

@@ -22,7 +22,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from butler.kube.resource import Key
+from butler.api.objects import Key
 from butler.server.keeping.feed import KIND_NAMES, KindName
 
 REMEMBERED: Final = 5_000

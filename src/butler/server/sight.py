@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.api.objects import Key
 from butler.kube.client import Client
 from butler.kube.errors import OutcomeUnknown, Unreachable
-from butler.kube.resource import EVENTS, SUBJECT_ACCESS_REVIEWS, Key, Resource
+from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.kube.resource import EVENTS, SUBJECT_ACCESS_REVIEWS, Resource
 from butler.server.access.person import Person
 from butler.server.problems import forbidden
 

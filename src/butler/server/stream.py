@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
-from butler.kube.objects import version_of
+from butler.api.objects import version_of
 from butler.server import opaque
 from butler.server.access.person import Person
 from butler.server.changes import Past, Position, Touch, fed_by, merged, resumed

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from butler.api.objects import Key, key_of
 from butler.api.tenantcluster import TenantCluster
-from butler.kube.objects import key_of
-from butler.kube.resource import Key
 from butler.server.changes import Touch
 from butler.server.keeping import pool_pages
 from butler.server.keeping.feed import Feed, Moved

@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
-from butler.controllers.kinds import CLUSTERS, PROVIDERS
+from butler.kube.kinds import CLUSTERS, PROVIDERS
 from butler.kube.resource import EVENTS, Resource
 from butler.server.access.person import Person
 from butler.server.changes import Touch

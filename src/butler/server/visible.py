@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.networkpool import NetworkPool
+from butler.api.objects import Key, key_of
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
-from butler.controllers.kinds import CLUSTERS, PROVIDERS
-from butler.kube.objects import key_of
-from butler.kube.resource import Key
+from butler.kube.kinds import CLUSTERS, PROVIDERS
 from butler.server.access.person import Person
 from butler.server.models.providers import ProviderItem
 from butler.server.models.tenants import TenantItem

@@ -20,9 +20,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from butler.api.labels import MANAGED_BY, Label
+from butler.api.objects import Json, is_being_deleted, name_of, uid_of
 from butler.kube.errors import AlreadyExists, NotFound
-from butler.kube.objects import is_being_deleted, name_of, uid_of
-from butler.kube.resource import SECRETS, Json
+from butler.kube.resource import SECRETS
 
 if TYPE_CHECKING:
     from butler.kube.client import Client

@@ -6,8 +6,8 @@ that does not answer is left alone for a while: until then whoever asks for its 
 keeping a worker waiting that the next tenant needs. Clients are remembered by the TenantCluster's UID (names come
 back, UIDs do not) and made anew when the kubeconfig Secret changes; the old one may finish what it is at.
 
-The kubeconfig is read as foreign (`butler.kube.foreign`): Steward writes it, but whoever may write Secrets in the
-tenant's namespace must not thereby run commands or read files here. Its contents never appear in an error.
+The kubeconfig is not trusted (`butler.kube.untrusted_kubeconfig`): Steward writes it, but a user who may write Secrets
+in the tenant's namespace must not thereby run commands or read files here. Its contents never appear in an error.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from butler.api.labels import FieldManager
+from butler.api.objects import key_of, version_of
 from butler.kube.client import Client
 from butler.kube.config import from_text, rewritten
 from butler.kube.errors import ConfigError, Unreachable
-from butler.kube.objects import key_of, version_of
 from butler.kube.retry import Backoff
 from butler.kube.transport import Timeouts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from butler.api.objects import Json, Key
     from butler.kube.config import Connection
-    from butler.kube.resource import Json, Key
 
 ADMIN_CONF = "admin.conf"
 ADMIN_SVC = "admin.svc"

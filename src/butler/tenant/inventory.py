@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from butler.kube.errors import BadAnswer, NotFound
 from butler.kube.resource import NODES
 from butler.tenant.metallb import ADDRESS_POOLS
-from butler.tenant.services import PAGE, Balancer, address_in, load_balancers
+from butler.tenant.services import PAGE, address_in, load_balancers
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json
     from butler.kube.client import Client
-    from butler.kube.resource import Json
+    from butler.rules.loadbalancer.service import Balancer
 
 MOST_NODES = 10_000
 MOST_POOLS = 1_000

@@ -30,11 +30,12 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from butler.api.labels import MANAGED_BY, Annotation, FieldManager
+from butler.api.objects import Json, uid_of, version_of
 from butler.api.printable import one_line
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address, parse_range
 from butler.kube.errors import AlreadyExists, ApiError, BadAnswer, Conflict, NotFound
-from butler.kube.objects import uid_of, version_of
-from butler.kube.resource import Json, Resource, untyped
+from butler.kube.resource import Resource, untyped
+from butler.rules.loadbalancer.service import POOL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
 
 GROUP, VERSION = "metallb.io", "v1beta1"
 NAMESPACE = "metallb-system"
-POOL = "default-pool"
 ADVERTISEMENT = "default"
 ADDRESS_POOLS = untyped(GROUP, VERSION, "ipaddresspools", "IPAddressPool")
 ADVERTISEMENTS = untyped(GROUP, VERSION, "l2advertisements", "L2Advertisement")

@@ -15,13 +15,14 @@ import hashlib
 import ipaddress
 import sys
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from butler.api.labels import Label
 from butler.kube.errors import BadAnswer, Conflict, NotFound
 from butler.kube.resource import Resource
+from butler.rules.loadbalancer.service import Balancer
 
 if TYPE_CHECKING:
     from butler.kube.client import Client
@@ -34,32 +35,6 @@ MOST_ASKED = 8
 """Addresses that one Service may name; MetalLB refuses more than one of each family."""
 LONGEST = 253
 """Characters that are kept of what people write; no name in Kubernetes is longer."""
-
-
-class Balancer(NamedTuple):
-    """One Service of type LoadBalancer: who it is, what it was given and what it asks for."""
-
-    namespace: str
-    name: str
-    uid: str
-    addresses: tuple[str, ...] = ()
-    """The IP addresses it was given, in their usual spelling."""
-    has_hostname: bool = False
-    """It was given a host name, as clouds do."""
-    deleting: bool = False
-    class_name: str | None = None
-    asks: tuple[str, ...] = ()
-    """The addresses it insists on, by annotation or spec.loadBalancerIP; what is no address stays as it is written,
-    because a Service that asks for nonsense is refused and not given something else."""
-    asks_pool: str | None = None
-    sharing_key: str | None = None
-    families: tuple[str, ...] = ()
-    family_policy: str | None = None
-    platform: bool = False
-    created: datetime | None = None
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
 
 
 _Name = Annotated[str, msgspec.Meta(max_length=LONGEST)]

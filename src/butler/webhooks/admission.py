@@ -32,24 +32,28 @@ from butler.api import GROUP, HOME_NAMESPACE
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.labels import Annotation
 from butler.api.networkpool import NetworkPool
+from butler.api.objects import Key, key_of
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import BadAddress, parse_range
 from butler.kube.errors import KubeError, NotFound
-from butler.kube.objects import key_of
-from butler.kube.resource import Key, resource_of
+from butler.kube.resource import resource_of
 from butler.kube.retry import Backoff
-from butler.providers.placement import placement
 from butler.providers.teams import NAMESPACE_HEADS, WITH_A_TEAM, Teams, team_of_labels
-from butler.tenant.owner import is_insisted, owner_lives, tenant_key
-from butler.webhooks import ipallocation, networkpool, providerconfig, registration, review, tenantcluster
-from butler.webhooks.admitted import AdmittedPools
+from butler.rules.allocation import admission as ipallocation
+from butler.rules.allocation.owner import is_insisted, owner_lives, tenant_key
+from butler.rules.pool import admission as networkpool
+from butler.rules.pool.admission import Verdict
+from butler.rules.provider import admission as providerconfig
+from butler.rules.provider.placement import placement
+from butler.rules.tenant import admission as tenantcluster
+from butler.webhooks import registration, review
 from butler.webhooks.allocation_users import users_of
 from butler.webhooks.certificates import FromFiles, FromSecret, SelfMade, UnusableCertificate
-from butler.webhooks.networkpool import Verdict
-from butler.webhooks.paths import OwnPaths, SharedPaths
+from butler.webhooks.recently_admitted import AdmittedPools
 from butler.webhooks.registration import AtService, AtUrl, Installed
 from butler.webhooks.rights import missing
+from butler.webhooks.secret_path import OwnPaths, SharedPaths
 from butler.webhooks.server import AdmissionServer
 
 if TYPE_CHECKING:
@@ -61,10 +65,10 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
     from butler.kube.operator import Operator
+    from butler.rules.author_rights import Right
     from butler.webhooks.certificates import Source
-    from butler.webhooks.paths import PathSource
     from butler.webhooks.review import Answer, Question
-    from butler.webhooks.rights import Right
+    from butler.webhooks.secret_path import PathSource
 
 Json = dict[str, Any]
 T = TypeVar("T", NetworkPool, IPAllocation, ProviderConfig, TenantCluster)

@@ -10,14 +10,15 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from butler.api.ipallocation import IPAllocationType
-from butler.capi.machines import in_range, may_have, read_machine
-from butler.capi.naming import MACHINE, tenant_namespace
+from butler.api.objects import key_of
+from butler.capi.naming import MACHINE
 from butler.ipam.addresses import BadAddress, Family, parse_address, parse_range
 from butler.kube.errors import KubeError, NotFound
-from butler.kube.objects import key_of
 from butler.kube.resource import untyped
-from butler.tenant import asking
-from butler.webhooks.ipallocation import InUse
+from butler.rules.allocation.admission import InUse
+from butler.rules.tenant.machines import in_range, may_have, read_machine
+from butler.rules.tenant.namespaces import tenant_namespace
+from butler.tenant import usage_query as asking
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation

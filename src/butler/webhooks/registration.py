@@ -25,12 +25,12 @@ from butler.api import GROUP, VERSION
 from butler.api.ipallocation import IPAllocation
 from butler.api.labels import Annotation, FieldManager, Finalizer
 from butler.api.networkpool import NetworkPool
+from butler.api.objects import uid_of, version_of
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.kube.errors import Conflict, NotFound
-from butler.kube.objects import uid_of, version_of
-from butler.kube.resource import untyped
-from butler.webhooks.paths import PREFIX
+from butler.kube.resource import VALIDATING_WEBHOOK_CONFIGURATIONS
+from butler.webhooks.secret_path import PREFIX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,13 +40,6 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
-CONFIGURATIONS: Final = untyped(
-    "admissionregistration.k8s.io",
-    "v1",
-    "validatingwebhookconfigurations",
-    "ValidatingWebhookConfiguration",
-    namespaced=False,
-)
 NAME: Final = GROUP
 """The configuration's name, unless several Butlers share one API server."""
 TIMEOUT_SECONDS: Final = 5
@@ -121,8 +114,8 @@ def configuration(reach: AtUrl | AtService, ca_bundle: bytes, *, name: str = NAM
     client = reach.client_config() | {"caBundle": base64.b64encode(ca_bundle).decode()}
     selector: Json = {"matchLabels": {"kubernetes.io/metadata.name": namespace}} if namespace else {}
     return {
-        "apiVersion": CONFIGURATIONS.api_version,
-        "kind": CONFIGURATIONS.kind,
+        "apiVersion": VALIDATING_WEBHOOK_CONFIGURATIONS.api_version,
+        "kind": VALIDATING_WEBHOOK_CONFIGURATIONS.kind,
         "metadata": {"name": name, "labels": {"app.kubernetes.io/managed-by": "butler"}},
         "webhooks": [
             _webhook(NetworkPool, ("CREATE", "UPDATE", "DELETE"), _CHANGES_SPEC, "Fail", client, selector),
@@ -191,10 +184,12 @@ class Installed:
 async def install(client: Client, wanted: Json) -> Installed:
     """Put a configuration in place, and right again what was changed in it; nothing is written when it is right."""
     manager = FieldManager.WEBHOOKS
-    found = await client.apply(CONFIGURATIONS, wanted, force=True, field_manager=manager)
+    found = await client.apply(VALIDATING_WEBHOOK_CONFIGURATIONS, wanted, force=True, field_manager=manager)
     if _has_more(found["webhooks"], wanted["webhooks"]):
         # Applying leaves in place what others added to a list, and one more condition turns a webhook off.
-        found = await client.replace(CONFIGURATIONS, {**found, "webhooks": wanted["webhooks"]}, field_manager=manager)
+        found = await client.replace(
+            VALIDATING_WEBHOOK_CONFIGURATIONS, {**found, "webhooks": wanted["webhooks"]}, field_manager=manager
+        )
     return Installed(wanted["metadata"]["name"], uid_of(found), version_of(found))
 
 
@@ -206,7 +201,7 @@ def _has_more(found: Sequence[Json], wanted: Sequence[Json]) -> bool:
 async def has_bare_path(client: Client, name: str) -> bool:
     """Whether a version of Butler that knew no secret in the path has registered itself, behind a Service."""
     try:
-        found = await client.get(CONFIGURATIONS, name)
+        found = await client.get(VALIDATING_WEBHOOK_CONFIGURATIONS, name)
     except NotFound:
         return False
     services = [(hook.get("clientConfig") or {}).get("service") or {} for hook in found.get("webhooks") or ()]
@@ -221,10 +216,10 @@ async def remove(client: Client, installed: Installed | str = NAME, *, timeout: 
     """
     try:
         if isinstance(installed, str):
-            await client.delete(CONFIGURATIONS, installed, timeout=timeout)
+            await client.delete(VALIDATING_WEBHOOK_CONFIGURATIONS, installed, timeout=timeout)
         else:
             await client.delete(
-                CONFIGURATIONS,
+                VALIDATING_WEBHOOK_CONFIGURATIONS,
                 installed.name,
                 uid=installed.uid,
                 resource_version=installed.resource_version,

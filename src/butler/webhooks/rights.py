@@ -7,7 +7,7 @@ answer is the same whether the object exists or not. Only admission can ask: aft
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from butler.kube.errors import KubeError, OutcomeUnknown, Unreachable
 from butler.kube.resource import SUBJECT_ACCESS_REVIEWS
@@ -16,21 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from butler.kube.client import Client
-    from butler.kube.resource import Resource
+    from butler.rules.author_rights import Right
     from butler.webhooks.review import UserInfo
 
 MOST: Final = 16
 """Rights that one write is asked for; no sensible write names more objects that are new to it."""
-
-
-class Right(NamedTuple):
-    """A verb on one object, and what its author is told who lacks it."""
-
-    verb: str
-    resource: Resource[Any]
-    namespace: str
-    name: str
-    why_not: str
 
 
 async def missing(client: Client, author: UserInfo, rights: Iterable[Right], patience: float) -> Right | None:

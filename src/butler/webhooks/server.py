@@ -25,7 +25,7 @@ from aiohttp import web
 from butler.webhooks import review
 from butler.webhooks.certificates import Serving, Source, UnusableCertificate, load
 from butler.webhooks.connections import STRANGER_SECONDS, STRANGERS, Connections
-from butler.webhooks.paths import PREFIX, OwnPaths, Paths, PathSource
+from butler.webhooks.secret_path import PREFIX, OwnPaths, Paths, PathSource
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

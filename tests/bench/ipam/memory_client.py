@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from butler.api.codec import from_json, to_json
+from butler.api.objects import Key, key_of
 from butler.kube.client import Listed, WatchEvent
 from butler.kube.errors import AlreadyExists, Conflict, Details, NotFound, Status
-from butler.kube.objects import key_of
-from butler.kube.resource import Key
 from butler.kube.timeline import Timeline
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ sys.path[:0] = [
 from butler.api.codec import from_json  # noqa: E402
 from butler.api.ipallocation import IPAllocation  # noqa: E402
 from butler.api.networkpool import NetworkPool  # noqa: E402
-from butler.controllers.ipam import add_ipam, without_address_list  # noqa: E402
+from butler.controllers.networkpool.setup import add_ipam, without_address_list  # noqa: E402
 from butler.ipam.addresses import Family, address_text  # noqa: E402
 from butler.kube.operator import Operator  # noqa: E402
 from butler.webhooks import admission, review  # noqa: E402

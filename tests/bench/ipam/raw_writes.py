@@ -20,11 +20,11 @@ from typing import Any
 import uvloop
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
-from butler.controllers.settings import IpamSettings
 from butler.ipam.addresses import Family, Range, address_text, addresses_of
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.resource import resource_of
+from butler.rules.pool.settings import IpamSettings
 
 ALLOCATIONS = resource_of(IPAllocation)
 FIRST = 172 << 24

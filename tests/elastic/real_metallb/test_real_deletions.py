@@ -30,8 +30,7 @@ def test_a_range_that_is_deleted_in_use_is_handed_out_no_more_and_goes_when_it_i
     assert not first & set(served), "three of the first four are free, and are not handed out"
     assert web.gets("a") == before
     assert web.published()[-1] == place.range(16, 19), "MetalLB takes the entries in their order"
-    # MetalLB takes the entries in their order, but a Service that comes before it hears of `autoAssign: false` is served
-    # from the last entry too: Butler can only be quick.
+    # A Service that comes before MetalLB hears of `autoAssign: false` is served from the last entry too.
     web.sees(lambda: not web.hands_out(), "all others are taken, so it hands out nothing")
     web.add("d")
     assert not first & set(web.gets("d"))

@@ -13,20 +13,21 @@ import yaml
 
 from butler.api.meta import ObjectMeta
 from butler.api.networkpool import NetworkPool, NetworkPoolSpec
+from butler.api.objects import (
+    Json,
+    Key,
+    finalizers_patch,
+    is_being_deleted,
+    key_of,
+    uid_of,
+    version_of,
+    without_finalizer,
+)
 from butler.kube import config, errors
 from butler.kube.cache import Cache
 from butler.kube.client import Client
-from butler.kube.objects import finalizers_patch, is_being_deleted, key_of, uid_of, version_of, without_finalizer
 from butler.kube.operator import Operator
-from butler.kube.resource import (
-    CONFIGMAPS,
-    CUSTOM_RESOURCE_DEFINITIONS,
-    NAMESPACES,
-    SERVICES,
-    Json,
-    Key,
-    resource_of,
-)
+from butler.kube.resource import CONFIGMAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, SERVICES, resource_of
 from local.runtime.conftest import QUICK
 from local.runtime.witness import following, hasty, until
 

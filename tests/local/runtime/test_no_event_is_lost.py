@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from butler.api.objects import Json, Key, is_newer, uid_of, version_of
 from butler.kube.controller import Controller
-from butler.kube.objects import is_newer, uid_of, version_of
-from butler.kube.resource import CONFIGMAPS, Json, Key
+from butler.kube.resource import CONFIGMAPS
 from butler.kube.retry import Backoff
 from fault_proxy import FAITHFUL, FaultProxy, Seeded
 from local.runtime.witness import Witness, cache_state, following, hasty, server_state, until

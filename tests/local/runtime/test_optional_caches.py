@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from butler.kube.controller import Controller
 from butler.kube.operator import Operator
-from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, Json, Key, untyped
+from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, untyped
 from butler.kube.retry import Backoff
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json, Key
     from butler.kube.client import Client
 
 

@@ -11,11 +11,11 @@ import pytest
 from run_kubernetes import Kubernetes, find_binaries
 
 import control_planes
+from butler.api.objects import Key, version_of
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.metrics import Metrics
-from butler.kube.objects import version_of
-from butler.kube.resource import CONFIGMAPS, Key
+from butler.kube.resource import CONFIGMAPS
 from control_planes import ControlPlane
 from fault_proxy import FaultProxy
 from local.runtime.conftest import shaken_client

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from butler.api.objects import Json, Key, is_newer, uid_of, version_of
 from butler.kube.cache import Cache
 from butler.kube.errors import OutcomeUnknown
-from butler.kube.objects import is_newer, uid_of, version_of
-from butler.kube.resource import CONFIGMAPS, Json, Key
+from butler.kube.resource import CONFIGMAPS
 from butler.kube.retry import Backoff
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from butler.api.objects import Change
     from butler.kube.client import Client
-    from butler.kube.store import Change
 
 HEALING = 15.0
 

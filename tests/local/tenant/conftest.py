@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from butler.api.objects import Json, Key
 from butler.kube.errors import AlreadyExists
-from butler.kube.resource import NAMESPACES, Json, Key
+from butler.kube.resource import NAMESPACES
 from butler.tenant import metallb
 from butler.tenant.clusters import TenantClients
 from local.tenant.metallb_kinds import DEFINITIONS, install_metallb_kinds, remove_metallb

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from butler.ipam.addresses import Range, parse_range
 from butler.kube.errors import AlreadyExists, KubeError
-from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, Json
+from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
+from butler.rules.loadbalancer.service import POOL
 from butler.tenant import metallb
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from butler.api.objects import Json
     from butler.kube.client import Client
 
 
@@ -25,13 +27,13 @@ def ranges(*texts: str) -> list[Range]:
 
 
 async def pool(client: Client) -> Json:
-    return await client.get(metallb.ADDRESS_POOLS, metallb.POOL, metallb.NAMESPACE)
+    return await client.get(metallb.ADDRESS_POOLS, POOL, metallb.NAMESPACE)
 
 
 async def edit(client: Client, spec: Json) -> None:
     """As a person does it."""
     patch = {"spec": spec}
-    await client.patch(metallb.ADDRESS_POOLS, metallb.POOL, patch, metallb.NAMESPACE, field_manager="kubectl-edit")
+    await client.patch(metallb.ADDRESS_POOLS, POOL, patch, metallb.NAMESPACE, field_manager="kubectl-edit")
 
 
 async def until(condition: Any) -> None:

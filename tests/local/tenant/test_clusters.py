@@ -11,8 +11,8 @@ from butler.tenant.bootstrap_token import bootstrap_token
 from butler.tenant.services import delete_load_balancers, load_balancers
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json
     from butler.kube.client import Client
-    from butler.kube.resource import Json
 
 
 async def fresh_namespace(tenant: Client) -> str:

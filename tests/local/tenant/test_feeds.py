@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from butler.api.objects import Json, Key
 from butler.kube.client import Client
 from butler.kube.config import from_text
-from butler.kube.resource import NAMESPACES, SERVICES, Json, Key
+from butler.kube.resource import NAMESPACES, SERVICES
 from butler.kube.retry import Backoff
 from butler.kube.transport import Timeouts
 from butler.tenant import services
 from butler.tenant.clusters import TenantClients, TenantLimits
-from butler.tenant.feed import Feed, TenantFeeds
+from butler.tenant.service_feed import Feed, TenantFeeds
 from local.tenant.conftest import KEY, kubeconfig_of
 from local.tenant.hostile_server import BEHAVIOURS
 from local.tenant.test_clusters import fresh_namespace, service

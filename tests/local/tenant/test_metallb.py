@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from butler.api.labels import FieldManager
+from butler.api.objects import version_of
 from butler.kube.errors import NotFound
-from butler.kube.objects import version_of
 from butler.kube.resource import NAMESPACES
+from butler.rules.loadbalancer.service import POOL
 from butler.tenant.metallb import (
     ADDRESS_POOLS,
     ADVERTISEMENT,
     ADVERTISEMENTS,
     NAMESPACE,
-    POOL,
     Outcome,
     address_pool,
     publish,

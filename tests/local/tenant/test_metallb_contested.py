@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from butler.api.labels import Annotation, FieldManager
+from butler.api.objects import uid_of, version_of
 from butler.kube.errors import ApiError, Conflict
-from butler.kube.objects import uid_of, version_of
+from butler.rules.loadbalancer.service import POOL
 from butler.tenant.metallb import (
     ADDRESS_POOLS,
     ADVERTISEMENT,
     ADVERTISEMENTS,
     NAMESPACE,
-    POOL,
     Outcome,
     address_pool,
     differs,
@@ -26,8 +26,8 @@ from butler.tenant.metallb import (
 from local.tenant.metallb_kinds import A, B, edit, pool, ranges
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json
     from butler.kube.client import Client
-    from butler.kube.resource import Json
 
 DRAINED_BY = Annotation.DRAINED_BY.value
 NOBODY = "00000000-0000-4000-8000-000000000000"

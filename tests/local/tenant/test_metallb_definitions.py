@@ -10,14 +10,14 @@ import pytest
 from build_kubernetes import UnavailableError
 
 import metallb_controller
+from butler.api.objects import version_of
 from butler.kube.errors import AlreadyExists
-from butler.kube.objects import version_of
 from butler.kube.resource import NAMESPACES
+from butler.rules.loadbalancer.service import POOL
 from butler.tenant.metallb import (
     ADDRESS_POOLS,
     ADVERTISEMENTS,
     NAMESPACE,
-    POOL,
     Outcome,
     address_pool,
     advertisement,
@@ -30,8 +30,8 @@ from local.tenant.metallb_kinds import DEFINITIONS, A, B, edit, install_metallb_
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from butler.api.objects import Json
     from butler.kube.client import Client
-    from butler.kube.resource import Json
 
 USED = {each["metadata"]["name"] for each in DEFINITIONS}
 

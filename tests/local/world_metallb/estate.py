@@ -11,13 +11,14 @@ import base64
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from butler.api.objects import Key
 from butler.api.tenantaddon import TenantAddon
 from butler.api.tenantcluster import TenantCluster
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import AlreadyExists, NotFound
 from butler.kube.operator import Operator
-from butler.kube.resource import EVENTS, NAMESPACES, NODES, SECRETS, SERVICES, Key, resource_of
+from butler.kube.resource import EVENTS, NAMESPACES, NODES, SECRETS, SERVICES, resource_of
 from butler.local.control_plane import ControlPlane, start
 from butler.local.world.addons import add_addons
 from butler.local.world.metallb import HOME, IP_ADDRESS_POOLS, add_metallb

@@ -11,11 +11,12 @@ import asyncio
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
+from butler.api.objects import Key
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import NotFound
 from butler.kube.metrics import Metrics
-from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, SERVICES, Key
+from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, SERVICES
 from butler.local.world.addon_kinds import definitions
 from butler.local.world.metallb import HOME, IP_ADDRESS_POOLS, Balancer
 from butler.local.world.metallb_signs import CONFIGURATION_STATES

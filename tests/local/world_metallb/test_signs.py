@@ -1,7 +1,7 @@
 """What MetalLB shows of itself: stories that the stand-in and the real one both tell.
 
 Whoever withdraws addresses from a running cluster builds on these facts, and reads them as is done here
-(`butler.tenant.metallb_signs`).
+(`butler.tenant.metallb_health`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS
 from butler.local.world.metallb import HOME, IP_ADDRESS_POOLS
 from butler.local.world.metallb_allocator import Counts
 from butler.local.world.metallb_signs import CONFIGURATION_STATES
-from butler.tenant.metallb_signs import Sign, read_sign, size_seen
+from butler.tenant.metallb_health import Sign, read_sign, size_seen
 from local.world_metallb.estate import until
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from butler.api.objects import Key
 from butler.kube.operator import Operator
-from butler.kube.resource import NODES, SECRETS, Key
+from butler.kube.resource import NODES, SECRETS
 from butler.local.world.tenants import SUFFIX, NoWayIn, Tenants
 from local.world_metallb.estate import until
 

@@ -14,13 +14,14 @@ from butler.api.codec import from_json
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.capi import aws, azure, gcp
-from butler.capi.blueprint import Blueprint, Endpoint, Versions
-from butler.capi.naming import tenant_namespace
+from butler.rules.tenant.blueprint import Blueprint, Endpoint, Versions
+from butler.rules.tenant.namespaces import tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from butler.capi.blueprint import Infrastructure, Json
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Infrastructure
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDTo6sFOI/bM7USakjobmPgfRvekSilJcs3JQ4Znbg+q someone@example.com"
 

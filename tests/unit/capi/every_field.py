@@ -22,17 +22,17 @@ from butler.api.providerconfig import ProviderConfig, ProviderConfigSpec
 from butler.api.schema import Part
 from butler.api.tenantcluster import TenantCluster, TenantClusterSpec
 from butler.capi import talos
-from butler.capi.blueprint import Blueprint, Endpoint, NodeNetwork, Unbuildable, Versions
-from butler.capi.naming import tenant_namespace
 from butler.capi.objects import objects
 from butler.capi.talos import Trust
 from butler.ipam.addresses import parse_range
+from butler.rules.tenant.blueprint import Blueprint, Endpoint, NodeNetwork, Unbuildable, Versions
+from butler.rules.tenant.namespaces import tenant_namespace
 from unit.capi import clouds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from butler.capi.blueprint import Json
+    from butler.api.objects import Json
 
 SPECS: dict[str, type[Part]] = {"TenantCluster": TenantClusterSpec, "ProviderConfig": ProviderConfigSpec}
 

@@ -15,18 +15,18 @@ import msgspec
 from butler.api.codec import from_json
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
+from butler.api.objects import Key
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
-from butler.controllers.tenantcluster.addons import wanted_addons
-from butler.controllers.tenantcluster.addresses import plan
 from butler.controllers.tenantcluster.credentials import Credentials
-from butler.controllers.tenantcluster.provider import quota, resolve
-from butler.kube.resource import Key
+from butler.rules.tenant.addons import wanted_addons
+from butler.rules.tenant.addresses import plan
+from butler.rules.tenant.provider import quota, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.capi.blueprint import Json
+    from butler.api.objects import Json
     from butler.kube.client import Client
 
     Decide = Callable[[TenantCluster, ProviderConfig], object]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from butler.capi.aws import SYSTEM_NAMESPACE
-from butler.capi.blueprint import Endpoint, Unbuildable
+from butler.rules.tenant.blueprint import Endpoint, Unbuildable
 from unit.capi.clouds import build, contents, machine
 
 SYSTEM = "spec.workers.machineTemplate.os"

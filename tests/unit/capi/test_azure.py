@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from butler.capi.blueprint import Endpoint, Unbuildable
+from butler.rules.tenant.blueprint import Endpoint, Unbuildable
 from unit.capi.clouds import CREDENTIALS, KEY, build, contents, machine
 
 SYSTEM = "spec.workers.machineTemplate.os"

@@ -9,11 +9,11 @@ import pytest
 import yaml
 
 from blueprints import CLOUDS, PROVIDERS, SSH_KEY, blueprint, machine_os
-from butler.capi.blueprint import Unbuildable, Versions
 from butler.capi.bootstrap import kubeadm_template
+from butler.rules.tenant.blueprint import Unbuildable, Versions
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Json
+    from butler.api.objects import Json
 
 
 def spec(provider: str = "proxmox", cluster: Json | None = None, config: Json | None = None) -> Json:

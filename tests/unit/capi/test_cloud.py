@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from butler.capi import aws, azure, gcp
-from butler.capi.blueprint import NodeNetwork, Unbuildable
+from butler.rules.tenant.blueprint import NodeNetwork, Unbuildable
 from unit.capi.clouds import BUILDERS, CREDENTIALS, blueprint, build, machine
 
 if TYPE_CHECKING:

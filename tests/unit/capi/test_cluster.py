@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from blueprints import blueprint, node_network
-from butler.capi.blueprint import Versions
 from butler.capi.cluster import cluster, workers
+from butler.rules.tenant.blueprint import Versions
 
 
 def test_a_cluster_has_its_networks_and_points_at_its_parts() -> None:

@@ -20,7 +20,7 @@ import pytest
 
 from butler.api.crd import custom_resource_definition
 from butler.api.tenantcluster import TenantCluster
-from butler.capi.blueprint import Unbuildable
+from butler.rules.tenant.blueprint import Unbuildable
 from kubeserver.schemas.defaulting import apply_defaults
 from kubeserver.schemas.schema import parse
 from kubeserver.schemas.validation import validate
@@ -30,7 +30,7 @@ from unit.capi.field_readers import READERS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.capi.blueprint import Json
+    from butler.api.objects import Json
     from unit.capi.field_readers import Decisions
 
 READ_ELSEWHERE: dict[str, Callable[[], Decisions]] = READERS

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from butler.capi.blueprint import Endpoint, Unbuildable
+from butler.rules.tenant.blueprint import Endpoint, Unbuildable
 from unit.capi.clouds import build, contents, machine
 
 OVERRIDE = "spec.infrastructureOverride.gcp"

@@ -8,11 +8,12 @@ import pytest
 import yaml
 
 from blueprints import KUBECONFIG, blueprint, contents, machine_os, node_network
-from butler.capi.blueprint import Unbuildable
 from butler.capi.harvester import infrastructure
+from butler.rules.tenant.blueprint import Unbuildable
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Infrastructure, Json
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Infrastructure
 
 
 def build(cluster: Json | None = None, config: Json | None = None, **more: Any) -> Infrastructure:

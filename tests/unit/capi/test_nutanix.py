@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from blueprints import IMAGE, PE_CLUSTER, SUBNET, blueprint, contents, machine_os, node_network
-from butler.capi.blueprint import Unbuildable
 from butler.capi.nutanix import EXPECTED_NETWORK, RESERVED, infrastructure
+from butler.rules.tenant.blueprint import Unbuildable
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Infrastructure, Json
+    from butler.api.objects import Json
+    from butler.rules.tenant.blueprint import Infrastructure
 
 
 def build(cluster: Json | None = None, config: Json | None = None, **more: Any) -> Infrastructure:

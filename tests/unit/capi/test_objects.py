@@ -7,8 +7,8 @@ import pytest
 from blueprints import PROVIDERS, blueprint, machine_os
 from butler.api.codec import from_json
 from butler.api.providerconfig import ProviderConfig
-from butler.capi.blueprint import Blueprint, Unbuildable, Versions
 from butler.capi.objects import objects
+from butler.rules.tenant.blueprint import Blueprint, Unbuildable, Versions
 
 
 def kinds(found: Blueprint) -> list[str]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from blueprints import blueprint, machine_os
-from butler.capi.blueprint import Unbuildable, Versions
 from butler.capi.steward import control_plane
+from butler.rules.tenant.blueprint import Unbuildable, Versions
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Json
+    from butler.api.objects import Json
 
 
 def spec(cluster: Json | None = None) -> Json:

@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from blueprints import SSH_KEY, blueprint, contents, machine_os, node_network
-from butler.capi.blueprint import Endpoint, Unbuildable, Versions
 from butler.capi.objects import objects
 from butler.capi.talos import Trust, bootstrap_secret, machine_config
+from butler.rules.tenant.blueprint import Endpoint, Unbuildable, Versions
 
 if TYPE_CHECKING:
-    from butler.capi.blueprint import Json
+    from butler.api.objects import Json
 
 TRUST = Trust("butler.abc", "MACHINE CA", "CLUSTER CA", "abcdef.0123456789abcdef")
 TALOS = machine_os(type="talos")

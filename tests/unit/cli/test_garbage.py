@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import gc, weakref
-from butler.cli.garbage import keep_collections_short
+from butler.processes.garbage import keep_collections_short
 
 class Node:
     pass

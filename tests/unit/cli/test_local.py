@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from butler.cli import local
-from butler.controllers.tenantcluster.settings import TenantSettings
 from butler.kube.config import Connection
+from butler.processes import local
+from butler.rules.tenant.settings import TenantSettings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -9,12 +9,12 @@ import yaml
 
 from butler.api.codec import from_json
 from butler.api.networkpool import NetworkPool
+from butler.api.objects import Key
 from butler.api.providerconfig import ProviderConfig
 from butler.cli.provider_examples import KEYS, example
-from butler.kube.resource import Key
 from butler.providers.credentials import needed_keys
-from butler.views.provider_findings import SecretSeen, findings
-from butler.webhooks.providerconfig import Surroundings, judge
+from butler.reports.provider.findings import SecretSeen, findings
+from butler.rules.provider.admission import Surroundings, judge
 
 FOLDER = Path(__file__).parents[3] / "examples" / "providers"
 

@@ -13,11 +13,10 @@ import msgspec
 
 from butler.api.codec import from_json, to_json
 from butler.api.ipallocation import IPAllocation
-from butler.controllers.orphans import TenantIdentity
+from butler.api.objects import Key, key_of
 from butler.kube.client import Listed
 from butler.kube.errors import ApiError, Conflict, Status, error_from_status
-from butler.kube.objects import key_of
-from butler.kube.resource import Key
+from butler.kube.kinds import TenantIdentity
 from unit.kube.fake_api import merge
 
 if TYPE_CHECKING:

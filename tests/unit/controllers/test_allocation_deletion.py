@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from butler.api.labels import Annotation, DeletionReason
-from butler.capi.machines import MachineAddresses, read_machine
-from butler.controllers.allocation_deletion import Home, Observed, grounds, judge
-from butler.controllers.tenantcluster.node_addresses import Fleet, give_up
+from butler.rules.allocation.deletion import Home, Observed, grounds, judge
+from butler.rules.tenant.machines import MachineAddresses, read_machine
+from butler.rules.tenant.node_addresses import Fleet, give_up
 from unit.controllers.tenantcluster.values import NOW, UID, allocation, cluster
 
 HOME = "web-01234567"

@@ -12,7 +12,7 @@ from butler.api.codec import status_patch
 from butler.api.conditions import condition_holds, find_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.labels import ConditionType
-from butler.controllers.ipallocation import (
+from butler.controllers.ipallocation.controller import (
     AddFinalizer,
     AwaitPool,
     Delete,
@@ -26,9 +26,9 @@ from butler.controllers.ipallocation import (
     decide,
     is_settled,
 )
-from butler.controllers.owners import owner_of
-from butler.controllers.release import DELETED_BY_REQUEST, owner_gone, released, what_it_held
 from butler.ipam.granted import GrantRecord
+from butler.rules.allocation.owner import owner_of
+from butler.rules.allocation.release import DELETED_BY_REQUEST, owner_gone, released, what_it_held
 from unit.controllers.lives import DAY, NOW, OURS, allocation, pool, tenant
 
 FOREIGN = "example.com/theirs"

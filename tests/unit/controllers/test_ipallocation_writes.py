@@ -10,10 +10,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
-from butler.controllers.ipallocation import LOOK_AGAIN, IPAllocationController
-from butler.controllers.metrics import IpamMetrics
+from butler.api.objects import key_of
+from butler.controllers.ipallocation.controller import LOOK_AGAIN, IPAllocationController
+from butler.controllers.networkpool.metrics import IpamMetrics
 from butler.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown
-from butler.kube.objects import key_of
 from unit.controllers.fake_server import FakeCache, FakeServer, Notebook, nobody_serves_this, not_found
 from unit.controllers.lives import DAY, NOW, allocation, pool, tenant
 

@@ -6,10 +6,9 @@ from typing import Any, cast
 
 import pytest
 
+from butler.api.objects import Key, version_of
 from butler.controllers.kubeconfig_secrets import KEPT, KubeconfigSecrets
 from butler.kube.errors import NotFound
-from butler.kube.objects import version_of
-from butler.kube.resource import Key
 from unit.controllers.tenantcluster.management import Management
 
 KEY = Key("team-a", "web-admin-kubeconfig")

@@ -11,8 +11,9 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from butler.api.meta import Condition, ConditionStatus
 from butler.api.networkpool import NetworkPoolStatus
-from butler.controllers.metrics import _REMEMBERED, Inconsistency, IpamMetrics, Result, Step, Sweep, Why
-from butler.kube.resource import Key
+from butler.api.objects import Key
+from butler.controllers.networkpool.metrics import _REMEMBERED, Inconsistency, IpamMetrics, Result, Step, Sweep
+from butler.rules.allocation.release import Why
 
 if TYPE_CHECKING:
     from collections.abc import Callable

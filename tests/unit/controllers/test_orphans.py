@@ -9,19 +9,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
-from butler.controllers.metrics import IpamMetrics
-from butler.controllers.orphans import (
-    Claim,
-    OrphanSweep,
-    Sightings,
-    SweepReport,
-    by_missing_tenant,
-    claim_of,
-    is_gone,
-)
+from butler.api.objects import Key, key_of
+from butler.controllers.ipallocation.orphans import OrphanSweep, Sightings, SweepReport, is_gone
+from butler.controllers.networkpool.metrics import IpamMetrics
 from butler.kube.errors import Conflict, KubeError, OutcomeUnknown, ServerError, Status, Unreachable
-from butler.kube.objects import key_of
-from butler.kube.resource import Key
+from butler.rules.allocation.orphans import Claim, by_missing_tenant, claim_of
 from unit.controllers.fake_server import FakeCache, FakeServer, Notebook, identity, nobody_serves_this, not_found
 from unit.controllers.lives import NOW, allocation, pool
 from unit.kube import virtual_time

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from butler.controllers.owners import deletion_waits, owner_lives
+from butler.rules.allocation.owner import deletion_waits, owner_lives
 from unit.controllers.tenantcluster.values import UID, allocation, cluster
 
 OTHER = "11111111-2222-3333-4444-555555555555"

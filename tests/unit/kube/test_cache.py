@@ -11,13 +11,12 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from butler.api.objects import Change, Key, version_of
 from butler.kube.cache import Cache
 from butler.kube.client import Client
 from butler.kube.metrics import Metrics
-from butler.kube.objects import version_of
-from butler.kube.resource import CONFIGMAPS, Key, Resource
+from butler.kube.resource import CONFIGMAPS, Resource
 from butler.kube.retry import Backoff
-from butler.kube.store import Change
 from unit.kube.fake_api import FakeApi, refusal, status
 
 MAPS = "/api/v1/namespaces/default/configmaps"

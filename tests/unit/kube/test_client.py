@@ -8,11 +8,12 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from butler.api.objects import Key
 from butler.kube import errors
 from butler.kube.client import Client
 from butler.kube.config import Connection
 from butler.kube.metrics import Metrics
-from butler.kube.resource import CONFIGMAPS, NAMESPACES, Key, Resource
+from butler.kube.resource import CONFIGMAPS, NAMESPACES, Resource
 from butler.kube.retry import Backoff
 from butler.kube.transport import Timeouts
 from unit.kube.fake_api import FakeApi, refusal, status

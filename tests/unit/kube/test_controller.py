@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from butler.api.objects import Change, Key
 from butler.kube.controller import After, Controller
 from butler.kube.errors import Status, error_from_status
 from butler.kube.metrics import Metrics
-from butler.kube.resource import Key
 from butler.kube.retry import Backoff
-from butler.kube.store import Change
 from unit.kube.virtual_time import now, run
 
 if TYPE_CHECKING:

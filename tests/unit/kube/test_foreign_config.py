@@ -8,7 +8,7 @@ import yaml
 
 from butler.kube import config
 from butler.kube.errors import ConfigError
-from butler.kube.foreign import LARGEST
+from butler.kube.untrusted_kubeconfig import LARGEST
 
 Json = dict[str, Any]
 SOURCE = "Secret payments-1a2b3c4d/payments-admin-kubeconfig, key admin.conf"

@@ -2,9 +2,11 @@
 
 import pytest
 
+from butler.api import objects
 from butler.api.meta import ObjectMeta, OwnerReference
-from butler.kube import objects
-from butler.kube.resource import CONFIGMAPS, Key
+from butler.api.objects import Key
+from butler.kube.objects import owner_reference
+from butler.kube.resource import CONFIGMAPS
 
 
 class Thing:
@@ -46,7 +48,7 @@ def test_finalizers_are_only_written_when_that_changes_something() -> None:
 
 
 def test_owners_are_found_and_made() -> None:
-    reference = objects.owner_reference({"metadata": {"name": "a", "uid": "u"}}, CONFIGMAPS)
+    reference = owner_reference({"metadata": {"name": "a", "uid": "u"}}, CONFIGMAPS)
     assert reference == {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -62,7 +64,7 @@ def test_owners_are_found_and_made() -> None:
     assert objects.controller_of({"metadata": {"ownerReferences": [reference]}}) == reference
     assert objects.controller_of({"metadata": {}}) is None
     with pytest.raises(ValueError, match="no uid yet"):
-        objects.owner_reference({"metadata": {"name": "a"}}, CONFIGMAPS)
+        owner_reference({"metadata": {"name": "a"}}, CONFIGMAPS)
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from butler.api.objects import Key
 from butler.kube.client import Client
 from butler.kube.controller import Controller
 from butler.kube.lease import LeaderLease, Terms
 from butler.kube.operator import Operator
-from butler.kube.resource import CONFIGMAPS, Key
+from butler.kube.resource import CONFIGMAPS
 from butler.kube.retry import Backoff
 from unit.kube.fake_api import FakeApi
 

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from butler.api.objects import Key
 from butler.kube.cache import LOOK_FOR_KIND
 from butler.kube.client import Client
 from butler.kube.controller import Controller
 from butler.kube.operator import Operator
-from butler.kube.resource import CONFIGMAPS, Key, untyped
+from butler.kube.resource import CONFIGMAPS, untyped
 from butler.kube.retry import Backoff
 from unit.kube.fake_api import FakeApi, status
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from butler.api.objects import Change, Key
 from butler.ipam.addresses import Range
-from butler.kube.resource import Key
-from butler.kube.store import Change, Entry, Store
+from butler.kube.store import Entry, Store
 
 KEYS = st.sampled_from([Key("ns", name) for name in "abc"])
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
+from butler.api.objects import Key
 from butler.kube import timeline
 from butler.kube.cache import Cache
 from butler.kube.client import Client
 from butler.kube.lease import LeaderLease
 from butler.kube.operator import Operator
-from butler.kube.resource import CONFIGMAPS, SECRETS, Key
+from butler.kube.resource import CONFIGMAPS, SECRETS
 from butler.kube.retry import Backoff
 from butler.kube.timeline import LONGEST_BLIND, may_resume
 from unit.kube.fake_api import FakeApi, refusal

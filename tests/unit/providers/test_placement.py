@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from butler.api.codec import from_json
+from butler.api.objects import Key
 from butler.api.tenantcluster import TenantCluster
-from butler.kube.resource import Key
-from butler.providers.placement import placement
+from butler.rules.provider.placement import placement
 
 
 def cluster(**reference: str) -> TenantCluster:

@@ -14,9 +14,9 @@ from aiohttp import web
 from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 
-from butler.providers.outcomes import Accepted, Outcome, Refused, Unclear, Unreachable
+from butler.providers.http import Patience
 from butler.providers.probe import CloudEndpoints, can_be_asked, probe
-from butler.providers.web import Patience
+from butler.rules.provider.probe_outcome import Accepted, Outcome, Refused, Unclear, Unreachable
 from unit.providers.given import (
     BLOCKS,
     PASSWORD,

@@ -8,7 +8,7 @@ import pytest
 
 from butler.api.codec import from_json, to_json
 from butler.api.providerconfig import ProviderConfig, ProviderConfigSpec
-from butler.providers.settings import foreign_secret, nutanix_url, secret_not_for, settings_problems
+from butler.rules.provider.settings import foreign_secret, nutanix_url, secret_not_for, settings_problems
 from unit.providers.given import BLOCKS, config
 
 

@@ -12,19 +12,18 @@ import pytest
 
 from butler.api.meta import ObjectMeta
 from butler.api.networkpool import NetworkPool, NetworkPoolSpec
-from butler.kube.objects import key_of
-from butler.kube.store import Change
+from butler.api.objects import Change, key_of
+from butler.reports.pool.summary import Summary, summary_of
 from butler.server import opaque
 from butler.server.keeping import heard, pool_pages, working
 from butler.server.keeping.feed import Feed
-from butler.views.pool_standing import Summary, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from butler.api.ipallocation import IPAllocation
+    from butler.api.objects import Key
     from butler.kube.operator import Operator
-    from butler.kube.resource import Key
 
 pytestmark = pytest.mark.asyncio
 HOME = "butler-system"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.kube.resource import Key
+from butler.api.objects import Key
 from butler.server.keeping.shelf import Shelf
 from butler.server.problems import Refused
 

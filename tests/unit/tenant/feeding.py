@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from butler.kube.resource import Key
+from butler.api.objects import Key
 from butler.kube.retry import Backoff
 from butler.kube.transport import Timeouts
 from butler.tenant.clusters import TenantClients, TenantLimits
-from butler.tenant.feed import Feed, TenantFeeds
+from butler.tenant.service_feed import Feed, TenantFeeds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from butler.tenant.services import Balancer
+    from butler.rules.loadbalancer.service import Balancer
 
 Json = dict[str, Any]
 KEY = Key("team-payments", "payments")

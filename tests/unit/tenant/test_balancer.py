@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from butler.tenant.services import Balancer, Service, address_in, read_balancer
+from butler.rules.loadbalancer.service import Balancer
+from butler.tenant.services import Service, address_in, read_balancer
 
 Json = dict[str, Any]
 

@@ -11,9 +11,10 @@ import pytest
 import yaml
 from aiohttp import web
 
+from butler.api.objects import Key
 from butler.kube.client import Client
 from butler.kube.errors import ApiError, BadAnswer, ConfigError, Forbidden, KubeError, Unreachable
-from butler.kube.resource import CONFIGMAPS, Key
+from butler.kube.resource import CONFIGMAPS
 from butler.kube.retry import Backoff
 from butler.kube.transport import Timeouts
 from butler.tenant.clusters import (

@@ -8,7 +8,7 @@ from aiohttp import web
 from butler.kube.errors import Unreachable
 from butler.kube.metrics import Metrics
 from butler.kube.retry import Backoff
-from butler.tenant.feed import readable, same_words
+from butler.tenant.service_feed import readable, same_words
 from unit.kube.fake_api import FakeApi, refusal
 from unit.tenant.feeding import KEY, Json, listening, names, path, service, until
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from butler.tenant.metallb_signs import LONGEST_REFUSAL, Sign, sign_of, size_seen
+from butler.tenant.metallb_health import LONGEST_REFUSAL, Sign, sign_of, size_seen
 
 
 def state(**condition: Any) -> dict[str, Any]:

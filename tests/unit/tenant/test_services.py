@@ -8,8 +8,9 @@ import pytest
 from butler.kube.client import Client
 from butler.kube.config import Connection
 from butler.kube.errors import BadAnswer
+from butler.rules.loadbalancer.service import Balancer
 from butler.tenant import services
-from butler.tenant.services import Balancer, delete_load_balancers, load_balancers
+from butler.tenant.services import delete_load_balancers, load_balancers
 from unit.kube.fake_api import FakeApi, refusal
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ from butler.api.codec import from_json
 from butler.api.ipallocation import IPAllocation
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import Family, Range, parse_range, range_text
-from butler.views.estate import Estate
+from butler.reports.estate import Estate
 from unit.webhooks.given import API, pool, reserved
 
 NOW = datetime(2027, 5, 17, 9, 30, tzinfo=UTC)

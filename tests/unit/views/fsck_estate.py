@@ -10,22 +10,22 @@ from typing import TYPE_CHECKING, Any
 from butler.api.codec import from_json
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
+from butler.api.objects import Key
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import parse_range
 from butler.ipam.layout import InvalidPool
-from butler.kube.resource import Key
-from butler.tenant.metallb import ADVERTISEMENT, NAMESPACE, POOL, advertisement
-from butler.tenant.services import Balancer
-from butler.views.estate import Estate
-from butler.views.fsck import NodeAddresses, TenantSide, look_once
-from butler.views.fsck.holdings import read_books
-from butler.views.fsck.pools import COUNTERS, recounted
+from butler.reports.estate import Estate
+from butler.reports.fsck import NodeAddresses, TenantSide, look_once
+from butler.reports.fsck.holdings import read_books
+from butler.reports.fsck.pools import COUNTERS, recounted
+from butler.rules.loadbalancer.service import POOL, Balancer
+from butler.tenant.metallb import ADVERTISEMENT, NAMESPACE, advertisement
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.views.fsck import Finding
+    from butler.reports.fsck import Finding
 
 NOW = datetime(2026, 2, 15, 10, tzinfo=UTC)
 HOME = "butler-system"

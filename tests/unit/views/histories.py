@@ -16,7 +16,7 @@ from butler.api.networkpool import NetworkPool
 from butler.ipam.addresses import Family, Range, address_text
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import read_layout
-from butler.views.estate import Estate
+from butler.reports.estate import Estate
 
 if TYPE_CHECKING:
     from random import Random

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from butler.ipam.addresses import Family, address_text, parse_network
-from butler.views.segments import PoolSegments, segments_of
+from butler.reports.pool.segments import PoolSegments, segments_of
 from unit.webhooks.given import granted, intents, pool, windows
 
 if TYPE_CHECKING:

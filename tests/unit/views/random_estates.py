@@ -14,7 +14,7 @@ from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
 from butler.ipam.addresses import Family, address_text
 from butler.ipam.layout import InvalidPool, read_layout
-from butler.views.estate import Estate
+from butler.reports.estate import Estate
 from unit.ipam.bitmap_oracle import Asking, Bitmap
 
 if TYPE_CHECKING:

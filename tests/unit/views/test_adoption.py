@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from butler.api.objects import Key
 from butler.ipam.addresses import Family
-from butler.kube.resource import Key
+from butler.reports.exchange.adoption import adopt
+from butler.reports.tenant.address_use import announced_in, uses_in
+from butler.rules.loadbalancer.service import Balancer
 from butler.tenant.inventory import Inventory, NodeAddress, PoolEntry
-from butler.tenant.services import Balancer
-from butler.views.adoption import adopt
-from butler.views.uses import announced_in, uses_in
 from unit.views.exchange_estate import addresses, shown
 
 WEB = Key("t", "web")

@@ -15,8 +15,8 @@ from butler.api.networkpool import Intent, NetworkPool
 from butler.ipam.addresses import range_text
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import read_layout
-from butler.views.advice import Advice, Use, advise
-from butler.views.estate import Estate, held_range
+from butler.reports.estate import Estate, held_range
+from butler.reports.pool.advice import Advice, Use, advise
 from unit.views.random_estates import HOME, NOW, make
 
 GROWTH = {"butler.butlerlabs.dev/allocation-role": "growth"}

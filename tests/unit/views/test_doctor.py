@@ -15,8 +15,8 @@ from butler.api.kinds import KINDS
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
-from butler.views import doctor
-from butler.views.doctor import Admission, Level
+from butler.reports import doctor
+from butler.reports.doctor import Admission, Level
 
 NOW = datetime(2026, 2, 15, 10, tzinfo=UTC)
 WANTED = [custom_resource_definition(kind) for kind in KINDS]

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from butler.api.ipallocation import IPAllocationType
+from butler.api.objects import Key
 from butler.ipam.addresses import Family, address_text
-from butler.kube.resource import Key
-from butler.views.exchange import (
+from butler.reports.exchange.rows import (
     FIELDS,
     MOST_ROWS,
     Contents,

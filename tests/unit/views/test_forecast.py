@@ -12,9 +12,9 @@ import pytest
 from butler.api.ipallocation import PinnedIPRange
 from butler.api.networkpool import Intent
 from butler.ipam.capacity import THRESHOLDS
-from butler.views.forecast import BAND, forecast
-from butler.views.forecast_json import forecast_json
-from butler.views.record import read_record
+from butler.reports.forecast.demand_record import read_record
+from butler.reports.forecast.forecast import BAND, forecast
+from butler.reports.forecast.forecast_json import forecast_json
 from unit.views.histories import NOW, live
 
 HISTORIES = 36

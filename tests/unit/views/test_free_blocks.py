@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from butler.ipam.addresses import Family, Range
 from butler.ipam.free_space import FreeSpace
-from butler.views.free_blocks import free_blocks, free_blocks_json
+from butler.reports.pool.free_blocks import free_blocks, free_blocks_json
 from unit.ipam.pools import span
 
 SPACES = st.lists(st.booleans(), min_size=1, max_size=80).map(

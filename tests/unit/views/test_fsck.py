@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from butler.api.objects import Key
 from butler.ipam.addresses import Family, Range, address_text
-from butler.kube.resource import Key
-from butler.tenant.services import Balancer
-from butler.views.fsck import (
+from butler.reports.fsck import (
     MEANINGS,
     Code,
     NodeAddresses,
@@ -23,13 +22,14 @@ from butler.views.fsck import (
     standing,
     tenants_to_ask,
 )
-from butler.views.fsck.finding import DropRequest, LookAgain, Relabel
+from butler.reports.fsck.finding import DropRequest, LookAgain, Relabel
+from butler.rules.loadbalancer.service import Balancer
 from unit.views.fsck_estate import HOME, LABEL, NOW, Town, announced, cluster, held, pool, town
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.views.fsck import Finding
+    from butler.reports.fsck import Finding
 
 
 def spec(name: str, **fields: Any) -> Callable[[Town], object]:

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from butler.api.ipallocation import IPAllocationPhase, IPAllocationStatus, IPAllocationType
 from butler.api.labels import AllocationRole, Finalizer, Label
+from butler.api.objects import Key
 from butler.ipam.addresses import Family, Range, address_text
-from butler.kube.resource import Key
-from butler.views.exchange import Contents, Row, among_themselves
-from butler.views.importing import Difference, Verdict, compare
+from butler.reports.exchange.import_check import Difference, Verdict, compare
+from butler.reports.exchange.rows import Contents, Row, among_themselves
 from unit.views.exchange_estate import NOW, addresses, cluster, estate, holder, shown
 from unit.webhooks.given import intents, pool, windows
 

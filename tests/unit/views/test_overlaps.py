@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from butler.ipam.addresses import Family, address_text
-from butler.views.overlaps import Trouble, overlaps
+from butler.reports.pool.overlaps import Trouble, overlaps
 from unit.webhooks.given import granted, intents, pool, reserved
 
 

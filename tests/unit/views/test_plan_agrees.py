@@ -12,20 +12,20 @@ import pytest
 from butler.api.codec import from_json
 from butler.api.ipallocation import IPAllocationType
 from butler.api.networkpool import NetworkPool
-from butler.controllers.networkpool.excluded import excluded_addresses
 from butler.ipam.addresses import Range, parse_range
 from butler.ipam.decide import decide
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import read_layout
 from butler.ipam.requests import Request
-from butler.views.planned import Single, Tenants
-from butler.views.planning import rehearse
+from butler.reports.plan.plan import Single, Tenants
+from butler.reports.plan.planner import rehearse
+from butler.rules.pool.excluded_addresses import excluded_addresses
 from unit.views.random_estates import NOW, make
 from unit.views.town_oracle import Purse, Town
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocationStatus
-    from butler.views.planned import Block, Outcome
+    from butler.reports.plan.plan import Block, Outcome
     from unit.views.random_estates import Json, Made
 
 STATES = 500

@@ -12,10 +12,10 @@ from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import range_text
-from butler.views.estate import Estate
-from butler.views.plan_json import plan_json
-from butler.views.planned import Block, CannotPlan, Edit, Outcome, Single, Tenants
-from butler.views.planning import rehearse
+from butler.reports.estate import Estate
+from butler.reports.plan.plan import Block, CannotPlan, Edit, Outcome, Single, Tenants
+from butler.reports.plan.plan_json import plan_json
+from butler.reports.plan.planner import rehearse
 from unit.views.random_estates import HOME, NOW
 
 Json = dict[str, Any]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from butler.api.codec import to_json
 from butler.api.networkpool import CapacityTier
 from butler.ipam.layout import InvalidPool, read_layout
-from butler.views.pool_edits import (
+from butler.reports.pool.edits import (
     CannotEdit,
     change_of,
     grown_by,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from butler.api.ipallocation import IPAllocation
-from butler.views.pool_history import levels, moments, note
+from butler.reports.pool.history import levels, moments, note
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

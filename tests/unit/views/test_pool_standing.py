@@ -5,7 +5,7 @@ from __future__ import annotations
 from butler.api.networkpool import CapacityTier
 from butler.ipam.capacity import tiers
 from butler.ipam.free_space import FreeSpace
-from butler.views.pool_standing import Bucket, Share, buckets, summary_of
+from butler.reports.pool.summary import Bucket, Share, buckets, summary_of
 from unit.ipam.pools import span
 from unit.views.pool_estates import allocation
 from unit.webhooks.given import granted, pool, reserved, windows

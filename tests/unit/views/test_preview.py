@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from butler.views.estate import Estate
-from butler.views.preview import of_a_change, of_a_new_cluster
+from butler.reports.estate import Estate
+from butler.reports.plan.preview import of_a_change, of_a_new_cluster
 from unit.controllers.tenantcluster.values import HOME, NOW, allocation, cluster, pool, provider
 
 

@@ -10,10 +10,10 @@ import pytest
 from butler.api.conditions import with_condition
 from butler.api.meta import ConditionStatus
 from butler.api.networkpool import ReservedBlock
+from butler.api.objects import Key
 from butler.api.providerconfig import ProviderConfigStatus
-from butler.kube.resource import Key
-from butler.views.provider_findings import Finding, SecretSeen, Severity, findings, findings_json, is_bad
-from butler.views.providers import provider_view
+from butler.reports.provider.findings import Finding, SecretSeen, Severity, findings, findings_json, is_bad
+from butler.reports.provider.summary import provider_view
 from unit.controllers.tenantcluster.values import HOME, NOW, allocation, cluster, pool, provider
 
 TOKEN = {"username": b"butler@pve!token", "password": b"11111111-2222-3333-4444-555555555555"}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from butler.ipam.addresses import Range
-from butler.views.ranges import without
+from butler.ipam.range_difference import without
 
 ranges = st.builds(lambda first, size: Range(first, first + size), st.integers(0, 60), st.integers(0, 20))
 

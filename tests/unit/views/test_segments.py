@@ -15,7 +15,7 @@ from butler.api.labels import AllocationRole, Label
 from butler.ipam.addresses import Family, Range, address_text
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import InvalidPool, read_layout
-from butler.views.segments import HELD, Kind, PoolSegments, segments_json, segments_of
+from butler.reports.pool.segments import HELD, Kind, PoolSegments, segments_json, segments_of
 from unit.webhooks.given import granted, intents, pool, reserved, windows
 
 if TYPE_CHECKING:

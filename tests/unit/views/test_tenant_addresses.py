@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from butler.ipam.addresses import Family, address_text, parse_address
+from butler.reports.tenant.addresses import addresses_json, tenant_addresses
+from butler.reports.tenant.summary import blocks
+from butler.rules.loadbalancer.service import Balancer
 from butler.tenant.inventory import Inventory, NodeAddress, PoolEntry
-from butler.tenant.services import Balancer
-from butler.views.tenant_addresses import addresses_json, tenant_addresses
-from butler.views.tenants import blocks
 from unit.controllers.tenantcluster.values import allocation, cluster
 
 MINE = blocks(

@@ -11,8 +11,8 @@ import pytest
 from butler.api.conditions import with_condition
 from butler.api.ipallocation import IPAllocationType
 from butler.api.tenantcluster import LoadBalancerUse, ObservedState, TenantClusterPhase, TenantClusterStatus
-from butler.views.standing import NOBODY_LOOKED, phase_of, steps, trouble, versions, waits_for
-from butler.views.tenants import blocks, tenant
+from butler.reports.tenant.health import NOBODY_LOOKED, phase_of, steps, trouble, versions, waits_for
+from butler.reports.tenant.summary import blocks, tenant
 from unit.controllers.tenantcluster.values import HOME, NOW, allocation, cluster, provider
 
 if TYPE_CHECKING:

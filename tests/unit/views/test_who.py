@@ -14,16 +14,16 @@ from hypothesis import strategies as st
 from butler.api.codec import from_json
 from butler.api.ipallocation import IPAllocationType
 from butler.api.labels import Label
+from butler.api.objects import Key
 from butler.api.providerconfig import ProviderConfig
 from butler.ipam.addresses import BadAddress, Family, Range, range_text
-from butler.kube.resource import Key
+from butler.reports.address_lookup import Answer, TenantIs, answer_json, read_asked, who
+from butler.reports.plan.new_requests import answers, request_for
+from butler.reports.pool.segments import Kind
+from butler.reports.release_impact import impact, impact_json
+from butler.reports.tenant.address_use import Use
+from butler.rules.loadbalancer.service import Balancer
 from butler.tenant.inventory import Inventory, NodeAddress
-from butler.tenant.services import Balancer
-from butler.views.placing import answers, request_for
-from butler.views.release import impact, impact_json
-from butler.views.segments import Kind
-from butler.views.uses import Use
-from butler.views.who import Answer, TenantIs, answer_json, read_asked, who
 from unit.views.exchange_estate import NOW, addresses, cluster, estate, holder, shown
 from unit.webhooks.given import API, pool, window
 

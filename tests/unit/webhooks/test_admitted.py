@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from butler.api.objects import Key
 from butler.ipam.addresses import Range
-from butler.kube.resource import Key
-from butler.webhooks.admitted import MEMORY_SECONDS, AdmittedPools
-from butler.webhooks.networkpool import networks_of
+from butler.rules.pool.admission import networks_of
+from butler.webhooks.recently_admitted import MEMORY_SECONDS, AdmittedPools
 from unit.webhooks.given import pool
 
 RACK = Key("home", "rack")

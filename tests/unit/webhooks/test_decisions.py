@@ -14,7 +14,8 @@ from butler.kube.cache import Cache
 from butler.kube.client import Client
 from butler.kube.config import Connection
 from butler.kube.retry import Backoff
-from butler.webhooks import networkpool, review
+from butler.rules.pool import admission as networkpool
+from butler.webhooks import review
 from butler.webhooks.admission import ALLOCATIONS, POOLS, Admission
 from unit.kube.fake_api import FakeApi
 from unit.webhooks.given import allocation, body, granted, intents, pool, question

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from butler.ipam.layout import Problem
-from butler.webhooks.ipallocation import judge
-from butler.webhooks.networkpool import Verdict
+from butler.rules.allocation.admission import judge
+from butler.rules.pool.admission import Verdict
 from unit.webhooks.given import allocation, granted, intents, pool, reserved, window
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from butler.ipam.layout import Problem
-from butler.webhooks.networkpool import Verdict, judge, why_not_deleted
+from butler.rules.pool.admission import Verdict, judge, why_not_deleted
 from unit.webhooks.given import granted, intents, pool, reserved, window, windows
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 from butler.kube.client import Client
 from butler.kube.config import Connection
-from butler.webhooks.paths import CHANGE_AFTER, LAST_GOOD, PREFIX, OwnPaths, Paths, SharedPaths
+from butler.webhooks.secret_path import CHANGE_AFTER, LAST_GOOD, PREFIX, OwnPaths, Paths, SharedPaths
 from unit.kube.fake_api import FakeApi
 
 if TYPE_CHECKING:

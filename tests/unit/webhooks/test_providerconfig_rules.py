@@ -13,9 +13,9 @@ from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.kube.client import Listed
 from butler.kube.errors import Status, Unreachable, error_from_status
+from butler.rules.provider.admission import Surroundings, gives_up, judge, rights, why_not_deleted
 from butler.webhooks import review
 from butler.webhooks.admission import Admission
-from butler.webhooks.providerconfig import Surroundings, gives_up, judge, rights, why_not_deleted
 from unit.controllers.fake_server import FakeCache
 from unit.providers.given import config
 from unit.webhooks.given import allocation, pool, reserved

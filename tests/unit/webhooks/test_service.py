@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from butler.webhooks.paths import OwnPaths
+    from butler.webhooks.secret_path import OwnPaths
 
 CONFIGURATION = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/butler.butlerlabs.dev"
 SECRET = "/api/v1/namespaces/butler-system/secrets/butler-webhook-certificate"

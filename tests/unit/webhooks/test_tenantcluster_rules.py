@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from butler.api.labels import Annotation
-from butler.webhooks.tenantcluster import judge, rights
+from butler.rules.tenant.admission import judge, rights
 from unit.controllers.tenantcluster.values import HOME, cluster, provider
 
 FORCE = Annotation.FORCE_DELETE.value

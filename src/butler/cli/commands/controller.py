@@ -155,10 +155,10 @@ def run(
     """
     from datetime import timedelta
 
-    from butler.cli.controller import admission_settings, run_controller
-    from butler.controllers.loadbalancers.settings import LoadBalancerSettings
-    from butler.controllers.settings import IpamSettings
-    from butler.controllers.tenantcluster.settings import TenantSettings
+    from butler.processes.controller import admission_settings, run_controller
+    from butler.rules.loadbalancer.settings import LoadBalancerSettings
+    from butler.rules.pool.settings import IpamSettings
+    from butler.rules.tenant.settings import TenantSettings
 
     settings = IpamSettings(
         namespace=namespace,

@@ -12,7 +12,7 @@ from butler.cli.frame.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
     from butler.cli.frame.output import Output
-    from butler.views.doctor import Check
+    from butler.reports.doctor import Check
 
 
 @click.command(short_help="Look for what keeps Butler from working.")
@@ -34,7 +34,7 @@ def doctor(ctx: click.Context, access: Access, output: Output) -> None:
       butleradm doctor
       butleradm doctor --context production -o json
     """
-    from butler.views.doctor import Level
+    from butler.reports.doctor import Level
 
     checks = _checks(access)
     _show(checks, output)
@@ -42,7 +42,7 @@ def doctor(ctx: click.Context, access: Access, output: Output) -> None:
 
 
 def _checks(access: Access) -> list[Check]:
-    from butler.views.doctor import Check, Level
+    from butler.reports.doctor import Check, Level
 
     try:
         connection = access.connection()
@@ -71,7 +71,7 @@ def _show(checks: list[Check], output: Output) -> None:
     from butler.cli.frame.output import structured
     from butler.cli.frame.terminal import painted
     from butler.cli.screen import listed
-    from butler.views.doctor import Level
+    from butler.reports.doctor import Level
 
     if output.format != "table":
         said = [

@@ -86,7 +86,7 @@ def up(
       butleradm local up --data-dir ./playground --port 6443 --console-port 8443
       butleradm local up --shrink-after 20
     """
-    from butler.cli import local
+    from butler.processes import local
 
     if demo and (no_controllers or no_world):
         raise click.UsageError("--demo needs the controllers and the world: leave out --no-controllers and --no-world")
@@ -245,8 +245,8 @@ def world(
       butleradm local world --kubeconfig admin.conf
       butleradm local world --kubeconfig admin.conf --machine-seconds 30
     """
-    from butler.cli.world import run_world
     from butler.local.world.settings import WorldSettings
+    from butler.processes.world import run_world
 
     settings = WorldSettings(
         machine_seconds=machine_seconds,

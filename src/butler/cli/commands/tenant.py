@@ -49,8 +49,8 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
     from butler.cli.frame.reading import read_all
     from butler.cli.seeing import Sight
     from butler.cli.tables.clusters import tenants_table
-    from butler.controllers.kinds import CLUSTERS
-    from butler.providers.placement import placement
+    from butler.kube.kinds import CLUSTERS
+    from butler.rules.provider.placement import placement
 
     where = access.namespace or ""
 
@@ -109,7 +109,7 @@ async def _find(session: Session, text: str) -> Item[TenantCluster]:
     from difflib import get_close_matches
 
     from butler.cli.frame.reading import read_all, read_one
-    from butler.controllers.kinds import CLUSTERS
+    from butler.kube.kinds import CLUSTERS
 
     namespace, _, name = text.rpartition("/")
     given = session.access.namespace

@@ -8,12 +8,12 @@ from butler.cli.drawing.fitting import fits
 from butler.cli.frame.output import table
 from butler.cli.frame.terminal import wrapped
 from butler.ipam.addresses import range_text
-from butler.views.advice_says import fits_text, free_text, names_of, nothing_to_open, verdict, why
+from butler.reports.pool.advice_text import fits_text, free_text, names_of, nothing_to_open, verdict, why
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from butler.views.advice import Advice
+    from butler.reports.pool.advice import Advice
 
 
 def advice_text(advice: Advice, now: datetime) -> str:

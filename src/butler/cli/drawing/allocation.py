@@ -11,8 +11,8 @@ from butler.cli.frame.output import age
 from butler.cli.screen import facts, listed, section, sentence
 from butler.cli.tables.allocations import granted_text, phase_text
 from butler.ipam.addresses import Family, range_text
-from butler.views.estate import granted_range, tenant_of
-from butler.views.who import role_of
+from butler.reports.address_lookup import role_of
+from butler.reports.estate import granted_range, tenant_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from butler.api.ipallocation import IPAllocation
     from butler.cli.events import Event
-    from butler.views.release import Impact
+    from butler.reports.release_impact import Impact
 
 MOST_USES = 12
 

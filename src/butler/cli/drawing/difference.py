@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 from butler.cli.frame.output import PLAIN, Column, Showing
 from butler.cli.screen import sentence
 from butler.ipam.addresses import Family, address_text, range_text
-from butler.views.importing import Verdict
+from butler.reports.exchange.import_check import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from butler.cli.importing import Made
-    from butler.views.exchange import BadRow
-    from butler.views.importing import Difference, Item
+    from butler.reports.exchange.import_check import Difference, Item
+    from butler.reports.exchange.rows import BadRow
 
 MOST_SHOWN = 100
 """How many sentences of a sort are printed; who makes more mistakes than that makes the same ones."""

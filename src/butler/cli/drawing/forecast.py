@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from butler.cli.frame.output import GAP, table
 from butler.cli.frame.terminal import is_terminal, width, wrapped
 from butler.ipam.capacity import THRESHOLDS
-from butler.views.forecast import BAND
+from butler.reports.forecast.forecast import BAND
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from butler.views.forecast import Forecast, Mark
+    from butler.reports.forecast.forecast import Forecast, Mark
 
 NARROW = 12
 WIDEST = 50

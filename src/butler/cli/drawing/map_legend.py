@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from butler.api.printable import one_line
 from butler.ipam.addresses import Range, range_cidr, range_text
-from butler.views.segments import Kind
+from butler.reports.pool.segments import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from butler.ipam.addresses import Family
-    from butler.views.segments import PoolSegments
+    from butler.reports.pool.segments import PoolSegments
 
 LONGEST_NAME = 40
 SHORTEST_NAME = len("not handed out")

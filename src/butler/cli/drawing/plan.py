@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from butler.api.networkpool import NetworkPoolSpec
-    from butler.views.planned import Block, EditOutcome, Fill, Outcome, PoolOutcome, TenantOutcome
+    from butler.reports.plan.plan import Block, EditOutcome, Fill, Outcome, PoolOutcome, TenantOutcome
 
 UNFOLDED = 8
 """Up to so many tenants are all shown."""

@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from butler.cli.drawing.map_legend import FULL, OTHERS, PARTS, UNHELD, WRONG, legend
 from butler.cli.frame.terminal import styled
 from butler.ipam.addresses import address_text, range_cidr, range_text
-from butler.views.segments import HELD, Kind
+from butler.reports.pool.segments import HELD, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from butler.ipam.addresses import Family, Range
-    from butler.views.segments import PoolSegments, Segment
+    from butler.reports.pool.segments import PoolSegments, Segment
 
 MOST_ROWS = 32
 GROUP = 8

@@ -9,7 +9,7 @@ from butler.api.printable import one_line
 from butler.cli.frame.output import age
 from butler.cli.tables.pools import pool_state
 from butler.ipam.addresses import range_cidr, range_text
-from butler.views.segments import Kind
+from butler.reports.pool.segments import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.cli.events import Event
     from butler.ipam.addresses import Family, Range
-    from butler.views.pool_standing import Standing, Summary
+    from butler.reports.pool.summary import Standing, Summary
 
 MOST_BLOCKS = 12
 MOST_SHARES = 8

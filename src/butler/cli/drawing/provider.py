@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from butler.api.meta import Condition
     from butler.api.providerconfig import ProviderConfig
-    from butler.views.provider_findings import Finding
-    from butler.views.providers import PoolUse, ProviderView
+    from butler.reports.provider.findings import Finding
+    from butler.reports.provider.summary import PoolUse, ProviderView
 
 MOST_CLUSTERS = 12
 HOLDS = {ConditionStatus.TRUE: "yes", ConditionStatus.FALSE: "no", ConditionStatus.UNKNOWN: "unknown"}

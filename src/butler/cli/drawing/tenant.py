@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from butler.api.tenantcluster import LoadBalancerUse, PoolChange, TenantCluster
     from butler.cli.events import Event
-    from butler.views.tenants import Block, Tenant
+    from butler.reports.tenant.summary import Block, Tenant
 
 RECENT = 8
 """How many events the screen shows."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from butler.api.tenantcluster import LoadBalancerUse
-    from butler.views.tenant_addresses import Span, TenantAddresses
+    from butler.reports.tenant.addresses import Span, TenantAddresses
 
 
 def screen(found: TenantAddresses, known: LoadBalancerUse | None) -> str:

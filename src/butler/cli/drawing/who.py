@@ -8,16 +8,16 @@ from butler.api.printable import one_line
 from butler.cli.frame.output import PLAIN, Column, Showing, age
 from butler.cli.screen import facts, listed, section, sentence
 from butler.ipam.addresses import range_text
-from butler.views.segments import Kind
-from butler.views.who import NOWHERE
+from butler.reports.address_lookup import NOWHERE
+from butler.reports.pool.segments import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
-    from butler.kube.resource import Key
-    from butler.views.uses import Announced, Use
-    from butler.views.who import Answer, Owner, Place
+    from butler.api.objects import Key
+    from butler.reports.address_lookup import Answer, Owner, Place
+    from butler.reports.tenant.address_use import Announced, Use
 
 WORDS = {
     Kind.ALLOCATED: "held",

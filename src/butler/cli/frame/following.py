@@ -31,10 +31,11 @@ from butler.kube.errors import Expired, Forbidden, KubeError, Unauthorized
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
+    from butler.api.objects import Json
     from butler.cli.frame.output import Showing
     from butler.cli.frame.session import Session
     from butler.kube.client import WatchEvent
-    from butler.kube.resource import Json, Resource
+    from butler.kube.resource import Resource
 
 K = TypeVar("K", bound=CustomResource)
 PAUSE = 1.0

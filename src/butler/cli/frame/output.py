@@ -19,7 +19,7 @@ import click
 
 from butler.api.printable import in_json, one_line
 from butler.cli.frame.terminal import has_colour, is_terminal, painted, width
-from butler.views import ages
+from butler.reports import ages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

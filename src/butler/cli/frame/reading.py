@@ -14,13 +14,14 @@ import msgspec
 from butler.api.codec import from_json
 from butler.api.resource import CustomResource
 from butler.cli.frame.session import Failure, missing
-from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.errors import Forbidden, NotFound
-from butler.kube.resource import Json, Resource
-from butler.views.estate import Estate
+from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.kube.resource import Resource
+from butler.reports.estate import Estate
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
+    from butler.api.objects import Json
     from butler.cli.frame.session import Session
 
 K = TypeVar("K", bound=CustomResource)

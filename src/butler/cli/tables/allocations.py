@@ -11,8 +11,8 @@ from butler.api.labels import ConditionType
 from butler.cli.frame.output import Column, Showing, age
 from butler.cli.tables.table import showing_of
 from butler.ipam.addresses import range_text
-from butler.views.estate import granted_range, tenant_of
-from butler.views.who import role_of
+from butler.reports.address_lookup import role_of
+from butler.reports.estate import granted_range, tenant_of
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation

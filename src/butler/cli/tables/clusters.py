@@ -6,20 +6,20 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationType
+from butler.api.objects import key_of
 from butler.cli.frame.output import Column, Showing
 from butler.cli.tables.table import showing_of
-from butler.controllers.owners import tenant_key
-from butler.kube.objects import key_of
-from butler.views.standing import phase_of, provider_name, trouble, versions
+from butler.reports.tenant.health import phase_of, provider_name, trouble, versions
+from butler.rules.allocation.owner import tenant_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from butler.api.ipallocation import IPAllocation
+    from butler.api.objects import Key
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.frame.reading import Item
-    from butler.kube.resource import Key
 
 KIND = "tenantcluster"
 Plain = tuple[tuple[str, "Callable[[Item[TenantCluster]], object]"], ...]
@@ -46,7 +46,7 @@ def tenants_table(
 ) -> Showing[Item[TenantCluster]]:
     """What an operator wants to know of all clusters; without allocations, not how many addresses nodes have."""
 
-    from butler.views.tenants import blocks
+    from butler.reports.tenant.summary import blocks
 
     by_tenant: dict[Key, list[IPAllocation]] = defaultdict(list)
     for allocation in allocations or ():

@@ -8,7 +8,7 @@ from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType
 from butler.cli.frame.output import Column, Showing
 from butler.cli.tables.table import showing_of
-from butler.views.providers import pool_names
+from butler.reports.provider.summary import pool_names
 
 if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig

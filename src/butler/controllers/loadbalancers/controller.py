@@ -17,33 +17,33 @@ import msgspec
 from butler.api.conditions import condition_holds
 from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
 from butler.api.labels import ConditionType
+from butler.api.objects import Key, is_being_deleted, key_of, namespace_of
 from butler.api.providerconfig import NetworkMode
-from butler.capi.naming import tenant_namespace
-from butler.controllers.absence import read
-from butler.controllers.loadbalancers import foreign as sightings
-from butler.controllers.loadbalancers.deletions import DRAINING, unknown, waits_for
-from butler.controllers.loadbalancers.foreign import PoolAddresses
-from butler.controllers.loadbalancers.growth import ENOUGH, grow, longest_run
-from butler.controllers.loadbalancers.idleness import idle_marks, seconds_to_next
 from butler.controllers.loadbalancers.memory import Memory
-from butler.controllers.loadbalancers.status import new_status, unreachable, use, verdict
 from butler.controllers.loadbalancers.steps import Steps, trouble_of
-from butler.controllers.loadbalancers.survey import granted_range, survey
-from butler.controllers.loadbalancers.terms import terms_of
 from butler.controllers.loadbalancers.upkeep import SELDOM, SOON, Upkeep, asked_to_look, pause
-from butler.controllers.owners import tenant_key
-from butler.controllers.release import DELETED_BY_REQUEST
-from butler.controllers.tenantcluster.addons import METALLB, installs_addons
-from butler.controllers.tenantcluster.address_requests import further_names, new_request
-from butler.controllers.tenantcluster.blocked import Blocked
-from butler.controllers.tenantcluster.provider import resolve
-from butler.controllers.tenantcluster.status import is_established
+from butler.kube.absence import read
 from butler.kube.controller import After, Controller
 from butler.kube.errors import KubeError
-from butler.kube.objects import is_being_deleted, key_of, namespace_of
-from butler.kube.resource import SECRETS, Key
+from butler.kube.resource import SECRETS
+from butler.rules.allocation.owner import tenant_key
+from butler.rules.allocation.release import DELETED_BY_REQUEST
+from butler.rules.loadbalancer import foreign_addresses as sightings
+from butler.rules.loadbalancer.deletion import DRAINING, unknown, waits_for
+from butler.rules.loadbalancer.foreign_addresses import PoolAddresses
+from butler.rules.loadbalancer.growth import ENOUGH, grow, longest_run
+from butler.rules.loadbalancer.idleness import idle_marks, seconds_to_next
+from butler.rules.loadbalancer.policy import terms_of
+from butler.rules.loadbalancer.status import new_status, unreachable, use, verdict
+from butler.rules.loadbalancer.usage import granted_range, survey
+from butler.rules.tenant.addons import METALLB, installs_addons
+from butler.rules.tenant.address_requests import further_names, new_request
+from butler.rules.tenant.blocked import Blocked
+from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant.provider import resolve
+from butler.rules.tenant.status import is_established
 from butler.tenant.clusters import kubeconfig_secret
-from butler.tenant.feed import LONGEST_TROUBLE
+from butler.tenant.service_feed import LONGEST_TROUBLE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -51,27 +51,27 @@ if TYPE_CHECKING:
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
+    from butler.api.objects import Json
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantaddon import TenantAddon
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
     from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
+    from butler.controllers.loadbalancers.allocations import Ledger
     from butler.controllers.loadbalancers.deletions import Deletions
     from butler.controllers.loadbalancers.draining import Draining
-    from butler.controllers.loadbalancers.growth import Growth
-    from butler.controllers.loadbalancers.ledger import Ledger
     from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
     from butler.controllers.loadbalancers.publishing import Publishing
     from butler.controllers.loadbalancers.service_record import ServiceRecord
-    from butler.controllers.loadbalancers.settings import LoadBalancerSettings
-    from butler.controllers.loadbalancers.survey import Block, Survey
-    from butler.controllers.loadbalancers.telling import Telling
-    from butler.controllers.loadbalancers.terms import Terms
-    from butler.controllers.tenantcluster.views import Views
+    from butler.controllers.loadbalancers.status_writer import Telling
+    from butler.controllers.tenantcluster.caches import Views
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.metrics import Metrics
-    from butler.kube.resource import Json
-    from butler.tenant.feed import Feed, TenantFeeds
+    from butler.rules.loadbalancer.growth import Growth
+    from butler.rules.loadbalancer.policy import Terms
+    from butler.rules.loadbalancer.settings import LoadBalancerSettings
+    from butler.rules.loadbalancer.usage import Block, Survey
+    from butler.tenant.service_feed import Feed, TenantFeeds
 
 AGAIN: Final = 5.0
 """Seconds until a kubeconfig is asked for again that could not be read."""

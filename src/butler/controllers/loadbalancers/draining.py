@@ -20,7 +20,7 @@ since, finds its write refused; and whoever reads it later sees the mark.
 Two kinds of blocks go this way: what was added for demand and was idle for long, and what a person deleted. The
 second ones are never handed out to Services that wait: they are no reason to break off.
 
-Where MetalLB shows whether it has taken in a change (`butler.tenant.metallb_signs`), steps 3 and 5 wait for that, not
+Where MetalLB shows whether it has taken in a change (`butler.tenant.metallb_health`), steps 3 and 5 wait for that, not
 only for time to pass; and where it says that it refuses its configuration, nothing is taken back. A MetalLB that hangs
 would otherwise still hand out addresses from memory that are another tenant's by then.
 """
@@ -31,14 +31,14 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.api.tenantcluster import PoolChange
-from butler.controllers.kinds import CLUSTERS
-from butler.controllers.loadbalancers.deletions import DRAINING, deleting
 from butler.controllers.loadbalancers.publishing import entry, publishable, split
-from butler.controllers.loadbalancers.survey import hands_out, survey
-from butler.controllers.release import DELETED_BY_REQUEST, Grounds
 from butler.ipam.addresses import Family, range_text
+from butler.kube.kinds import CLUSTERS
+from butler.rules.allocation.release import DELETED_BY_REQUEST, Grounds
+from butler.rules.loadbalancer.deletion import DRAINING, deleting
+from butler.rules.loadbalancer.usage import hands_out, survey
 from butler.tenant.metallb import Outcome, address_pool, differs, read
-from butler.tenant.metallb_signs import read_sign, size_seen
+from butler.tenant.metallb_health import read_sign, size_seen
 from butler.tenant.services import load_balancers
 
 if TYPE_CHECKING:
@@ -46,14 +46,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.api.tenantcluster import TenantCluster
-    from butler.controllers.loadbalancers.ledger import Ledger
+    from butler.controllers.loadbalancers.allocations import Ledger
     from butler.controllers.loadbalancers.memory import Memory
     from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
     from butler.controllers.loadbalancers.publishing import Publishing
-    from butler.controllers.loadbalancers.settings import LoadBalancerSettings
-    from butler.controllers.loadbalancers.survey import Block, Survey
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
+    from butler.rules.loadbalancer.settings import LoadBalancerSettings
+    from butler.rules.loadbalancer.usage import Block, Survey
     from butler.tenant.metallb import Standing
 
 SHRANK: Final = "LoadBalancerShrink"

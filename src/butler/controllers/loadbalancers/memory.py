@@ -16,21 +16,10 @@ if TYPE_CHECKING:
 
     from butler.api.labels import LoadBalancerReason
     from butler.api.tenantcluster import LoadBalancerUse, PoolChange
-    from butler.controllers.loadbalancers.foreign import Sighting
-    from butler.controllers.loadbalancers.status import Verdict
-    from butler.controllers.loadbalancers.survey import Survey
-    from butler.tenant.services import Balancer
-
-
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """Why allocations could not be written, or read."""
-
-    message: str
-    passes: bool
-    """Whether it mostly passes by itself: a server that does not answer, not one that refuses."""
-    tries: int = 1
-    """How often in a row."""
+    from butler.rules.loadbalancer.foreign_addresses import Sighting
+    from butler.rules.loadbalancer.service import Balancer
+    from butler.rules.loadbalancer.status import Trouble, Verdict
+    from butler.rules.loadbalancer.usage import Survey
 
 
 @dataclass(slots=True)

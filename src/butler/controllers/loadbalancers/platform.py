@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from butler.api.tenantcluster import TenantCluster
     from butler.kube.client import Client
-    from butler.tenant.services import Balancer
+    from butler.rules.loadbalancer.service import Balancer
 
 PLATFORM_SERVICES: Final = {("traefik", "traefik"), ("ingress-nginx", "ingress-nginx-controller")}
 """Namespace and name, as the charts of the ingress controllers give them."""

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Final
 
 from butler.api.labels import Annotation, LoadBalancerReason
 from butler.api.tenantcluster import PoolChange
-from butler.controllers.kinds import CLUSTERS
-from butler.controllers.loadbalancers.survey import granted_range
 from butler.ipam.addresses import Family, range_text
+from butler.kube.kinds import CLUSTERS
+from butler.rules.loadbalancer.usage import granted_range
 from butler.tenant.metallb import Outcome, Published, addresses, publish
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.api.tenantcluster import TenantCluster
-    from butler.controllers.loadbalancers.ledger import Ledger
+    from butler.controllers.loadbalancers.allocations import Ledger
     from butler.controllers.loadbalancers.memory import Memory
     from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
-    from butler.controllers.loadbalancers.survey import Block
     from butler.ipam.addresses import Range
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
+    from butler.rules.loadbalancer.usage import Block
     from butler.tenant.metallb import Standing
 
 GREW: Final = "LoadBalancerGrowth"

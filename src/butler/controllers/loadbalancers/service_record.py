@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
-from butler.controllers.kinds import CLUSTERS
-from butler.controllers.loadbalancers.demand import waits
+from butler.kube.kinds import CLUSTERS
+from butler.rules.loadbalancer.demand import waits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from butler.api.objects import Key
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
     from butler.kube.cache import Cache
     from butler.kube.events import EventRecorder
-    from butler.kube.resource import Key
-    from butler.tenant.services import Balancer
+    from butler.rules.loadbalancer.service import Balancer
 
 MOVED: Final = "ServiceAddressMoved"
 MOST_WAITING: Final = 1_000

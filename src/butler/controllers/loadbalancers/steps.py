@@ -9,9 +9,9 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from butler.controllers.loadbalancers.ledger import LedgerTrouble
-from butler.controllers.loadbalancers.memory import Trouble
+from butler.controllers.loadbalancers.allocations import LedgerTrouble
 from butler.kube.errors import ApiError, Conflict, KubeError, ServerError, TooManyRequests
+from butler.rules.loadbalancer.status import Trouble
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence

@@ -12,12 +12,12 @@ import zlib
 from typing import TYPE_CHECKING, Final
 
 from butler.api.labels import Annotation, LoadBalancerReason
-from butler.controllers.loadbalancers.idleness import due
 from butler.controllers.loadbalancers.platform import label, unlabelled
 from butler.controllers.loadbalancers.publishing import entry, publishable
 from butler.kube.errors import KubeError
+from butler.rules.loadbalancer.idleness import due
 from butler.tenant.metallb import Outcome, read
-from butler.tenant.metallb_signs import can_hand_out, read_sign
+from butler.tenant.metallb_health import can_hand_out, read_sign
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from butler.controllers.loadbalancers.draining import Draining
     from butler.controllers.loadbalancers.memory import Memory
     from butler.controllers.loadbalancers.publishing import Publishing
-    from butler.controllers.loadbalancers.settings import LoadBalancerSettings
-    from butler.controllers.loadbalancers.survey import Block, Survey
-    from butler.controllers.loadbalancers.terms import Terms
     from butler.kube.client import Client
-    from butler.tenant.feed import Feed
+    from butler.rules.loadbalancer.policy import Terms
+    from butler.rules.loadbalancer.settings import LoadBalancerSettings
+    from butler.rules.loadbalancer.usage import Block, Survey
+    from butler.tenant.service_feed import Feed
 
 PATIENCE: Final = 20.0
 """Seconds for all that there is to say to one tenant in one go."""

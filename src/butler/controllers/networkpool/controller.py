@@ -29,15 +29,23 @@ from butler.api.codec import status_patch
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import AllocationReason, ConditionType, Finalizer, Label, PoolReason
-from butler.controllers import absence
-from butler.controllers.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
-from butler.controllers.networkpool.claiming import Claimed, Claiming
-from butler.controllers.networkpool.claims import claimed_network
-from butler.controllers.networkpool.conditions import NotHandingOut, names, seen_too_much, unreadable, with_readiness
-from butler.controllers.networkpool.excluded import excluded_addresses, pools_named_by
-from butler.controllers.networkpool.foreign import ForeignAddresses, shown_by
-from butler.controllers.networkpool.holdings import Holdings, pool_key, pool_named_in
-from butler.controllers.networkpool.plan import (
+from butler.api.objects import Key, finalizers_patch, is_older, key_of, with_finalizer, without_finalizer
+from butler.controllers.networkpool.claim_steps import Claimed, Claiming
+from butler.controllers.networkpool.claims_writer import ClaimRegister, newest_of
+from butler.controllers.networkpool.grant_writer import LOOK_AGAIN, AllocationWriter
+from butler.ipam.granted import comes_back
+from butler.ipam.requests import read_unbuilt_tenant
+from butler.kube import absence
+from butler.kube.controller import After, Controller
+from butler.kube.errors import Conflict, KubeError, NotFound
+from butler.kube.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
+from butler.rules.allocation.owner import recorded_owner, tenant_key
+from butler.rules.pool.claims import claimed_network
+from butler.rules.pool.conditions import NotHandingOut, names, seen_too_much, unreadable, with_readiness
+from butler.rules.pool.excluded_addresses import excluded_addresses, pools_named_by
+from butler.rules.pool.foreign_addresses import ForeignAddresses, shown_by
+from butler.rules.pool.holdings import Holdings, pool_key, pool_named_in
+from butler.rules.pool.next_status import (
     Plan,
     View,
     is_leaving,
@@ -48,18 +56,9 @@ from butler.controllers.networkpool.plan import (
     plan,
     uncommitted,
 )
-from butler.controllers.networkpool.quota import limit_of, quota_of
-from butler.controllers.networkpool.register import ClaimRegister, newest_of
-from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant, is_waiting
-from butler.controllers.networkpool.writes import LOOK_AGAIN, AllocationWriter
-from butler.controllers.owners import recorded_owner, tenant_key
-from butler.ipam.granted import comes_back
-from butler.ipam.requests import read_unbuilt_tenant
-from butler.kube.controller import After, Controller
-from butler.kube.errors import Conflict, KubeError, NotFound
-from butler.kube.objects import finalizers_patch, is_older, key_of, with_finalizer, without_finalizer
-from butler.kube.resource import Key
-from butler.providers.placement import named_provider, placement
+from butler.rules.pool.quota import limit_of, quota_of
+from butler.rules.pool.tenant_blocks import is_block_of_a_tenant, is_waiting
+from butler.rules.provider.placement import named_provider, placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -67,19 +66,18 @@ if TYPE_CHECKING:
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import ExcludedAddress, NetworkPool, NetworkPoolStatus
+    from butler.api.objects import Change, Json
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
-    from butler.controllers.metrics import IpamMetrics
-    from butler.controllers.networkpool.quota import Quota
-    from butler.controllers.networkpool.writes import Due
-    from butler.controllers.settings import IpamSettings
+    from butler.controllers.networkpool.grant_writer import Due
+    from butler.controllers.networkpool.metrics import IpamMetrics
     from butler.ipam.layout import PoolLayout
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
     from butler.kube.metrics import Metrics
-    from butler.kube.resource import Json
-    from butler.kube.store import Change
+    from butler.rules.pool.quota import Quota
+    from butler.rules.pool.settings import IpamSettings
 
 WORKERS: Final = 16
 """Pools at a time, which is also how many may share one write of the claims."""

@@ -14,18 +14,17 @@ from typing import TYPE_CHECKING, Final
 from butler.api.codec import status_patch
 from butler.api.conditions import condition_holds
 from butler.api.labels import ConditionType, Finalizer
+from butler.api.objects import Key, finalizers_patch, key_of, with_finalizer, without_finalizer
 from butler.api.providerconfig import NetworkMode
-from butler.controllers.kinds import CLUSTERS, PROVIDERS, WRITE_TIMEOUT
-from butler.controllers.networkpool.excluded import held_excluded
-from butler.controllers.networkpool.holdings import Holdings
-from butler.controllers.providerconfig.pools import survey
-from butler.controllers.providerconfig.status import Seen, notices, status_of, status_while_leaving
 from butler.kube.controller import After, Controller
 from butler.kube.errors import NotFound
-from butler.kube.objects import finalizers_patch, key_of, with_finalizer, without_finalizer
-from butler.kube.resource import Key
-from butler.providers.placement import placement
-from butler.providers.settings import secret_key
+from butler.kube.kinds import CLUSTERS, PROVIDERS, WRITE_TIMEOUT
+from butler.rules.pool.excluded_addresses import held_excluded
+from butler.rules.pool.holdings import Holdings
+from butler.rules.provider.placement import placement
+from butler.rules.provider.room import survey
+from butler.rules.provider.settings import secret_key
+from butler.rules.provider.status import Seen, notices, status_of, status_while_leaving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,10 +32,10 @@ if TYPE_CHECKING:
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
+    from butler.api.objects import Change
     from butler.api.providerconfig import ProviderConfig, ProviderConfigStatus
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.providerconfig.inspection import Inspection
-    from butler.controllers.providerconfig.pools import Supply
     from butler.controllers.providerconfig.secrets import SecretWatches
     from butler.controllers.providerconfig.settings import ProviderSettings
     from butler.ipam.layout import PoolLayout
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
     from butler.kube.metrics import Metrics
-    from butler.kube.store import Change
+    from butler.rules.provider.room import Supply
 
 BY_POOL: Final = "provider configs by pool"
 LEAVING: Final = "provider configs by whether they are being deleted"

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from butler.api.labels import ProviderReason
-from butler.controllers.absence import read
-from butler.controllers.providerconfig.status import SecretState
+from butler.api.objects import Key, annotations_of, key_of, uid_of, version_of
+from butler.kube.absence import read
 from butler.kube.errors import Forbidden
-from butler.kube.objects import annotations_of, key_of, uid_of, version_of
-from butler.kube.resource import SECRETS, Key
+from butler.kube.resource import SECRETS
 from butler.providers import credentials
-from butler.providers.outcomes import Accepted, Awaited, Outcome, Refused
 from butler.providers.probe import can_be_asked, probe
-from butler.providers.settings import foreign_secret, secret_key, secret_not_for, settings_problems
+from butler.rules.provider.probe_outcome import Accepted, Awaited, Outcome, Refused
+from butler.rules.provider.settings import foreign_secret, secret_key, secret_not_for, settings_problems
+from butler.rules.provider.status import SecretState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 from butler.api.schema import Part
 from butler.kube.cache import Cache
 from butler.kube.metrics import Metrics
-from butler.kube.resource import Key, Resource
+from butler.kube.resource import Resource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from butler.api.objects import Change, Key
     from butler.kube.client import Client
-    from butler.kube.store import Change
 
 
 class _Head(Part):

@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING
 
 from butler.api.conditions import condition_holds, find_condition
 from butler.api.labels import ConditionType
-from butler.controllers.owners import tenant_key
-from butler.controllers.tenantcluster.building import NoLongerWanted
-from butler.controllers.tenantcluster.deletion import paused_status
-from butler.controllers.tenantcluster.status import is_established, new_status
-from butler.controllers.tenantcluster.views import BY_PROVIDER
+from butler.api.objects import Key, key_of, namespace_of
+from butler.controllers.tenantcluster.bring_up import NoLongerWanted
+from butler.controllers.tenantcluster.caches import BY_PROVIDER
 from butler.kube.controller import After, Controller
-from butler.kube.objects import key_of, namespace_of
-from butler.kube.resource import Key
 from butler.providers.teams import team_of_labels
+from butler.rules.allocation.owner import tenant_key
+from butler.rules.tenant.deletion import paused_status
+from butler.rules.tenant.status import is_established, new_status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -26,19 +25,19 @@ if TYPE_CHECKING:
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
+    from butler.api.objects import Json
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantaddon import TenantAddon
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
-    from butler.controllers.tenantcluster.building import Building
+    from butler.controllers.tenantcluster.bring_up import Building
+    from butler.controllers.tenantcluster.caches import Views
     from butler.controllers.tenantcluster.metrics import TenantMetrics
-    from butler.controllers.tenantcluster.settings import TenantSettings
     from butler.controllers.tenantcluster.status_writer import StatusWriter
     from butler.controllers.tenantcluster.teardown import Teardown
-    from butler.controllers.tenantcluster.views import Views
     from butler.kube.cache import Cache
     from butler.kube.metrics import Metrics
-    from butler.kube.resource import Json
     from butler.providers.teams import NamespaceHead
+    from butler.rules.tenant.settings import TenantSettings
 
 WAITING_FOR_NETWORK = "clusters that wait for addresses"
 

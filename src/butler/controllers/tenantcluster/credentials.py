@@ -8,10 +8,10 @@ import binascii
 import time
 from typing import TYPE_CHECKING, Final
 
-from butler.kube.objects import annotations_of
-from butler.kube.resource import SECRETS, Key
+from butler.api.objects import Key, annotations_of
+from butler.kube.resource import SECRETS
 from butler.providers.credentials import server_in
-from butler.providers.settings import secret_key, secret_not_for
+from butler.rules.provider.settings import secret_key, secret_not_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -22,23 +22,23 @@ from typing import TYPE_CHECKING, Final
 
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import Annotation
-from butler.capi.naming import tenant_namespace
-from butler.controllers.absence import read
-from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
-from butler.controllers.release import Grounds, Releases
-from butler.controllers.tenantcluster.live import NAMESPACE, resource_of_kind
+from butler.api.objects import Key, key_of, uid_of, version_of
+from butler.controllers.tenantcluster.foreign_objects import NAMESPACE, resource_of_kind
+from butler.kube.absence import read
 from butler.kube.errors import Conflict, NotFound
-from butler.kube.objects import key_of, uid_of, version_of
-from butler.kube.resource import Key
+from butler.kube.kinds import ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
+from butler.rules.allocation.release import Grounds
+from butler.rules.tenant.namespaces import tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster
-    from butler.controllers.tenantcluster.addresses import Addresses
-    from butler.controllers.tenantcluster.views import Views
+    from butler.controllers.ipallocation.release import Releases
+    from butler.controllers.tenantcluster.caches import Views
     from butler.kube.client import Client
+    from butler.rules.tenant.addresses import Addresses
 
 A_MOMENT: Final = timedelta(seconds=2)
 """How long a cluster keeps a block that it cannot use yet: the other one may be on its way."""

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import Annotation, ConditionType, Label, TenantClusterReason
-from butler.capi.naming import tenant_namespace
-from butler.controllers.absence import read
-from butler.controllers.ipallocation import record_patch
-from butler.controllers.kinds import ALLOCATIONS, WRITE_TIMEOUT
-from butler.controllers.owners import earlier_homes
-from butler.controllers.tenantcluster.blocked import Blocked
-from butler.controllers.tenantcluster.live import NAMESPACE, resource_of_kind
-from butler.controllers.tenantcluster.wishes import Refused
+from butler.api.objects import Key
+from butler.controllers.ipallocation.controller import record_patch
+from butler.controllers.tenantcluster.foreign_objects import NAMESPACE, resource_of_kind
 from butler.ipam.granted import due_record, is_from_another_life
+from butler.kube.absence import read
 from butler.kube.errors import Conflict, NotFound
-from butler.kube.resource import Key
+from butler.kube.kinds import ALLOCATIONS, WRITE_TIMEOUT
+from butler.rules.allocation.owner import earlier_homes
+from butler.rules.tenant.blocked import Blocked
+from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant.requested_addresses import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from butler.api.codec import status_patch
 from butler.api.conditions import condition_holds, find_condition
 from butler.api.labels import ConditionType, NetworkReason
+from butler.api.objects import key_of
 from butler.api.tenantcluster import TenantClusterPhase
-from butler.controllers.kinds import CLUSTERS, WRITE_TIMEOUT
-from butler.controllers.tenantcluster.status import is_established
 from butler.kube.errors import NotFound
-from butler.kube.objects import key_of
+from butler.kube.kinds import CLUSTERS, WRITE_TIMEOUT
+from butler.rules.tenant.status import is_established
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
     from butler.controllers.tenantcluster.metrics import TenantMetrics
-    from butler.controllers.tenantcluster.telling import Telling
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
+    from butler.rules.tenant.status_urgency import Telling
 
 EVENTS = {
     TenantClusterPhase.READY: ("ClusterReady", "Normal"),

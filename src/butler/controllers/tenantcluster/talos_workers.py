@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from butler.capi.blueprint import Blueprint
+    from butler.api.objects import Json
     from butler.controllers.tenantcluster.tenant_side import TenantSide
     from butler.kube.client import Client
-    from butler.kube.resource import Json
+    from butler.rules.tenant.blueprint import Blueprint
 
 ANY_TOKEN = "abcdef.0123456789abcdef"  # noqa: S105  # stands for the real one in what the name is made from
 

@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import Annotation, ConditionType, FieldManager, Finalizer, Label, TenantClusterReason
+from butler.api.objects import Key, finalizers_patch, is_being_deleted, key_of, name_of, uid_of, without_finalizer
 from butler.api.tenantcluster import DeletionStage
 from butler.capi.aws import SYSTEM_NAMESPACE as AWS_NAMESPACE
-from butler.capi.naming import AWS_STATIC_IDENTITY, CLUSTER, MACHINE, SECRET, tenant_namespace
-from butler.controllers.absence import read
-from butler.controllers.kinds import ADDONS, CLUSTERS, WRITE_TIMEOUT
-from butler.controllers.release import Grounds
-from butler.controllers.tenantcluster.deletion import (
+from butler.capi.naming import AWS_STATIC_IDENTITY, CLUSTER, MACHINE, SECRET
+from butler.controllers.tenantcluster.foreign_objects import NAMESPACE, NotServed, resource_of_kind
+from butler.controllers.tenantcluster.restored import earlier_lives
+from butler.kube.absence import read
+from butler.kube.errors import ApiError, Conflict, NotFound
+from butler.kube.kinds import ADDONS, CLUSTERS, WRITE_TIMEOUT
+from butler.rules.allocation.release import Grounds
+from butler.rules.tenant.deletion import (
     COURTESY,
     Verdict,
     began,
@@ -27,18 +31,7 @@ from butler.controllers.tenantcluster.deletion import (
     seconds_to_next_look,
     starting_stage,
 )
-from butler.controllers.tenantcluster.live import NAMESPACE, NotServed, resource_of_kind
-from butler.controllers.tenantcluster.restored import earlier_lives
-from butler.kube.errors import ApiError, Conflict, NotFound
-from butler.kube.objects import (
-    finalizers_patch,
-    is_being_deleted,
-    key_of,
-    name_of,
-    uid_of,
-    without_finalizer,
-)
-from butler.kube.resource import Key
+from butler.rules.tenant.namespaces import tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,14 +39,14 @@ if TYPE_CHECKING:
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
-    from butler.controllers.release import Releases
-    from butler.controllers.tenantcluster.live import Live
-    from butler.controllers.tenantcluster.settings import TenantSettings
+    from butler.controllers.ipallocation.release import Releases
+    from butler.controllers.tenantcluster.caches import Views
+    from butler.controllers.tenantcluster.foreign_objects import Live
     from butler.controllers.tenantcluster.tenant_side import TenantSide
-    from butler.controllers.tenantcluster.views import Views
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
     from butler.kube.resource import Resource
+    from butler.rules.tenant.settings import TenantSettings
 
 STAGES: Final = tuple(DeletionStage)
 OFTEN: Final = 5.0

@@ -14,24 +14,25 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from butler.api.labels import FieldManager, Label
-from butler.capi.naming import CLUSTER_NAME_LABEL, SECRET, SECRET_TYPE, labels, tenant_namespace
-from butler.controllers.kinds import WRITE_TIMEOUT
-from butler.controllers.tenantcluster.deletion import left_over
+from butler.api.objects import Key, key_of, labels_of, version_of
+from butler.capi.naming import CLUSTER_NAME_LABEL, SECRET, SECRET_TYPE, labels
 from butler.kube.errors import AlreadyExists, ConfigError, KubeError, NotFound, OutcomeUnknown, Unreachable
-from butler.kube.objects import key_of, labels_of, version_of
-from butler.kube.resource import SECRETS, Key
+from butler.kube.kinds import WRITE_TIMEOUT
+from butler.kube.resource import SECRETS
+from butler.rules.tenant.deletion import left_over
+from butler.rules.tenant.namespaces import tenant_namespace
 from butler.tenant.clusters import TenantResting, kubeconfig_from, kubeconfig_secret
 from butler.tenant.services import delete_load_balancers, load_balancers
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from butler.api.objects import Json
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
-    from butler.controllers.tenantcluster.live import Live
+    from butler.controllers.tenantcluster.foreign_objects import Live
     from butler.kube.cache import Cache
     from butler.kube.client import Client
-    from butler.kube.resource import Json
     from butler.tenant.clusters import TenantClients
 
 ADMIN_KUBECONFIGS: Final = "steward.butlerlabs.dev/component=admin-kubeconfig"

@@ -16,7 +16,7 @@ from butler.api.labels import Label
 from butler.local.demo.objects import LABEL
 
 if TYPE_CHECKING:
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 POOL: Final = "campus"
 SPEC: Final[Json] = {

@@ -9,7 +9,7 @@ from butler.api import GROUP, VERSION
 from butler.api.labels import Label
 
 if TYPE_CHECKING:
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 LABEL: Final = ("butler.butlerlabs.dev/demo", "true")
 """On everything that the demo has made. Without it an object is somebody's, and is left alone."""

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from butler.api.labels import ConditionType, Label, NetworkReason
 from butler.api.meta import ConditionStatus
-from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.api.objects import Json, is_being_deleted, key_of, labels_of, name_of, namespace_of, uid_of, version_of
 from butler.kube.errors import AlreadyExists, ApiError, KubeError, NotFound
-from butler.kube.objects import is_being_deleted, key_of, labels_of, name_of, namespace_of, to_json, uid_of, version_of
-from butler.kube.resource import CONFIGMAPS, NAMESPACES, SECRETS, SERVICES, Json, Resource
+from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.kube.objects import to_json
+from butler.kube.resource import CONFIGMAPS, NAMESPACES, SECRETS, SERVICES, Resource
 from butler.local.demo import imported, objects
 from butler.local.demo.scene import Pool, Scene, Service, Tenant
 from butler.local.demo.story import Come, Cursor, Grow, Leave, Publish, Step, TakeBack, Withdraw

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 
 @dataclass(frozen=True, slots=True)

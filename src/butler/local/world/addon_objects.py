@@ -18,7 +18,7 @@ from butler.tenant.addons import CHARTS, AddonChart
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 ADDON: Final = "world.butler.butlerlabs.dev/addon"
 """Label on everything that an addon put on a cluster, with the addon's name."""

@@ -18,18 +18,16 @@ from typing import TYPE_CHECKING, Final
 
 from butler.api.codec import status_patch
 from butler.api.labels import Finalizer
+from butler.api.objects import Json, Key, finalizers_patch, key_of, with_finalizer, without_finalizer
 from butler.api.tenantaddon import TenantAddon, TenantAddonPhase, TenantAddonStatus
 from butler.api.tenantcluster import TenantCluster
 from butler.kube.controller import After, Controller
 from butler.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
-from butler.kube.objects import finalizers_patch, key_of, with_finalizer, without_finalizer
 from butler.kube.resource import (
     CUSTOM_RESOURCE_DEFINITIONS,
     DEPLOYMENTS,
     NAMESPACES,
     SERVICES,
-    Json,
-    Key,
     Resource,
     resource_of,
     untyped,

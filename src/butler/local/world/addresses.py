@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from butler.api.objects import is_being_deleted, key_of, version_of, with_finalizer
 from butler.kube.controller import After, Controller
-from butler.kube.objects import is_being_deleted, key_of, version_of, with_finalizer
 from butler.local.world import kinds
 from butler.local.world.conditions import judged, merged
 from butler.local.world.view import View, adoption, cluster_key, owner_key
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json, Key
     from butler.kube.cache import Cache
     from butler.kube.operator import Operator
-    from butler.kube.resource import Json, Key
     from butler.local.world.settings import WorldSettings
 
 HARVESTER_PLACEHOLDER: Final = {"host": "172.31.255.254", "port": 6443}

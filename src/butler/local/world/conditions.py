@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from butler.kube.objects import condition_of
+from butler.api.objects import condition_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 
 def true(kind: str) -> Json:

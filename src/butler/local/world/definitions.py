@@ -13,16 +13,16 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from butler.api.objects import condition_of, labels_of, name_of
 from butler.capi import aws, naming
 from butler.kube.errors import AlreadyExists
-from butler.kube.objects import condition_of, labels_of, name_of
 from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES
 from butler.local.world.kinds import KUBEADM_CONFIG
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json
     from butler.capi.naming import Kind
     from butler.kube.client import Client
-    from butler.kube.resource import Json
 
 OURS: Final = ("world.butler.butlerlabs.dev/definition", "loose")
 """The label on definitions that came from here."""

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from butler.capi import naming
 from butler.capi.naming import Kind
-from butler.kube.resource import Json, Resource, untyped
+from butler.kube.resource import Resource, untyped
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from butler.api.objects import Json
 
 
 def resource(kind: Kind) -> Resource[Json]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from butler.api.objects import is_being_deleted, key_of, labels_of, name_of, namespace_of, uid_of
 from butler.kube.controller import After, Controller
 from butler.kube.errors import AlreadyExists, NotFound
-from butler.kube.objects import is_being_deleted, key_of, labels_of, name_of, namespace_of, owner_reference, uid_of
+from butler.kube.objects import owner_reference
 from butler.local.world import kinds, rollout
 from butler.local.world.conditions import judged, merged
 from butler.local.world.view import View, adoption, cluster_key, owner_key
@@ -20,8 +21,8 @@ from butler.local.world.view import View, adoption, cluster_key, owner_key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from butler.api.objects import Json, Key
     from butler.kube.operator import Operator
-    from butler.kube.resource import Json, Key
     from butler.local.world.settings import WorldSettings
 
 REVISION = "machinedeployment.clusters.x-k8s.io/revision"

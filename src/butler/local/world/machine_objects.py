@@ -5,11 +5,11 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Final
 
-from butler.kube.objects import name_of, namespace_of, owners_of, uid_of
+from butler.api.objects import name_of, namespace_of, owners_of, uid_of
 from butler.local.world import kinds
 
 if TYPE_CHECKING:
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 _WELL: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),

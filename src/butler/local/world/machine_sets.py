@@ -10,8 +10,9 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING
 
+from butler.api.objects import is_being_deleted, key_of, labels_of, name_of, namespace_of
 from butler.kube.controller import After, Controller
-from butler.kube.objects import is_being_deleted, key_of, labels_of, name_of, namespace_of, owner_reference
+from butler.kube.objects import owner_reference
 from butler.local.world import kinds
 from butler.local.world.conditions import is_true, judged, merged
 from butler.local.world.view import View, owner_key
@@ -19,8 +20,8 @@ from butler.local.world.view import View, owner_key
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from butler.api.objects import Json, Key
     from butler.kube.operator import Operator
-    from butler.kube.resource import Json, Key
     from butler.local.world.settings import WorldSettings
 
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"

@@ -8,7 +8,7 @@ from butler.local.world import kinds, machine_objects
 from butler.local.world.conditions import false, is_true, merged, true
 
 if TYPE_CHECKING:
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 _BOOTSTRAP: Final = "BootstrapReady"
 _INFRASTRUCTURE: Final = "InfrastructureReady"

@@ -16,10 +16,10 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from butler.api.objects import Key, is_being_deleted, key_of, name_of, uid_of
 from butler.kube.controller import After, Controller
 from butler.kube.errors import AlreadyExists, KubeError, NotFound
-from butler.kube.objects import is_being_deleted, key_of, name_of, uid_of
-from butler.kube.resource import NODES, Key
+from butler.kube.resource import NODES
 from butler.local.world import kinds, machine_objects, machine_status
 from butler.local.world.machine_status import address_of, control_plane_serves
 from butler.local.world.pace import moment
@@ -30,9 +30,9 @@ from butler.local.world.view import View, cluster_key, owner_key
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from butler.api.objects import Json
     from butler.kube.cache import Cache
     from butler.kube.operator import Operator
-    from butler.kube.resource import Json
     from butler.local.world.settings import WorldSettings
     from butler.local.world.tenants import Tenants
 

@@ -22,6 +22,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+from butler.api.objects import Json, Key, key_of, version_of
 from butler.api.tenantaddon import TenantAddon
 from butler.api.tenantcluster import TenantCluster
 from butler.kube.cache import Cache
@@ -29,8 +30,7 @@ from butler.kube.controller import Controller
 from butler.kube.errors import NotFound
 from butler.kube.events import EventRecorder
 from butler.kube.metrics import Metrics
-from butler.kube.objects import key_of, version_of
-from butler.kube.resource import NAMESPACES, SERVICES, Json, Key, resource_of
+from butler.kube.resource import NAMESPACES, SERVICES, resource_of
 from butler.local.world.metallb_allocator import Allocator
 from butler.local.world.metallb_pools import Pools, Unusable, configuration, uses_namespace_labels
 from butler.local.world.metallb_service import converge, forget, is_ours
@@ -40,9 +40,9 @@ from butler.local.world.tenants import tenant_key
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from butler.api.objects import Change
     from butler.kube.client import Client
     from butler.kube.operator import Operator
-    from butler.kube.store import Change
     from butler.local.world.settings import WorldSettings
     from butler.local.world.tenants import Tenants
 

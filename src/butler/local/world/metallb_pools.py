@@ -21,8 +21,8 @@ from ipaddress import (
 )
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from butler.api.objects import labels_of, name_of
 from butler.ipam.addresses import Family, Range, address_text
-from butler.kube.objects import labels_of, name_of
 from kubeserver.wire.goformat import quote
 from kubeserver.wire.selectors import LabelSelector, label_selector_from_json
 from kubeserver.wire.status import ApiError
@@ -30,7 +30,7 @@ from kubeserver.wire.status import ApiError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 ENDLESS: Final = (1 << 63) - 1
 """As many addresses as MetalLB counts in a network of IPv6 that is too large to count."""

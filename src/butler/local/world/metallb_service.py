@@ -13,14 +13,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from butler.kube.objects import labels_of, name_of, namespace_of
+from butler.api.objects import labels_of, name_of, namespace_of
 from butler.local.world.metallb_allocator import Allocator, Holding, Port, Refused, Request, quoted
 from butler.local.world.metallb_pools import Address, parse_address
 
 if TYPE_CHECKING:
+    from butler.api.objects import EventType, Json
     from butler.ipam.addresses import Family
-    from butler.kube.events import EventType
-    from butler.kube.resource import Json
 
 PREFIX: Final = "metallb.io/"
 OLD_PREFIX: Final = "metallb.universe.tf/"

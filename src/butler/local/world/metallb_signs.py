@@ -19,9 +19,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
+from butler.api.objects import Json, name_of, version_of
 from butler.kube.errors import AlreadyExists, Conflict, NotFound
-from butler.kube.objects import name_of, version_of
-from butler.kube.resource import Json, untyped
+from butler.kube.resource import untyped
 from butler.local.world.conditions import status_change
 from butler.local.world.metallb_allocator import Counts
 from butler.local.world.pace import timestamp

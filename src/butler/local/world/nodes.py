@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from butler.kube.cache import Cache
 from butler.kube.metrics import Metrics
-from butler.kube.resource import NODES, Json, Key
+from butler.kube.resource import NODES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from butler.api.objects import Change, Json, Key
     from butler.kube.client import Client
     from butler.kube.operator import Operator
-    from butler.kube.store import Change
     from butler.local.world.tenants import Tenants
 
 

@@ -12,9 +12,8 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from butler.api.objects import Key, key_of, namespace_of
 from butler.kube.errors import AlreadyExists, ApiError, NotFound
-from butler.kube.objects import key_of, namespace_of
-from butler.kube.resource import Key
 from butler.local.world import addresses, kinds, machine_objects
 from butler.local.world.machine_status import address_of, internal_address
 from butler.local.world.view import cluster_key, owner_key
@@ -22,8 +21,9 @@ from butler.local.world.view import cluster_key, owner_key
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from butler.api.objects import Json
     from butler.kube.cache import Cache
-    from butler.kube.resource import Json, Resource
+    from butler.kube.resource import Resource
     from butler.local.world.view import View
 
 _TEMPLATE_SECONDS = 10.0

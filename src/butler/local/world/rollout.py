@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 _CHANGED_IN_PLACE: Final = (
     "nodeDrainTimeout",

@@ -18,19 +18,20 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from butler.kube.controller import After, Controller
-from butler.kube.errors import AlreadyExists, NotFound
-from butler.kube.objects import (
+from butler.api.objects import (
+    Key,
     condition_of,
     is_being_deleted,
     key_of,
     name_of,
     namespace_of,
-    owner_reference,
     version_of,
     with_finalizer,
 )
-from butler.kube.resource import SECRETS, Key
+from butler.kube.controller import After, Controller
+from butler.kube.errors import AlreadyExists, NotFound
+from butler.kube.objects import owner_reference
+from butler.kube.resource import SECRETS
 from butler.local.world import kinds, talos_trust
 from butler.local.world.cluster_api import endpoint_of
 from butler.local.world.conditions import judged, merged, true
@@ -40,9 +41,9 @@ from butler.local.world.view import View, owner_key
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from butler.api.objects import Json
     from butler.kube.cache import Cache
     from butler.kube.operator import Operator
-    from butler.kube.resource import Json
     from butler.local.control_plane import ControlPlane
     from butler.local.world.settings import WorldSettings
 

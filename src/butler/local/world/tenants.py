@@ -17,18 +17,18 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from butler.api.objects import Json, Key, is_being_deleted, key_of
 from butler.kube.client import Client
 from butler.kube.config import from_text
 from butler.kube.errors import ConfigError, KubeError
-from butler.kube.objects import is_being_deleted, key_of
-from butler.kube.resource import SECRETS, Json, Key
+from butler.kube.resource import SECRETS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from butler.api.objects import Change
     from butler.api.tenantcluster import TenantCluster
     from butler.kube.operator import Operator
-    from butler.kube.store import Change
 
 log = logging.getLogger(__name__)
 

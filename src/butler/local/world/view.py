@@ -11,8 +11,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from butler.kube.errors import NotFound
-from butler.kube.objects import (
+from butler.api.objects import (
+    Json,
+    Key,
     finalizers_patch,
     is_being_deleted,
     labels_of,
@@ -23,7 +24,7 @@ from butler.kube.objects import (
     version_of,
     without_finalizer,
 )
-from butler.kube.resource import Json, Key, Resource
+from butler.kube.errors import NotFound
 from butler.local.world import kinds
 from butler.local.world.conditions import status_change
 from butler.local.world.pace import Pace, timestamp
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from butler.kube.cache import Cache
     from butler.kube.operator import Operator
+    from butler.kube.resource import Resource
 
 
 class View:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from butler.providers.outcomes import Accepted, Refused, Unclear, unexpected
-from butler.providers.probes.asked import FORM, form
+from butler.providers.http import ask
+from butler.providers.probes.question import FORM, form
 from butler.providers.sigv4 import signed_headers
-from butler.providers.web import ask
+from butler.rules.provider.probe_outcome import Accepted, Refused, Unclear, unexpected
 
 if TYPE_CHECKING:
-    from butler.providers.outcomes import Outcome
-    from butler.providers.probes.asked import Asked
+    from butler.providers.probes.question import Asked
+    from butler.rules.provider.probe_outcome import Outcome
 
 _ACCOUNT = re.compile(rb"<Account>([0-9]{12})</Account>")
 _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,64})</Code>")

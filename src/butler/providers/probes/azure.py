@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from butler.providers.outcomes import Accepted, Refused, unexpected
-from butler.providers.probes.asked import FORM, form
-from butler.providers.web import ask
+from butler.providers.http import ask
+from butler.providers.probes.question import FORM, form
+from butler.rules.provider.probe_outcome import Accepted, Refused, unexpected
 
 if TYPE_CHECKING:
-    from butler.providers.outcomes import Outcome
-    from butler.providers.probes.asked import Asked
+    from butler.providers.probes.question import Asked
+    from butler.rules.provider.probe_outcome import Outcome
 
 _SCOPE: Final = "https://management.azure.com/.default"
 _CODE: Final = re.compile(r"AADSTS[0-9]{4,10}")

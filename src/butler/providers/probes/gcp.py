@@ -13,17 +13,17 @@ from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from butler.providers.credentials import SERVICE_ACCOUNT_KEY, ServiceAccountKey, private_key
-from butler.providers.outcomes import Accepted, Refused, Unclear, unexpected
-from butler.providers.probes.asked import FORM, form
-from butler.providers.web import ask
+from butler.providers.http import ask
+from butler.providers.probes.question import FORM, form
+from butler.rules.provider.probe_outcome import Accepted, Refused, Unclear, unexpected
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-    from butler.providers.outcomes import Outcome
-    from butler.providers.probes.asked import Asked
+    from butler.providers.probes.question import Asked
+    from butler.rules.provider.probe_outcome import Outcome
 
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 _SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from butler.kube.credentials import Credentials
 from butler.kube.errors import ConfigError
 from butler.providers.credentials import KUBECONFIG
+from butler.providers.http import NoAnswer, Reply, ask
 from butler.providers.kubeconfig import read_kubeconfig
-from butler.providers.outcomes import Accepted, Refused, unexpected, version_text
-from butler.providers.web import NoAnswer, Reply, ask
+from butler.rules.provider.probe_outcome import Accepted, Refused, unexpected, version_text
 
 if TYPE_CHECKING:
-    from butler.providers.outcomes import Outcome
-    from butler.providers.probes.asked import Asked
+    from butler.providers.probes.question import Asked
+    from butler.rules.provider.probe_outcome import Outcome
 
 _WHO_AM_I = b'{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}'
 _NOBODY = "system:anonymous"

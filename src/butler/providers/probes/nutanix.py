@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
-from butler.providers.outcomes import Accepted, Refused, unexpected, version_text
-from butler.providers.settings import nutanix_url
-from butler.providers.web import NoAnswer, Reply, ask
+from butler.providers.http import NoAnswer, Reply, ask
+from butler.rules.provider.probe_outcome import Accepted, Refused, unexpected, version_text
+from butler.rules.provider.settings import nutanix_url
 
 if TYPE_CHECKING:
-    from butler.providers.outcomes import Outcome
-    from butler.providers.probes.asked import Asked
+    from butler.providers.probes.question import Asked
+    from butler.rules.provider.probe_outcome import Outcome
 
 _ALL_CLUSTERS = b'{"kind":"cluster","length":100}'
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from butler.providers.outcomes import Accepted, Refused, Unclear, unexpected, version_text
-from butler.providers.settings import proxmox_url
-from butler.providers.web import ask
+from butler.providers.http import ask
+from butler.rules.provider.probe_outcome import Accepted, Refused, Unclear, unexpected, version_text
+from butler.rules.provider.settings import proxmox_url
 
 if TYPE_CHECKING:
-    from butler.providers.outcomes import Outcome
-    from butler.providers.probes.asked import Asked
+    from butler.providers.probes.question import Asked
+    from butler.rules.provider.probe_outcome import Outcome
 
 
 async def probe(asked: Asked) -> Outcome:

@@ -23,9 +23,10 @@ from typing import Any, Final, Generic, TypeVar
 import msgspec
 
 from butler.api import GROUP
+from butler.api.objects import Json
 from butler.kube.client import Client
 from butler.kube.errors import AlreadyExists, BadAnswer, Conflict, NotFound
-from butler.kube.resource import SECRETS, Json
+from butler.kube.resource import SECRETS
 from butler.server.access.keys import Key
 
 T = TypeVar("T", bound=msgspec.Struct)

@@ -13,9 +13,10 @@ from typing import Final
 
 import msgspec
 
+from butler.api.objects import Json
 from butler.kube.client import Client
 from butler.kube.errors import AlreadyExists, BadAnswer, Forbidden, NotFound
-from butler.kube.resource import NAMESPACES, SECRETS, Json
+from butler.kube.resource import NAMESPACES, SECRETS
 from butler.server.access.keys import RANDOM, Key
 from butler.server.access.records import FIELD, LABEL, PATIENCE, Store, secret_type
 

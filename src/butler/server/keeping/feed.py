@@ -18,14 +18,13 @@ from typing import Any, Final, Literal, TypeVar, cast
 
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
-from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.api.objects import Change, Json, Key, key_of
 from butler.ipam.addresses import BadAddress, Family, Range, parse_network
 from butler.kube.cache import Cache
-from butler.kube.objects import key_of
+from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.operator import Operator
-from butler.kube.resource import EVENTS, Json, Key
-from butler.kube.store import Change
-from butler.views.estate import held_range
+from butler.kube.resource import EVENTS
+from butler.reports.estate import held_range
 
 T = TypeVar("T")
 KindName = Literal["pool", "allocation", "tenant", "provider", "activity"]

@@ -21,13 +21,13 @@ from typing import Any, Final, TypeVar
 
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
-from butler.kube.objects import key_of
+from butler.api.objects import key_of
+from butler.reports.pool.summary import Summary, summary_of
 from butler.server.keeping import heard, working
 from butler.server.keeping.feed import Feed, KindName
 from butler.server.models.pools import PoolItem
 from butler.server.shown.pools import pool_item
 from butler.server.sight import Namespaces, is_in
-from butler.views.pool_standing import Summary, summary_of
 
 T = TypeVar("T")
 LATELY: Final = 1.0

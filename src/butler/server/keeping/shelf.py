@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Generic, NamedTuple, TypeVar
 
-from butler.kube.resource import Key
+from butler.api.objects import Key
 from butler.server import opaque
 from butler.server.answers import Page, read_cursor
 from butler.server.problems import Refused

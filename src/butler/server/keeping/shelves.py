@@ -8,13 +8,11 @@ from datetime import datetime
 from typing import Final
 
 from butler.api.ipallocation import IPAllocation
+from butler.api.objects import Change, Json, Key, key_of
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import BadAddress, parse_address
-from butler.kube.objects import key_of
-from butler.kube.resource import Json, Key
-from butler.kube.store import Change
-from butler.providers.placement import placement
+from butler.rules.provider.placement import placement
 from butler.server.keeping.feed import MOST_EVENTS, Feed, Moved
 from butler.server.keeping.shelf import Shelf
 from butler.server.keeping.working import Lately

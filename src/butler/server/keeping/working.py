@@ -25,12 +25,12 @@ from functools import partial
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
-from butler.kube.objects import key_of
+from butler.api.objects import key_of
+from butler.reports.estate import Estate
 from butler.server.access.person import Person
 from butler.server.keeping.fair_threads import Check, FairThreads
 from butler.server.keeping.feed import Feed
 from butler.server.problems import Refused
-from butler.views.estate import Estate
 
 T = TypeVar("T")
 Work = Callable[[], T]

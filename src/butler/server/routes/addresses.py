@@ -7,8 +7,10 @@ from typing import Annotated, Any
 from litestar import Request, Response, Router, get
 from litestar.params import PathParameter, QueryParameter
 
+from butler.api.objects import Key
 from butler.ipam.addresses import BadAddress, Family, Range, parse_network
-from butler.kube.resource import Key
+from butler.reports.address_lookup import Answer, read_asked, who
+from butler.reports.estate import Estate
 from butler.server.access.person import Person
 from butler.server.answers import answer
 from butler.server.keeping import working
@@ -27,8 +29,6 @@ from butler.server.shown.addresses import (
     tenant_hits,
 )
 from butler.server.visible import provider_namespaces, seen_providers, seen_tenants, tenant_namespaces
-from butler.views.estate import Estate
-from butler.views.who import Answer, read_asked, who
 
 MOST_HITS = 20
 MOST_PLACES = 5_000

@@ -7,12 +7,15 @@ from litestar.params import JSONBody
 
 from butler.api.codec import to_json
 from butler.api.ipallocation import IPAllocation
+from butler.api.objects import Json, Key
 from butler.api.tenantcluster import TenantCluster
-from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
 from butler.ipam.addresses import range_text
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
-from butler.kube.resource import Json, Key
+from butler.kube.kinds import ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
+from butler.reports.estate import granted_range
+from butler.rules.allocation.admission import InUse, judge, why_not_deleted
+from butler.rules.allocation.owner import deletion_waits, is_insisted, tenant_key
 from butler.server.access.person import Person
 from butler.server.keeping import working
 from butler.server.models.allocations import AllocationCreate, AllocationPreview
@@ -25,9 +28,6 @@ from butler.server.writing.acting import Deed
 from butler.server.writing.fencing import version_named
 from butler.server.writing.forms import ALLOCATION, need_names, new_allocation
 from butler.server.writing.previews import of_a_request, refused_dry_run
-from butler.tenant.owner import deletion_waits, is_insisted, tenant_key
-from butler.views.estate import granted_range
-from butler.webhooks.ipallocation import InUse, judge, why_not_deleted
 
 
 @post("/allocations", operation_id="createAllocation")

@@ -9,8 +9,9 @@ import msgspec
 from litestar import Request, Response, Router, get
 from litestar.params import QueryParameter
 
+from butler.api.objects import Key
 from butler.ipam.addresses import BadAddress, parse_address
-from butler.kube.resource import Key
+from butler.reports.release_impact import impact_json
 from butler.server.answers import USUAL, answer
 from butler.server.asking import release_impact
 from butler.server.keeping.shelves import in_pool, of_tenant
@@ -19,7 +20,6 @@ from butler.server.models.common import Type
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.problems import Refused, not_found
-from butler.views.release import impact_json
 
 Phase = Literal["Pending", "Allocated", "Released", "Failed"]
 Pool = Annotated[str | None, QueryParameter(description="Of this pool, by name.", max_length=253)]

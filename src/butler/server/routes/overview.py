@@ -8,7 +8,8 @@ from typing import Any
 from litestar import Request, Response, Router, get
 
 from butler.api.tenantcluster import TenantClusterPhase
-from butler.controllers.kinds import PROVIDERS
+from butler.kube.kinds import PROVIDERS
+from butler.reports.pool.overlaps import Finding, overlaps
 from butler.server.access.person import Person
 from butler.server.answers import answer
 from butler.server.keeping import pool_pages, working
@@ -21,7 +22,6 @@ from butler.server.models.tenants import TenantItem
 from butler.server.parts import Parts, TheParts, ThePerson
 from butler.server.shown.attention import Seen, attention
 from butler.server.visible import provider_namespaces, seen_providers, seen_tenants
-from butler.views.overlaps import Finding, overlaps
 
 UNMET = ("Failed", "Pending")
 

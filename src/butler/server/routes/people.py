@@ -9,7 +9,7 @@ from litestar import Request, Response, Router, delete, get, post
 from litestar.params import JSONBody, PathParameter
 
 from butler import __version__
-from butler.controllers.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.resource import SECRETS, Resource
 from butler.server.access.doors import Doors, address_of, with_cookie
 from butler.server.access.guard import too_many

@@ -15,6 +15,11 @@ from litestar.params import JSONBody
 from butler.api.ipallocation import IPAllocationType
 from butler.api.networkpool import MOST_RESERVED, MOST_WINDOWS
 from butler.api.text import LARGEST_RANGE
+from butler.reports.estate import Estate
+from butler.reports.plan.plan import CannotPlan, Edit, Single, Tenants
+from butler.reports.plan.plan_json import plan_json
+from butler.reports.plan.planner import edited_pool, rehearse
+from butler.reports.pool.segments import segments_of
 from butler.server.keeping import working
 from butler.server.keeping.fair_threads import Check
 from butler.server.models.planning import Plan, PlanEdit, PlanRequest, PlanSingle, PlanTenants
@@ -24,11 +29,6 @@ from butler.server.problems import Refused, forbidden
 from butler.server.routes.leaving import while_connected
 from butler.server.shown.segments import columns_of
 from butler.server.writing.forms import wrong
-from butler.views.estate import Estate
-from butler.views.plan_json import plan_json
-from butler.views.planned import CannotPlan, Edit, Single, Tenants
-from butler.views.planning import edited_pool, rehearse
-from butler.views.segments import segments_of
 
 MOST_TENANTS: Final = 2_000
 MOST_WORKERS: Final = 5_000

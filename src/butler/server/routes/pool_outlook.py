@@ -15,6 +15,13 @@ from litestar import Request, Response, Router, get
 
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
+from butler.reports.estate import Estate
+from butler.reports.forecast.forecast import forecast
+from butler.reports.forecast.forecast_json import forecast_json
+from butler.reports.pool.advice import advise
+from butler.reports.pool.advice_json import advice_json
+from butler.reports.pool.advice_text import says
+from butler.reports.pool.history import GRANTED, levels, moments, note
 from butler.server.answers import Encoded, answer, packed
 from butler.server.keeping import pool_pages, working
 from butler.server.models.pools import Advice, Change, Forecast, History, UsagePoint
@@ -23,13 +30,6 @@ from butler.server.parts import TheParts, ThePerson
 from butler.server.shown.common import range_of
 from butler.server.shown.pools import layout_of
 from butler.server.visible import need_pool
-from butler.views.advice import advise
-from butler.views.advice_json import advice_json
-from butler.views.advice_says import says
-from butler.views.estate import Estate
-from butler.views.forecast import forecast
-from butler.views.forecast_json import forecast_json
-from butler.views.pool_history import GRANTED, levels, moments, note
 
 MOST_POINTS = 500
 MOST_CHANGES = 200

@@ -9,6 +9,10 @@ from litestar import Request, Response, Router, get
 from litestar.params import QueryParameter
 
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address, range_cidr
+from butler.reports.pool.free_blocks import Block, free_blocks
+from butler.reports.pool.overlaps import overlaps
+from butler.reports.pool.segments import PoolSegments, Segment
+from butler.reports.pool.summary import Summary
 from butler.server.answers import USUAL, Encoded, answer, packed
 from butler.server.keeping import pool_pages, working
 from butler.server.models.common import FieldError
@@ -19,10 +23,6 @@ from butler.server.problems import Refused
 from butler.server.shown.common import range_of
 from butler.server.shown.segments import as_csv, row
 from butler.server.visible import need_pool
-from butler.views.free_blocks import Block, free_blocks
-from butler.views.overlaps import overlaps
-from butler.views.pool_standing import Summary
-from butler.views.segments import PoolSegments, Segment
 
 MOST_BLOCKS = 1_000
 KEPT_SIZES = 64

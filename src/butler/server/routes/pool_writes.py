@@ -8,9 +8,10 @@ from litestar.params import JSONBody
 
 from butler.api.codec import merge_patch, to_json
 from butler.api.networkpool import NetworkPool
-from butler.controllers.kinds import POOLS, WRITE_TIMEOUT
+from butler.api.objects import Json, Key
 from butler.kube.client import Client
-from butler.kube.resource import Json, Key
+from butler.kube.kinds import POOLS, WRITE_TIMEOUT
+from butler.rules.pool.admission import judge
 from butler.server.keeping import working
 from butler.server.models.common import Written
 from butler.server.models.pools import PoolCreate, PoolEdit, PoolPreview
@@ -22,7 +23,6 @@ from butler.server.writing.acting import Deed
 from butler.server.writing.fencing import version_named
 from butler.server.writing.forms import POOL, edited_pool, new_pool
 from butler.server.writing.previews import and_also, objections, of_a_pool
-from butler.webhooks.networkpool import judge
 
 LONGEST_DETAIL = 400
 

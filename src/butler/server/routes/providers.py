@@ -7,7 +7,7 @@ from typing import Any
 
 from litestar import Request, Response, Router, get
 
-from butler.kube.resource import Key
+from butler.api.objects import Key
 from butler.server.answers import USUAL, answer, page
 from butler.server.models.providers import ProviderDetail, ProviderItem, ProviderList
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text

@@ -9,15 +9,16 @@ from typing import Final
 from litestar import Response, Router, delete, post, put
 from litestar.params import JSONBody
 
+from butler.api.objects import Json, Key
 from butler.api.tenantcluster import TenantCluster
-from butler.controllers.kinds import CLUSTERS, PROVIDERS, WRITE_TIMEOUT
-from butler.controllers.tenantcluster.blocked import Blocked
-from butler.controllers.tenantcluster.versions import next_versions
 from butler.kube.client import Client
 from butler.kube.errors import ConfigError
-from butler.kube.resource import SECRETS, Json, Key, untyped
-from butler.providers.placement import named_provider
+from butler.kube.kinds import CLUSTERS, PROVIDERS, WRITE_TIMEOUT
+from butler.kube.resource import SECRETS, untyped
 from butler.providers.teams import as_placed
+from butler.rules.provider.placement import named_provider
+from butler.rules.tenant.blocked import Blocked
+from butler.rules.tenant.versions import next_versions
 from butler.server.access.person import Person
 from butler.server.keeping import working
 from butler.server.models.common import FieldError, Written

@@ -9,9 +9,11 @@ from litestar import Request, Response, Router, get
 from litestar.params import QueryParameter
 
 from butler.api.ipallocation import IPAllocationType
+from butler.api.objects import key_of
 from butler.api.tenantcluster import TenantCluster, TenantClusterPhase
-from butler.controllers.kinds import CLUSTERS
-from butler.kube.objects import key_of
+from butler.kube.kinds import CLUSTERS
+from butler.reports.tenant import summary as view
+from butler.reports.tenant.health import phase_of
 from butler.server import asking
 from butler.server.answers import USUAL, answer, page
 from butler.server.models.tenants import DriftList, TenantAddresses, TenantDetail, TenantItem, TenantList
@@ -29,8 +31,6 @@ from butler.server.shown.tenants import (
 )
 from butler.server.visible import need_tenant, provider_namespaces, seen_tenants, tenant_namespaces
 from butler.server.writing.manifests import as_yaml, written
-from butler.views import tenants as view
-from butler.views.standing import phase_of
 
 UP = (TenantClusterPhase.READY, TenantClusterPhase.UPDATING)
 

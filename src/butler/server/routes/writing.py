@@ -7,9 +7,9 @@ from typing import Annotated, TypeVar
 
 from litestar.params import HeaderParameter
 
+from butler.api.objects import Key
 from butler.api.resource import CustomResource
 from butler.kube.client import Client
-from butler.kube.resource import Key
 from butler.server.access.person import Person
 from butler.server.models.common import Written
 from butler.server.parts import Parts

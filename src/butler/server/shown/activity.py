@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from butler.api import GROUP
-from butler.kube.resource import Json
+from butler.api.objects import Json
 from butler.server.models.activity import ActivityItem
 from butler.server.models.common import Link
 from butler.server.writing import audit

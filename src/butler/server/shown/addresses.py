@@ -9,12 +9,12 @@ from typing import Final
 import msgspec
 
 from butler.api.networkpool import NetworkPool
+from butler.reports.address_lookup import Answer, answer_json
 from butler.server.models.addresses import AddressAnswer, Hit
 from butler.server.models.allocations import AllocationItem
 from butler.server.models.common import Link
 from butler.server.models.providers import ProviderItem
 from butler.server.models.tenants import TenantItem
-from butler.views.who import Answer, answer_json
 
 KINDS: Final = ("pool", "tenant", "provider", "allocation")
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.labels import ConditionType, Label
+from butler.reports.estate import granted_range, held_range
 from butler.server.models.allocations import AllocationItem
 from butler.server.shown.common import range_of
-from butler.views.estate import granted_range, held_range
 
 
 def allocation_item(allocation: IPAllocation) -> AllocationItem:

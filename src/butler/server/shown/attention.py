@@ -9,13 +9,13 @@ from typing import Final, Literal
 
 from butler.api.networkpool import CapacityTier
 from butler.api.tenantcluster import TenantClusterPhase
+from butler.reports.pool.overlaps import Finding, Trouble
 from butler.server.models.activity import Attention
 from butler.server.models.allocations import AllocationItem
 from butler.server.models.common import Link
 from butler.server.models.pools import PoolItem
 from butler.server.models.providers import ProviderItem
 from butler.server.models.tenants import TenantItem
-from butler.views.overlaps import Finding, Trouble
 
 PATIENCE: Final = timedelta(minutes=1)
 """How long a request or a provider may be new before it is missed."""

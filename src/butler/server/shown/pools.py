@@ -11,12 +11,12 @@ from butler.api.meta import ConditionStatus
 from butler.api.networkpool import NetworkPool
 from butler.ipam.addresses import range_cidr
 from butler.ipam.layout import InvalidPool, PoolLayout, pool_layout
+from butler.reports.estate import held_range
+from butler.reports.pool.segments import HELD, PoolSegments
+from butler.reports.pool.summary import Summary
 from butler.server.models.common import AddressRange
 from butler.server.models.pools import PoolItem, Reserved
 from butler.server.shown.common import range_of
-from butler.views.estate import held_range
-from butler.views.pool_standing import Summary
-from butler.views.segments import HELD, PoolSegments
 
 STRIP = 64
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import NetworkMode, ProviderConfig
-from butler.controllers.kinds import PROVIDERS
 from butler.ipam.estimate import in_order
+from butler.kube.kinds import PROVIDERS
+from butler.reports.provider.summary import provider_view
 from butler.server.models.providers import ProviderDetail, ProviderItem, ProviderPool
 from butler.server.shown.common import condition
 from butler.server.writing.manifests import as_yaml, written
-from butler.views.providers import provider_view
 
 
 def provider_item(config: ProviderConfig, tenants: int) -> ProviderItem:

@@ -7,10 +7,10 @@ import io
 from collections.abc import Iterable
 
 from butler.ipam.addresses import Family, address_text, range_cidr
+from butler.reports.pool.segments import Kind, PoolSegments, Segment
 from butler.server.models.common import FieldError
 from butler.server.models.pools import Elsewhere, SegmentColumns, SegmentHolder, SegmentRow, Segments
 from butler.server.shown.common import range_of
-from butler.views.segments import Kind, PoolSegments, Segment
 
 KINDS = list(Kind)
 

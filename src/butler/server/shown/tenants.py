@@ -8,9 +8,12 @@ from datetime import datetime
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationType
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
-from butler.controllers.loadbalancers.survey import is_growth
-from butler.controllers.owners import recorded_owner
 from butler.ipam.addresses import Family
+from butler.reports.estate import granted_range
+from butler.reports.tenant import addresses as view_addresses
+from butler.reports.tenant import summary as view
+from butler.rules.allocation.owner import recorded_owner
+from butler.rules.loadbalancer.usage import is_growth
 from butler.server.models.tenants import (
     Block,
     Drift,
@@ -22,9 +25,6 @@ from butler.server.models.tenants import (
     TenantItem,
 )
 from butler.server.shown.common import range_of
-from butler.views import tenant_addresses as view_addresses
-from butler.views import tenants as view
-from butler.views.estate import granted_range
 
 
 def tenant_item(

@@ -15,14 +15,15 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from butler.api.objects import Key, key_of
 from butler.api.resource import CustomResource
-from butler.controllers.kinds import WRITE_TIMEOUT
 from butler.kube.cache import Cache
 from butler.kube.client import Client
 from butler.kube.config import Connection, Impersonation
 from butler.kube.errors import ApiError, BadAnswer, Forbidden, KubeError
-from butler.kube.objects import key_of, object_reference
-from butler.kube.resource import Key, Resource
+from butler.kube.kinds import WRITE_TIMEOUT
+from butler.kube.objects import object_reference
+from butler.kube.resource import Resource
 from butler.server.access.person import Person
 from butler.server.keeping.feed import Feed
 from butler.server.problems import Refused, forbidden, from_kubernetes

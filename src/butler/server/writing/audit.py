@@ -30,10 +30,11 @@ from typing import Final, Literal
 import msgspec
 
 from butler.api.labels import Annotation
+from butler.api.objects import Json
 from butler.api.printable import in_json, one_line
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
-from butler.kube.resource import EVENTS, BadName, Json
+from butler.kube.resource import EVENTS, BadName
 from butler.server.access.limits import Limit
 
 log = logging.getLogger(__name__)

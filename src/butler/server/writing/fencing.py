@@ -15,13 +15,12 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from butler.api.ipallocation import IPAllocation
+from butler.api.objects import Change, Key
 from butler.api.resource import CustomResource
 from butler.kube.cache import Cache
 from butler.kube.errors import Conflict
-from butler.kube.resource import Key
-from butler.kube.store import Change
+from butler.reports.release_impact import said
 from butler.server.problems import Refused, not_found
-from butler.views.release import said
 
 T = TypeVar("T")
 R = TypeVar("R")

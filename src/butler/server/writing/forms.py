@@ -23,16 +23,16 @@ from butler.api.networkpool import (
     ReservedBlock,
     TenantAllocation,
 )
+from butler.api.objects import Key
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import BadAddress, Family, Range, parse_address
 from butler.ipam.layout import InvalidPool
-from butler.kube.resource import Key
+from butler.reports.plan.new_requests import request_for
+from butler.reports.pool.edits import CannotEdit, grown_by
 from butler.server.models.allocations import AllocationCreate
 from butler.server.models.common import FieldError
 from butler.server.models.pools import DefaultsWrite, PoolCreate, PoolEdit, ReservedWrite, WindowWrite
 from butler.server.problems import Refused
-from butler.views.placing import request_for
-from butler.views.pool_edits import CannotEdit, grown_by
 
 LARGEST_GROWTH: Final = 1 << 24
 _NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

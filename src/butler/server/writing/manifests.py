@@ -13,10 +13,11 @@ import msgspec
 import yaml
 
 from butler.api.labels import Annotation
+from butler.api.objects import Json, Key
 from butler.api.tenantcluster import NAME_LENGTH, TenantCluster
-from butler.controllers.kinds import CLUSTERS
+from butler.kube.kinds import CLUSTERS
 from butler.kube.objects import to_json
-from butler.kube.resource import Json, Key, Resource
+from butler.kube.resource import Resource
 from butler.server.models.common import FieldError
 from butler.server.writing.forms import need_name, wrong
 

@@ -16,11 +16,18 @@ from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
 from butler.api.resource import CustomResource
 from butler.api.tenantcluster import TenantCluster
-from butler.controllers.owners import tenant_key
 from butler.ipam.addresses import Family, Range
 from butler.ipam.capacity import tiers
 from butler.kube.errors import KubeError, OutcomeUnknown, Unreachable
 from butler.kube.resource import Resource
+from butler.reports.estate import Estate, held_range
+from butler.reports.plan import preview
+from butler.reports.plan.new_requests import answers
+from butler.reports.plan.simulation import Rehearsal
+from butler.reports.pool.edits import change_of
+from butler.reports.pool.summary import Standing, standing_of
+from butler.rules.allocation.owner import tenant_key
+from butler.rules.pool.admission import Verdict, judge
 from butler.server.models.allocations import AllocationPreview
 from butler.server.models.common import FieldError
 from butler.server.models.pools import Fill, PoolPreview, Stranded
@@ -32,13 +39,6 @@ from butler.server.shown.tenants import shown_block
 from butler.server.writing.acting import refused_write
 from butler.server.writing.forms import POOL, Places, field_of, in_words_of
 from butler.server.writing.manifests import as_yaml, written
-from butler.views import preview
-from butler.views.estate import Estate, held_range
-from butler.views.placing import answers
-from butler.views.pool_edits import change_of
-from butler.views.pool_standing import Standing, standing_of
-from butler.views.rehearsal import Rehearsal
-from butler.webhooks.networkpool import Verdict, judge
 
 T = TypeVar("T")
 

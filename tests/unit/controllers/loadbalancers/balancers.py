@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from butler.controllers.loadbalancers.survey import Survey, survey
-from butler.controllers.loadbalancers.terms import Terms
-from butler.tenant.services import Balancer
+from butler.rules.loadbalancer.policy import Terms
+from butler.rules.loadbalancer.service import Balancer
+from butler.rules.loadbalancer.usage import Survey, survey
 from unit.controllers.tenantcluster.values import NOW, allocation
 
 if TYPE_CHECKING:

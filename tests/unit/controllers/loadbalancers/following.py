@@ -9,8 +9,8 @@ from butler.kube.errors import Unreachable
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from butler.kube.resource import Key
-    from butler.tenant.services import Balancer
+    from butler.api.objects import Key
+    from butler.rules.loadbalancer.service import Balancer
     from unit.controllers.loadbalancers.tenant import Tenant
 
 

@@ -17,26 +17,27 @@ from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import ConditionType
 from butler.api.meta import LocalObjectReference
-from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.api.objects import Key
+from butler.controllers.ipallocation.release import Releases
 from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
+from butler.controllers.loadbalancers.allocations import Ledger
 from butler.controllers.loadbalancers.controller import LoadBalancerController
 from butler.controllers.loadbalancers.deletions import Deletions
 from butler.controllers.loadbalancers.draining import A_SECOND, Draining
-from butler.controllers.loadbalancers.ledger import Ledger
 from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
 from butler.controllers.loadbalancers.publishing import Publishing
 from butler.controllers.loadbalancers.service_record import ServiceRecord
-from butler.controllers.loadbalancers.settings import LoadBalancerSettings
-from butler.controllers.loadbalancers.survey import asked_count, granted_range
-from butler.controllers.loadbalancers.telling import Telling
-from butler.controllers.metrics import IpamMetrics
-from butler.controllers.release import Releases
-from butler.controllers.tenantcluster.views import Views
+from butler.controllers.loadbalancers.status_writer import Telling
+from butler.controllers.networkpool.metrics import IpamMetrics
+from butler.controllers.tenantcluster.caches import Views
 from butler.ipam.addresses import Family, Range, address_text, parse_address
 from butler.ipam.free_space import FreeSpace
 from butler.kube.errors import KubeError
-from butler.kube.resource import SECRETS, Key
+from butler.kube.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.kube.resource import SECRETS
 from butler.providers.teams import NAMESPACE_HEADS, Teams
+from butler.rules.loadbalancer.settings import LoadBalancerSettings
+from butler.rules.loadbalancer.usage import asked_count, granted_range
 from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.following import Feeds
 from unit.controllers.loadbalancers.tenant import Tenant

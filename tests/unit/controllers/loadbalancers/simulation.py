@@ -12,21 +12,21 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationType
-from butler.controllers.loadbalancers.growth import grow
-from butler.controllers.loadbalancers.idleness import due, idle_marks, seconds_to_next
 from butler.controllers.loadbalancers.memory import Memory
-from butler.controllers.loadbalancers.survey import asked_count, granted_range, is_growth, survey
-from butler.controllers.loadbalancers.terms import Terms
-from butler.controllers.tenantcluster.address_requests import further_names
 from butler.ipam.addresses import Family, Range, address_text
+from butler.rules.loadbalancer.growth import grow
+from butler.rules.loadbalancer.idleness import due, idle_marks, seconds_to_next
+from butler.rules.loadbalancer.policy import Terms
+from butler.rules.loadbalancer.usage import asked_count, granted_range, is_growth, survey
+from butler.rules.tenant.address_requests import further_names
 from unit.controllers.loadbalancers.balancers import GRACE
 from unit.controllers.tenantcluster.values import NOW, allocation, cluster, pool
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
-    from butler.controllers.loadbalancers.survey import Survey
     from butler.ipam.free_space import FreeSpace
-    from butler.tenant.services import Balancer
+    from butler.rules.loadbalancer.service import Balancer
+    from butler.rules.loadbalancer.usage import Survey
 
 POOLS = ("vlan40", "vlan41")
 BASES = {"vlan40": 10 << 24 | 40 << 16, "vlan41": 10 << 24 | 41 << 16}

@@ -14,11 +14,12 @@ from typing import Any
 
 import msgspec
 
+from butler.api.objects import version_of
 from butler.ipam.addresses import Family, address_text, parse_address
 from butler.kube.client import Listed
-from butler.kube.objects import version_of
-from butler.tenant.metallb import NAMESPACE, POOL
-from butler.tenant.services import Balancer, Service, read_balancer
+from butler.rules.loadbalancer.service import POOL, Balancer
+from butler.tenant.metallb import NAMESPACE
+from butler.tenant.services import Service, read_balancer
 from unit.controllers.tenantcluster.management import Json, Management, _typed, refusal
 from unit.kube.fake_api import merge
 

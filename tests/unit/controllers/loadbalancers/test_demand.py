@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from butler.controllers.loadbalancers.demand import demand, spoken_for, waits
 from butler.ipam.addresses import parse_address
+from butler.rules.loadbalancer.demand import demand, spoken_for, waits
 from unit.controllers.loadbalancers.balancers import service
 
 A = "10.40.0.20"

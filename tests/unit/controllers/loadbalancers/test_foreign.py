@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from butler.api.tenantcluster import MOST_FOREIGN
-from butler.controllers.loadbalancers.foreign import (
+from butler.ipam.addresses import parse_address
+from butler.rules.loadbalancer.foreign_addresses import (
     COUNTS_AFTER,
     SHOWN_FOR,
     as_told,
@@ -15,7 +16,6 @@ from butler.controllers.loadbalancers.foreign import (
     remembered,
     seconds_to_next,
 )
-from butler.ipam.addresses import parse_address
 from unit.controllers.loadbalancers.balancers import lb, service
 from unit.controllers.loadbalancers.household import Household
 from unit.controllers.tenantcluster.values import allocation, pool

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from butler.tenant.metallb import NAMESPACE, POOL
+from butler.rules.loadbalancer.service import POOL
+from butler.tenant.metallb import NAMESPACE
 from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.household import Household
 from unit.controllers.tenantcluster.management import refusal

@@ -10,15 +10,15 @@ import pytest
 
 from butler.api.ipallocation import IPAllocationType
 from butler.api.labels import LoadBalancerReason
-from butler.controllers.loadbalancers.growth import ENOUGH, Ask, Growth, grow
-from butler.controllers.tenantcluster.address_requests import further_names
+from butler.rules.loadbalancer.growth import ENOUGH, Ask, Growth, grow
+from butler.rules.tenant.address_requests import further_names
 from unit.controllers.loadbalancers.balancers import ELASTIC, asked, lb, look, refused, service, waiting
 from unit.controllers.tenantcluster.values import cluster, pool
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
-    from butler.controllers.loadbalancers.survey import Survey
-    from butler.controllers.loadbalancers.terms import Terms
+    from butler.rules.loadbalancer.policy import Terms
+    from butler.rules.loadbalancer.usage import Survey
 
 FULL = [service("a", "10.40.0.20"), service("b", "10.40.0.21")]
 

@@ -10,8 +10,8 @@ from unit.controllers.loadbalancers.balancers import ELASTIC, asked, lb, look, r
 from unit.controllers.loadbalancers.test_growth import FULL, growth
 
 if TYPE_CHECKING:
-    from butler.controllers.loadbalancers.survey import Survey
-    from butler.controllers.loadbalancers.terms import Terms
+    from butler.rules.loadbalancer.policy import Terms
+    from butler.rules.loadbalancer.usage import Survey
 
 
 def dropped(found: Survey, terms: Terms = ELASTIC, **free: int | None) -> list[str]:

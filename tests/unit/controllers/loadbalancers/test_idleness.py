@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from butler.controllers.loadbalancers.idleness import WORTH_STORING, due, idle_marks, seconds_to_next
 from butler.controllers.loadbalancers.memory import Memory
-from butler.controllers.loadbalancers.terms import Terms
+from butler.rules.loadbalancer.idleness import WORTH_STORING, due, idle_marks, seconds_to_next
+from butler.rules.loadbalancer.policy import Terms
 from unit.controllers.loadbalancers.balancers import ELASTIC, GRACE, asked, lb, look, service, waiting
 from unit.controllers.tenantcluster.values import NOW
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.api.ipallocation import IPAllocation
-    from butler.controllers.loadbalancers.survey import Survey
+    from butler.rules.loadbalancer.usage import Survey
 
 LONG = GRACE.total_seconds()
 GROWN = "10.40.0.30"

@@ -7,11 +7,11 @@ from typing import Any, cast
 import pytest
 from prometheus_client import CollectorRegistry
 
-from butler.controllers.kinds import CLUSTERS
+from butler.api.objects import Key
 from butler.controllers.loadbalancers import service_record
 from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
 from butler.controllers.loadbalancers.service_record import ServiceRecord, has_lost_its_address
-from butler.kube.resource import Key
+from butler.kube.kinds import CLUSTERS
 from unit.controllers.loadbalancers.balancers import service
 from unit.controllers.tenantcluster.management import Management, View
 from unit.controllers.tenantcluster.site import Notes

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from butler.api.ipallocation import IPAllocationPhase
-from butler.controllers.loadbalancers.survey import granted_range
 from butler.ipam.addresses import Family, Range, address_text, parse_address
 from butler.ipam.free_space import FreeSpace
+from butler.rules.loadbalancer.usage import granted_range
 from unit.controllers.loadbalancers.balancers import service
 from unit.controllers.loadbalancers.simulation import BASES, POOLS, SIZE, Held, World
 

@@ -8,9 +8,9 @@ import pytest
 from butler.api.conditions import find_condition, with_condition
 from butler.api.labels import ConditionType, LoadBalancerReason
 from butler.api.tenantcluster import LoadBalancerUse, PoolChange, TenantClusterStatus
-from butler.controllers.loadbalancers.growth import Short
 from butler.controllers.loadbalancers.memory import Memory
-from butler.controllers.loadbalancers.status import (
+from butler.rules.loadbalancer.growth import Short
+from butler.rules.loadbalancer.status import (
     LONGEST_MESSAGE,
     Verdict,
     is_news,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from butler.controllers.loadbalancers.demand import CHANCE_TO_SHARE
-from butler.controllers.loadbalancers.survey import asked_count, granted_range, is_growth
+from butler.rules.loadbalancer.demand import CHANCE_TO_SHARE
+from butler.rules.loadbalancer.usage import asked_count, granted_range, is_growth
 from unit.controllers.loadbalancers.balancers import asked, lb, look, refused, service, waiting
 from unit.controllers.tenantcluster.values import NOW, allocation
 

@@ -8,10 +8,10 @@ import pytest
 from butler.api.conditions import condition_holds, find_condition
 from butler.api.labels import ConditionType
 from butler.api.meta import LocalObjectReference
+from butler.api.objects import key_of
 from butler.api.tenantcluster import ManagementMode, TenantClusterStatus
 from butler.controllers.loadbalancers.controller import SETTLES
-from butler.controllers.loadbalancers.telling import FIGURES_WAIT, PASSES_WITHIN
-from butler.kube.objects import key_of
+from butler.controllers.loadbalancers.status_writer import FIGURES_WAIT, PASSES_WITHIN
 from unit.controllers.loadbalancers.household import SECRET, Household
 from unit.controllers.tenantcluster.management import refusal
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from butler.controllers.loadbalancers.terms import terms_of
+from butler.rules.loadbalancer.policy import terms_of
 from unit.controllers.tenantcluster.values import cluster, provider
 
 

@@ -6,10 +6,9 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from butler.api.objects import Json, Key, key_of
 from butler.kube.client import Listed
 from butler.kube.errors import AlreadyExists, Conflict, Details, NotFound, Status
-from butler.kube.objects import key_of
-from butler.kube.resource import Json, Key
 
 if TYPE_CHECKING:
     from collections.abc import Callable

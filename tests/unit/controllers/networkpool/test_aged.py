@@ -10,8 +10,8 @@ import pytest
 
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType
-from butler.controllers.networkpool.outcomes import granted, refused
-from butler.controllers.release import DELETED_BY_REQUEST, released
+from butler.rules.allocation.release import DELETED_BY_REQUEST, released
+from butler.rules.pool.outcomes import granted, refused
 from unit.controllers.networkpool.values import NOW, allocation, grants, intent, planned, pool, reasons
 
 if TYPE_CHECKING:

@@ -8,14 +8,12 @@ import msgspec
 import pytest
 
 from butler.api.conditions import with_condition
-from butler.controllers.networkpool.claiming import Claiming, is_overlapped
-from butler.controllers.networkpool.claims import CLAIMS, Claim, entry
-from butler.controllers.networkpool.register import ClaimRegister
+from butler.api.objects import Change, Key, key_of
+from butler.controllers.networkpool.claim_steps import Claiming, is_overlapped
+from butler.controllers.networkpool.claims_writer import ClaimRegister
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.kube.errors import Invalid, NotFound, Status
-from butler.kube.objects import key_of
-from butler.kube.resource import Key
-from butler.kube.store import Change
+from butler.rules.pool.claims import CLAIMS, Claim, entry
 from unit.controllers.networkpool.small_server import Shown, SmallServer
 from unit.controllers.networkpool.values import NAMESPACE, NOW, POOL, allocation, holdings_of, intent, pool
 

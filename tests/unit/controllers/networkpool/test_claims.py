@@ -7,17 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from butler.controllers.networkpool.claims import (
-    Claim,
-    ClaimTable,
-    Moved,
-    contains,
-    entry,
-    moved,
-    overlaps,
-)
-from butler.controllers.networkpool.register import ClaimRegister, PoolMoved, StillHeld
-from butler.kube.resource import Key
+from butler.api.objects import Key
+from butler.controllers.networkpool.claims_writer import ClaimRegister, PoolMoved, StillHeld
+from butler.rules.pool.claims import Claim, ClaimTable, Moved, contains, entry, moved, overlaps
 from unit.controllers.networkpool.small_server import SmallServer
 from unit.controllers.networkpool.values import NAMESPACE, POOL, allocation, pool
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from butler.ipam.granted import is_from_another_life
-from butler.tenant.owner import recorded_owner
+from butler.rules.allocation.owner import recorded_owner
 from unit.controllers.networkpool.values import allocation, grants, planned, pool, reasons
 
 WINDOW = "10.0.0.0-10.0.0.15"

@@ -12,8 +12,8 @@ import pytest
 from butler.api.conditions import find_condition
 from butler.api.labels import PoolReason
 from butler.api.networkpool import CapacityTier, NetworkPoolStatus
-from butler.controllers.networkpool.conditions import NotHandingOut, names, with_capacity, with_readiness
 from butler.ipam.capacity import Capacity
+from butler.rules.pool.conditions import NotHandingOut, names, with_capacity, with_readiness
 from unit.controllers.networkpool.values import NOW, notice
 
 MINUTE = timedelta(minutes=1)

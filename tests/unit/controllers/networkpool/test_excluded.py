@@ -10,9 +10,9 @@ import pytest
 from butler.api.codec import from_json
 from butler.api.networkpool import ExcludedAddress, NetworkPool, NetworkPoolStatus
 from butler.api.providerconfig import ProviderConfig
-from butler.controllers.networkpool.excluded import excluded_addresses, pools_named_by
 from butler.ipam.addresses import Range, parse_address
 from butler.ipam.layout import InvalidPool, pool_layout, read_layout
+from butler.rules.pool.excluded_addresses import excluded_addresses, pools_named_by
 from unit.controllers.networkpool.values import allocation, grants, planned, pool, reasons
 
 POOL = pool(cidr="10.0.0.0/28")

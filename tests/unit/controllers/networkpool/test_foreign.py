@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from butler.api.networkpool import MOST_WITHHELD
+from butler.api.objects import Change, Key, key_of
 from butler.api.tenantcluster import LoadBalancerUse
-from butler.controllers.networkpool.foreign import ForeignAddresses, Shown, shown_by, shown_in
-from butler.controllers.networkpool.plan import plan
 from butler.ipam.addresses import Family, Range, parse_address
 from butler.ipam.layout import read_layout
-from butler.kube.objects import key_of
-from butler.kube.resource import Key
-from butler.kube.store import Change
-from butler.views.pool_standing import summary_of
-from butler.views.segments import Kind, segments_of
+from butler.reports.pool.segments import Kind, segments_of
+from butler.reports.pool.summary import summary_of
+from butler.rules.pool.foreign_addresses import ForeignAddresses, Shown, shown_by, shown_in
+from butler.rules.pool.next_status import plan
 from unit.controllers.networkpool.values import NOW, allocation, grants, holdings_of, pool, reasons, view_of
 from unit.controllers.tenantcluster.values import cluster
 
@@ -25,7 +23,7 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
     from butler.api.tenantcluster import TenantCluster
-    from butler.controllers.networkpool.plan import Plan
+    from butler.rules.pool.next_status import Plan
 
 WINDOW = "10.0.0.0-10.0.0.15"
 WEB, SHOP = Key("team-a", "web"), Key("team-b", "shop")

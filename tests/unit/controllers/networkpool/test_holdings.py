@@ -9,13 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.controllers.networkpool.holdings import Book, Holding, holding_of, pool_named_in
+from butler.api.objects import Change, Key, key_of
 from butler.ipam.addresses import BadAddress, Family, Range, address_text
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import read_layout
-from butler.kube.objects import key_of
-from butler.kube.resource import Key
-from butler.kube.store import Change
+from butler.rules.pool.holdings import Book, Holding, holding_of, pool_named_in
 from unit.controllers.networkpool.values import NAMESPACE, POOL, allocation, grants, holdings_of, planned, pool
 
 if TYPE_CHECKING:

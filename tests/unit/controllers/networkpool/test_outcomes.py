@@ -9,8 +9,8 @@ import pytest
 
 from butler.api.codec import status_patch, to_json
 from butler.api.labels import AllocationReason
-from butler.controllers.networkpool import outcomes
 from butler.ipam.decide import Refusal
+from butler.rules.pool import outcomes
 from unit.controllers.lives import tenant
 from unit.controllers.networkpool.values import NOW, allocation, intent
 

@@ -15,26 +15,27 @@ from prometheus_client import CollectorRegistry
 from butler.api.codec import to_json
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
+from butler.api.objects import Key
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
-from butler.controllers.metrics import IpamMetrics
-from butler.controllers.networkpool import outcomes
-from butler.controllers.networkpool.claims import CLAIMS, Claim, entry
 from butler.controllers.networkpool.controller import NetworkPoolController
-from butler.controllers.settings import IpamSettings
+from butler.controllers.networkpool.metrics import IpamMetrics
 from butler.kube import timeline
 from butler.kube.cache import Cache
 from butler.kube.client import Client
 from butler.kube.config import Connection
-from butler.kube.resource import CONFIGMAPS, Key, resource_of
+from butler.kube.resource import CONFIGMAPS, resource_of
 from butler.kube.retry import Backoff
+from butler.rules.pool import outcomes
+from butler.rules.pool.claims import CLAIMS, Claim, entry
+from butler.rules.pool.settings import IpamSettings
 from unit.controllers.networkpool.values import NAMESPACE, POOL, allocation, intent, pool
 from unit.kube.fake_api import FakeApi, status
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 API = "/apis/butler.butlerlabs.dev/v1alpha1"
 POOL_PATH = f"{API}/namespaces/{NAMESPACE}/networkpools/{POOL.name}"

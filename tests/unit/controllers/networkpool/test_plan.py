@@ -9,9 +9,9 @@ import pytest
 
 from butler.api.labels import PoolReason
 from butler.api.networkpool import MOST_INTENTS, NetworkPool
-from butler.controllers.networkpool.conditions import NotHandingOut
-from butler.controllers.networkpool.plan import is_leaving, only_forgets_intents, open_intents
-from butler.controllers.networkpool.tenant_blocks import is_waiting
+from butler.rules.pool.conditions import NotHandingOut
+from butler.rules.pool.next_status import is_leaving, only_forgets_intents, open_intents
+from butler.rules.pool.tenant_blocks import is_waiting
 from unit.controllers.networkpool.values import (
     allocation,
     grants,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from butler.controllers.networkpool.holdings import holding_of
-from butler.controllers.networkpool.plan import intent_range
 from butler.ipam.addresses import Family, address_text
 from butler.ipam.layout import read_layout
+from butler.rules.pool.holdings import holding_of
+from butler.rules.pool.next_status import intent_range
 from unit.controllers.networkpool.values import allocation, intent, planned, pool
 
 if TYPE_CHECKING:

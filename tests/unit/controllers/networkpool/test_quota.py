@@ -8,16 +8,16 @@ import pytest
 
 from butler.api.codec import from_json
 from butler.api.ipallocation import IPAllocationType
+from butler.api.objects import key_of
 from butler.api.providerconfig import ProviderConfig
-from butler.controllers.networkpool.plan import View, plan
-from butler.controllers.networkpool.quota import limit_of, quota_of, size_of
 from butler.ipam.layout import pool_layout
-from butler.kube.objects import key_of
+from butler.rules.pool.next_status import View, plan
+from butler.rules.pool.quota import limit_of, quota_of, size_of
 from unit.controllers.networkpool.values import NOW, allocation, grants, holdings_of, pool, reasons, view_of
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
-    from butler.controllers.networkpool.plan import Plan
+    from butler.rules.pool.next_status import Plan
 
 POOL = pool("10.0.0.1-10.0.0.100")
 

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from butler.controllers.networkpool.claims import Claim, entry
-from butler.controllers.networkpool.register import ATTEMPTS, ClaimRegister, StillHeld
+from butler.api.objects import Key
+from butler.controllers.networkpool.claims_writer import ATTEMPTS, ClaimRegister, StillHeld
 from butler.kube.errors import Conflict, Forbidden, Invalid, Status
-from butler.kube.resource import Key
+from butler.rules.pool.claims import Claim, entry
 from unit.controllers.networkpool.small_server import SmallServer
 from unit.controllers.networkpool.values import NAMESPACE, allocation, pool
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 
 def many(count: int) -> list[NetworkPool]:

@@ -10,7 +10,7 @@ import pytest
 
 from butler.api.conditions import with_condition
 from butler.api.labels import Annotation, ConditionType, Label
-from butler.controllers.networkpool.plan import uncommitted
+from butler.rules.pool.next_status import uncommitted
 from unit.controllers.networkpool.values import NOW, allocation, grants, intent, planned, pool, reasons
 
 if TYPE_CHECKING:

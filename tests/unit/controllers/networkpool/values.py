@@ -11,19 +11,17 @@ from butler.api import codec
 from butler.api.ipallocation import IPAllocation, IPAllocationStatus
 from butler.api.labels import Annotation, Finalizer, Label
 from butler.api.networkpool import CapacityNotice, Intent, NetworkPool, NetworkPoolStatus
-from butler.controllers.networkpool.holdings import Holdings
-from butler.controllers.networkpool.plan import Plan, View, is_leaving, plan
-from butler.controllers.networkpool.tenant_blocks import is_block_of_a_tenant, is_waiting
+from butler.api.objects import Change, Key, key_of
 from butler.ipam.granted import comes_back
 from butler.ipam.layout import InvalidPool, pool_layout
-from butler.kube.objects import key_of
-from butler.kube.resource import Key
-from butler.kube.store import Change
+from butler.rules.pool.holdings import Holdings
+from butler.rules.pool.next_status import Plan, View, is_leaving, plan
+from butler.rules.pool.tenant_blocks import is_block_of_a_tenant, is_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from butler.controllers.networkpool.conditions import NotHandingOut
+    from butler.rules.pool.conditions import NotHandingOut
 
 NAMESPACE = "butler-system"
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)

@@ -12,12 +12,12 @@ import pytest
 from aiohttp import web
 
 from butler.api.labels import ProviderReason
+from butler.api.objects import Key
 from butler.controllers.providerconfig import inspection
 from butler.controllers.providerconfig.inspection import Inspection, secret_key
 from butler.controllers.providerconfig.settings import ProviderSettings
 from butler.kube.errors import Forbidden, ServiceUnavailable, Status
-from butler.kube.resource import Key
-from butler.providers.outcomes import Accepted, Awaited, Refused, Unreachable
+from butler.rules.provider.probe_outcome import Accepted, Awaited, Refused, Unreachable
 from unit.controllers.fake_server import not_found
 from unit.providers.given import Appliance, appliance, config, secret
 

@@ -9,8 +9,8 @@ import pytest
 from butler.api.codec import from_json, to_json
 from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderNetwork
-from butler.controllers.providerconfig.pools import Supply, survey
 from butler.ipam.free_space import FreeSpace
+from butler.rules.provider.room import Supply, survey
 from unit.webhooks.given import pool, window
 
 if TYPE_CHECKING:

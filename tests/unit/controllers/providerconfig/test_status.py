@@ -12,17 +12,11 @@ import pytest
 from butler.api.codec import from_json, status_patch, to_json
 from butler.api.conditions import find_condition
 from butler.api.labels import ProviderReason
+from butler.api.objects import Key
 from butler.api.providerconfig import ProviderConfig, ProviderConfigStatus, ProviderScope, ScopeType
-from butler.controllers.providerconfig.pools import Supply
-from butler.controllers.providerconfig.status import (
-    SecretState,
-    Seen,
-    notices,
-    status_of,
-    status_while_leaving,
-)
-from butler.kube.resource import Key
-from butler.providers.outcomes import Accepted, Awaited, Refused, Unclear, Unreachable
+from butler.rules.provider.probe_outcome import Accepted, Awaited, Refused, Unclear, Unreachable
+from butler.rules.provider.room import Supply
+from butler.rules.provider.status import SecretState, Seen, notices, status_of, status_while_leaving
 from unit.providers.given import config
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)

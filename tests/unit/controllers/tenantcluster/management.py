@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from butler.api.codec import from_json, to_json
+from butler.api.objects import Change, Key, key_of
 from butler.kube.client import Listed
 from butler.kube.errors import ApiError, Status, error_from_status
-from butler.kube.objects import key_of
-from butler.kube.resource import Key
-from butler.kube.store import Change
 from unit.kube.fake_api import merge
 
 if TYPE_CHECKING:

@@ -10,24 +10,23 @@ import msgspec
 from prometheus_client import CollectorRegistry
 
 from butler.api.labels import Annotation, Finalizer
-from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
-from butler.controllers.metrics import IpamMetrics
-from butler.controllers.release import Releases
-from butler.controllers.tenantcluster.building import Building
+from butler.api.objects import Key, namespace_of
+from butler.controllers.ipallocation.release import Releases
+from butler.controllers.networkpool.metrics import IpamMetrics
+from butler.controllers.tenantcluster.bring_up import Building
+from butler.controllers.tenantcluster.build_slots import Turnstile
+from butler.controllers.tenantcluster.caches import Views
+from butler.controllers.tenantcluster.foreign_objects import BY_NAMESPACE, Live, NotServed, packed, resource_of_kind
 from butler.controllers.tenantcluster.half_tenants import HalfTenants
-from butler.controllers.tenantcluster.live import BY_NAMESPACE, Live, NotServed, packed, resource_of_kind
 from butler.controllers.tenantcluster.metrics import TenantMetrics
 from butler.controllers.tenantcluster.restored import built_as
-from butler.controllers.tenantcluster.settings import TenantSettings
 from butler.controllers.tenantcluster.status_writer import StatusWriter
 from butler.controllers.tenantcluster.teardown import Teardown
-from butler.controllers.tenantcluster.telling import Telling
-from butler.controllers.tenantcluster.turnstile import Turnstile
-from butler.controllers.tenantcluster.views import Views
+from butler.kube.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.metrics import Metrics
-from butler.kube.objects import namespace_of
-from butler.kube.resource import Key
 from butler.providers.teams import NAMESPACE_HEADS, Teams
+from butler.rules.tenant.settings import TenantSettings
+from butler.rules.tenant.status_urgency import Telling
 from unit.controllers.tenantcluster.management import Management, View
 from unit.controllers.tenantcluster.values import HOME, NOW, UID, allocation, cluster, pool, provider
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from butler.controllers.tenantcluster.addons import belongs_to, observed, progress, tenant_addon, wanted_addons
+from butler.rules.tenant.addons import belongs_to, observed, progress, tenant_addon, wanted_addons
 from unit.controllers.tenantcluster.values import UID, addon, cluster
 
 Json = dict[str, Any]

@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from butler.api.labels import ConditionType, Finalizer, Label
-from butler.controllers.tenantcluster.addresses import Addresses, plan
 from butler.ipam.addresses import parse_range
+from butler.rules.tenant.addresses import Addresses, plan
 from unit.controllers.tenantcluster.values import HOME, UID, allocation, cluster, pool, provider
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
-    from butler.controllers.tenantcluster.blocked import Blocked
+    from butler.rules.tenant.blocked import Blocked
 
 Json = dict[str, Any]
 NODES = allocation("web-nodes", "nodes", 5, start="10.40.0.10")

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from butler.api.conditions import with_condition
 from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
 from butler.api.labels import ConditionType, Finalizer, Label
-from butler.controllers.tenantcluster.addresses import plan
 from butler.ipam.addresses import Family, address_text, parse_address
+from butler.rules.tenant.addresses import plan
 from unit.controllers.tenantcluster.values import HOME, NOW, UID, cluster, pool, provider
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
-    from butler.controllers.tenantcluster.addresses import Addresses
+    from butler.rules.tenant.addresses import Addresses
 
 BASES = {"a": "10.40.0.0", "b": "10.41.0.0"}
 NODES, BALANCERS = IPAllocationType.NODES, IPAllocationType.LOAD_BALANCER

@@ -8,17 +8,17 @@ import msgspec
 import pytest
 
 from butler.api.labels import ConditionType, Finalizer
-from butler.controllers.tenantcluster import building
-from butler.controllers.tenantcluster.building import NoLongerWanted
-from butler.controllers.tenantcluster.live import NAMESPACE as NAMESPACES
-from butler.controllers.tenantcluster.turnstile import ANY_MOMENT
+from butler.controllers.tenantcluster import bring_up as building
+from butler.controllers.tenantcluster.bring_up import NoLongerWanted
+from butler.controllers.tenantcluster.build_slots import ANY_MOMENT
+from butler.controllers.tenantcluster.foreign_objects import NAMESPACE as NAMESPACES
 from butler.kube.errors import KubeError
 from unit.controllers.tenantcluster.management import refusal
 from unit.controllers.tenantcluster.site import NAMESPACE, Site
 from unit.controllers.tenantcluster.values import HOME, NOW, allocation, cluster, provider, started
 
 if TYPE_CHECKING:
-    from butler.controllers.tenantcluster.building import Built
+    from butler.controllers.tenantcluster.bring_up import Built
 
 MADE = ("stewardcontrolplanes", "clusters", "machinedeployments", "proxmoxclusters", "proxmoxmachinetemplates")
 

@@ -10,7 +10,7 @@ import pytest
 from butler.api.conditions import find_condition
 from butler.api.labels import Annotation, ConditionType
 from butler.api.tenantcluster import DeletionProgress, DeletionStage, TenantClusterPhase, TenantClusterStatus
-from butler.controllers.tenantcluster.deletion import (
+from butler.rules.tenant.deletion import (
     COURTESY,
     FORCEABLE,
     Verdict,
@@ -23,7 +23,7 @@ from butler.controllers.tenantcluster.deletion import (
     seconds_to_next_look,
     starting_stage,
 )
-from butler.controllers.tenantcluster.settings import TenantSettings
+from butler.rules.tenant.settings import TenantSettings
 from unit.controllers.tenantcluster.values import NOW, cluster, with_status
 
 if TYPE_CHECKING:

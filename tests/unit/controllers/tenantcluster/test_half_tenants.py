@@ -10,12 +10,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from butler.api.labels import Annotation, Label
-from butler.controllers.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
-from butler.controllers.metrics import IpamMetrics
-from butler.controllers.release import Releases
-from butler.controllers.tenantcluster import addresses
+from butler.controllers.ipallocation.release import Releases
+from butler.controllers.networkpool.metrics import IpamMetrics
+from butler.controllers.tenantcluster.caches import Views
 from butler.controllers.tenantcluster.half_tenants import FOR_YOUNGER_ONES, HalfTenants, is_given_back
-from butler.controllers.tenantcluster.views import Views
+from butler.kube.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.rules.tenant import addresses
 from unit.controllers.tenantcluster.management import View
 from unit.controllers.tenantcluster.site import NAMESPACE, Site
 from unit.controllers.tenantcluster.values import HOME, NOW, UID, allocation, cluster, pool, started

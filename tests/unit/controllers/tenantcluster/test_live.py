@@ -8,19 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from butler.api.objects import Change, Key, covers
 from butler.capi.naming import SECRET
-from butler.controllers.tenantcluster import live
-from butler.controllers.tenantcluster.live import (
+from butler.controllers.tenantcluster import foreign_objects as live
+from butler.controllers.tenantcluster.foreign_objects import (
     APPLIED,
     NAMESPACE,
-    covers,
     packed,
     resource_of_kind,
     unpacked,
     unused,
 )
-from butler.kube.resource import Key
-from butler.kube.store import Change
 from unit.controllers.tenantcluster.management import Management
 from unit.controllers.tenantcluster.site import FakeLive
 

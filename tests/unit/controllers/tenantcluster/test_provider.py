@@ -9,11 +9,11 @@ import pytest
 
 from butler.api.conditions import with_condition
 from butler.api.labels import ConditionType
+from butler.api.objects import key_of
 from butler.api.tenantaddons import ObservedWorkers
 from butler.api.tenantcluster import ObservedState, TenantClusterStatus
-from butler.controllers.tenantcluster.blocked import Blocked
-from butler.controllers.tenantcluster.provider import access, name_clash, quota, resolve
-from butler.kube.objects import key_of
+from butler.rules.tenant.blocked import Blocked
+from butler.rules.tenant.provider import access, name_clash, quota, resolve
 from unit.controllers.tenantcluster.values import HOME, NOW, cluster, provider, started, with_status
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from butler.api.codec import from_json, to_json
 from butler.api.tenantcluster import TenantCluster
-from butler.capi.blueprint import Endpoint
-from butler.controllers.tenantcluster.seen import Seen, in_short, see
-from butler.controllers.tenantcluster.status import Facts, new_status
+from butler.rules.tenant.blueprint import Endpoint
+from butler.rules.tenant.observed import Seen, in_short, see
+from butler.rules.tenant.status import Facts, new_status
 from unit.controllers.tenantcluster.values import NOW, cluster, with_status
 
 Json = dict[str, Any]

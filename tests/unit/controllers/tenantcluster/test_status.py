@@ -16,13 +16,13 @@ from butler.api.conditions import condition_holds, find_condition
 from butler.api.labels import ConditionType
 from butler.api.meta import LocalObjectReference
 from butler.api.tenantcluster import DeletionProgress, DeletionStage, TenantClusterPhase, TenantClusterStatus
-from butler.capi.blueprint import Endpoint, NodeNetwork
-from butler.controllers.tenantcluster.addons import AddonProgress
-from butler.controllers.tenantcluster.addresses import Addresses
-from butler.controllers.tenantcluster.blocked import Blocked
-from butler.controllers.tenantcluster.seen import ControlPlaneSeen, Seen, WorkersSeen
-from butler.controllers.tenantcluster.status import ORDER, Facts, is_established, new_status
 from butler.ipam.addresses import Range
+from butler.rules.tenant.addons import AddonProgress
+from butler.rules.tenant.addresses import Addresses
+from butler.rules.tenant.blocked import Blocked
+from butler.rules.tenant.blueprint import Endpoint, NodeNetwork
+from butler.rules.tenant.observed import ControlPlaneSeen, Seen, WorkersSeen
+from butler.rules.tenant.status import ORDER, Facts, is_established, new_status
 from unit.controllers.tenantcluster.values import NOW, addon, cluster, with_status
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 from butler.api.conditions import find_condition
 from butler.api.labels import Annotation, ConditionType, Label
 from butler.api.tenantcluster import DeletionStage
-from butler.controllers.tenantcluster.settings import TenantSettings
+from butler.rules.tenant.settings import TenantSettings
 from unit.controllers.tenantcluster.management import refusal
 from unit.controllers.tenantcluster.site import NAMESPACE, Site
 from unit.controllers.tenantcluster.values import UID, allocation, cluster

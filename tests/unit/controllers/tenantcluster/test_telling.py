@@ -12,7 +12,7 @@ from butler.api.conditions import with_condition
 from butler.api.labels import ConditionType
 from butler.api.meta import LocalObjectReference
 from butler.api.tenantcluster import DeletionProgress, DeletionStage, TenantCluster, TenantClusterPhase
-from butler.controllers.tenantcluster.telling import A_FEW, EVERY, LONGEST, SELDOM, Telling, is_news, is_on_its_way
+from butler.rules.tenant.status_urgency import A_FEW, EVERY, LONGEST, SELDOM, Telling, is_news, is_on_its_way
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

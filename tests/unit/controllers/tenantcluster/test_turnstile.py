@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from butler.controllers.tenantcluster.turnstile import (
+from butler.api.objects import key_of
+from butler.controllers.tenantcluster.build_slots import (
     AT_THE_HEAD,
     CALLED_IN_VAIN,
     IN_LINE,
@@ -15,12 +16,11 @@ from butler.controllers.tenantcluster.turnstile import (
     PLACE_LOST,
     Turnstile,
 )
-from butler.kube.objects import key_of
 from unit.controllers.tenantcluster.values import cluster
 
 if TYPE_CHECKING:
+    from butler.api.objects import Key
     from butler.api.tenantcluster import TenantCluster
-    from butler.kube.resource import Key
 
 
 def one(name: str, *, begun: bool = False) -> TenantCluster:

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from butler.api.labels import ConditionType
-from butler.capi.blueprint import Versions
-from butler.controllers.tenantcluster.blocked import Blocked
-from butler.controllers.tenantcluster.versions import WORKERS_BEHIND, Version, next_versions
+from butler.rules.tenant.blocked import Blocked
+from butler.rules.tenant.blueprint import Versions
+from butler.rules.tenant.versions import WORKERS_BEHIND, Version, next_versions
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from butler.kube.objects import key_of
+from butler.api.objects import key_of
 from butler.local.world.addon_objects import ADDON, objects, status_of
 from butler.tenant.addons import CHARTS, platform_version
 

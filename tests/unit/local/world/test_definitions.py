@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from butler.api.objects import Key
 from butler.capi.naming import KINDS
-from butler.kube.resource import Key
 from butler.local.world.cluster_api import endpoint_of, status
 from butler.local.world.definitions import definition, definitions
 from butler.local.world.kinds import CLUSTERS

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from butler.api.ipallocation import IPAllocation
+    from butler.api.objects import Json, Key
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.frame.following import Progress
     from butler.cli.frame.output import Output
     from butler.ipam.addresses import Range
-    from butler.kube.resource import Json, Key
 
 FORMATS = ("table", "json", "yaml", "name", "jsonpath")
 
@@ -104,7 +104,7 @@ def pin(
       butleradm allocation pin old-node --pool vlan40 --tenant team-web/old --type nodes --range 10.40.2.7
     """
     from butler.ipam.addresses import BadAddress, Family
-    from butler.views.who import read_asked
+    from butler.reports.address_lookup import read_asked
 
     try:
         family, wanted = read_asked(range_)
@@ -133,8 +133,8 @@ async def _ask(
     from butler.cli.frame.following import wait_until
     from butler.cli.frame.reading import as_json
     from butler.cli.frame.terminal import say
-    from butler.controllers.kinds import ALLOCATIONS
-    from butler.views.placing import request_for
+    from butler.kube.kinds import ALLOCATIONS
+    from butler.reports.plan.new_requests import request_for
 
     whose = tenant_named(tenant)
     cluster = await _cluster(session, whose)
@@ -165,7 +165,7 @@ async def _ask(
 
 def tenant_named(text: str) -> Key:
     """`namespace/name`; UsageError for anything else."""
-    from butler.kube.resource import Key
+    from butler.api.objects import Key
 
     namespace, slash, name = text.partition("/")
     if not namespace or not slash or not name or "/" in name:
@@ -175,8 +175,8 @@ def tenant_named(text: str) -> Key:
 
 async def _cluster(session: Session, whose: Key) -> TenantCluster | None:
     """The TenantCluster, where it exists and may be read."""
-    from butler.controllers.kinds import CLUSTERS
     from butler.kube.errors import Forbidden, NotFound
+    from butler.kube.kinds import CLUSTERS
 
     try:
         return await session.client.get(CLUSTERS, whose.name, whose.namespace)
@@ -191,7 +191,7 @@ async def _foretold(session: Session, request: IPAllocation) -> str:
     from butler.cli.frame.reading import pool_of, read_addresses
     from butler.ipam.addresses import Family, Range, range_text
     from butler.kube.errors import Forbidden
-    from butler.views.placing import answers
+    from butler.reports.plan.new_requests import answers
 
     try:
         estate = await read_addresses(session)
@@ -210,7 +210,7 @@ def _report(raw: Json, output: Output, dry_run: str) -> None:
     """A line as kubectl says it, or the object. A dry run of the client shows what would be sent."""
     from butler.cli.frame.output import Output as Shape
     from butler.cli.frame.output import done, structured
-    from butler.controllers.kinds import ALLOCATIONS
+    from butler.kube.kinds import ALLOCATIONS
 
     name = f"ipallocation.butler.butlerlabs.dev/{raw['metadata']['name']}"
     if output.format == "table" and dry_run == "client":

@@ -34,7 +34,7 @@ def get(access: Access, name: str, output: Output) -> None:
     """
     from butler.cli.frame.reading import read_one
     from butler.cli.tables.allocations import allocations_table
-    from butler.controllers.kinds import ALLOCATIONS
+    from butler.kube.kinds import ALLOCATIONS
 
     async def work(session: Session) -> None:
         found = await read_one(session, ALLOCATIONS, name, session.home)

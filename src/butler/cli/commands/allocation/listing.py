@@ -65,7 +65,7 @@ def list_(
     from butler.cli.frame.following import follow_table
     from butler.cli.frame.reading import read_all
     from butler.cli.tables.allocations import allocations_table, phase_text
-    from butler.controllers.kinds import ALLOCATIONS
+    from butler.kube.kinds import ALLOCATIONS
 
     def is_wanted(each: IPAllocation) -> bool:
         reference = each.spec.tenant_cluster_ref

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Sequence
 
     from butler.api.ipallocation import IPAllocation
+    from butler.api.objects import Json
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.frame.following import Progress
     from butler.cli.frame.output import Output
-    from butler.kube.resource import Json
-    from butler.views.estate import Estate
-    from butler.views.release import Impact
-    from butler.views.uses import Use
+    from butler.reports.estate import Estate
+    from butler.reports.release_impact import Impact
+    from butler.reports.tenant.address_use import Use
 
 T = TypeVar("T")
 
@@ -67,7 +67,7 @@ def release(
         from butler.cli.frame.output import structured
         from butler.cli.frame.reading import read_estate
         from butler.cli.frame.terminal import confirm, confirm_by_name, say
-        from butler.views.release import impact_json
+        from butler.reports.release_impact import impact_json
 
         estate = await read_estate(session)
         chosen = [_found(estate, name) for name in dict.fromkeys(names)]
@@ -103,12 +103,12 @@ def _found(estate: Estate, name: str) -> IPAllocation:
 
 async def _impacts(session: Session, estate: Estate, chosen: Sequence[IPAllocation]) -> list[Impact]:
     """Ask the management cluster and the tenants what uses the addresses."""
+    from butler.api.objects import key_of
     from butler.cli.inventories import inventories
-    from butler.controllers.owners import tenant_key
-    from butler.kube.objects import key_of
-    from butler.views.estate import held_range
-    from butler.views.release import impact
-    from butler.views.uses import within
+    from butler.reports.estate import held_range
+    from butler.reports.release_impact import impact
+    from butler.reports.tenant.address_use import within
+    from butler.rules.allocation.owner import tenant_key
 
     holding = {tenant_key(each) for each in chosen if held_range(each) is not None}
     clusters = [each for each in estate.clusters if key_of(each) in holding]
@@ -126,11 +126,12 @@ async def _impacts(session: Session, estate: Estate, chosen: Sequence[IPAllocati
 
 async def _machines(session: Session, cluster: TenantCluster) -> list[Use]:
     """The Machines of a cluster with the addresses that they report, as far as they may be read."""
-    from butler.capi.naming import MACHINE, tenant_namespace
+    from butler.api.objects import key_of
+    from butler.capi.naming import MACHINE
     from butler.kube.errors import Forbidden, NotFound
-    from butler.kube.objects import key_of
     from butler.kube.resource import untyped
-    from butler.views.uses import machine_uses
+    from butler.reports.tenant.address_use import machine_uses
+    from butler.rules.tenant.namespaces import tenant_namespace
 
     resource = untyped(MACHINE.group, MACHINE.version, MACHINE.plural, MACHINE.kind)
     try:
@@ -162,8 +163,8 @@ async def _release(
 ) -> None:
     """Delete them, each only if it is still as it was shown: one that held nothing may hold addresses by now."""
     from butler.cli.frame.output import done
-    from butler.controllers.kinds import ALLOCATIONS
     from butler.kube.errors import NotFound
+    from butler.kube.kinds import ALLOCATIONS
 
     async def delete(allocation: IPAllocation) -> None:
         meta = allocation.metadata
@@ -194,9 +195,9 @@ async def _as_shown(
     session: Session, shown: IPAllocation, write: Callable[[IPAllocation], Coroutine[Any, Any, T]]
 ) -> T:
     """Write in the version that was shown, or in a later one that says the same."""
-    from butler.controllers.kinds import ALLOCATIONS
     from butler.kube.errors import Conflict
-    from butler.views.release import says_the_same
+    from butler.kube.kinds import ALLOCATIONS
+    from butler.reports.release_impact import says_the_same
 
     now, attempts = shown, 3
     while True:
@@ -212,7 +213,7 @@ async def _as_shown(
 async def _insist(session: Session, allocation: IPAllocation) -> IPAllocation:
     """Put the annotation on it that admission and the controllers ask for, if it is still as it was shown."""
     from butler.api.labels import Annotation
-    from butler.controllers.kinds import ALLOCATIONS
+    from butler.kube.kinds import ALLOCATIONS
 
     meta = allocation.metadata
     patch = {
@@ -227,7 +228,7 @@ async def _insist(session: Session, allocation: IPAllocation) -> IPAllocation:
 
 async def _wait(session: Session, chosen: Sequence[IPAllocation], timeout: float) -> None:
     from butler.cli.frame.following import Progress, wait_until
-    from butler.controllers.kinds import ALLOCATIONS
+    from butler.kube.kinds import ALLOCATIONS
 
     for each in chosen:
         name, uid = each.metadata.name, each.metadata.uid

@@ -14,7 +14,7 @@ from butler.cli.frame.terminal import say
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.frame.output import Output
-    from butler.views.tenant_addresses import TenantAddresses
+    from butler.reports.tenant.addresses import TenantAddresses
 
 
 @click.command("addresses", short_help="Show every address of a cluster and who has it.")
@@ -42,8 +42,8 @@ def addresses(name: str, access: Access, output: Output) -> None:
         from butler.cli.drawing.tenant_addresses import screen
         from butler.cli.frame.output import structured
         from butler.cli.frame.reading import read_one
-        from butler.controllers.kinds import CLUSTERS
-        from butler.views.tenant_addresses import addresses_json
+        from butler.kube.kinds import CLUSTERS
+        from butler.reports.tenant.addresses import addresses_json
 
         cluster = (await read_one(session, CLUSTERS, name, session.place)).obj
         found = await _look(session, cluster)
@@ -61,12 +61,12 @@ async def _look(session: Session, cluster: TenantCluster) -> TenantAddresses:
     """Ask both sides."""
     import asyncio
 
+    from butler.api.objects import key_of
     from butler.cli.inventories import inventories
     from butler.cli.seeing import Sight
-    from butler.controllers.loadbalancers.terms import terms_of
-    from butler.kube.objects import key_of
-    from butler.views.tenant_addresses import tenant_addresses
-    from butler.views.tenants import blocks
+    from butler.reports.tenant.addresses import tenant_addresses
+    from butler.reports.tenant.summary import blocks
+    from butler.rules.loadbalancer.policy import terms_of
 
     sight = Sight(session)
     allocations, provider, asked = await asyncio.gather(

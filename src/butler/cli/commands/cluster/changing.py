@@ -12,8 +12,8 @@ from butler.cli.frame.session import Access, Failure, Session, run
 from butler.cli.frame.terminal import confirm, say
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json
     from butler.api.tenantcluster import TenantCluster
-    from butler.kube.resource import Json
 
 ATTEMPTS = 4
 """How often a change is sent that only crossed with a write of the status."""
@@ -48,7 +48,7 @@ def scale(name: str, workers: int, access: Access, dry_run: str, yes: bool, wait
 
         from butler.cli.frame.reading import read_one
         from butler.cli.previews import tell_preview
-        from butler.controllers.kinds import CLUSTERS
+        from butler.kube.kinds import CLUSTERS
 
         cluster = (await read_one(session, CLUSTERS, name, session.place)).obj
         _refuse_leaving(cluster)
@@ -90,9 +90,9 @@ def upgrade(name: str, version: str, access: Access, dry_run: str, wait: bool, t
 
     async def work(session: Session) -> None:
         from butler.cli.frame.reading import read_one
-        from butler.controllers.kinds import CLUSTERS
-        from butler.controllers.tenantcluster.blocked import Blocked
-        from butler.controllers.tenantcluster.versions import Version, next_versions
+        from butler.kube.kinds import CLUSTERS
+        from butler.rules.tenant.blocked import Blocked
+        from butler.rules.tenant.versions import Version, next_versions
 
         if not version.startswith("v") or str(Version.read(version)) != version:
             raise click.UsageError(f"{version!r} is no version: write it as in v1.34.1")
@@ -124,7 +124,7 @@ async def _change(
 ) -> None:
     """Write a change of what was read, and of nothing that somebody else made of it; follow it where asked to."""
     from butler.cli.frame.output import done
-    from butler.controllers.kinds import CLUSTERS
+    from butler.kube.kinds import CLUSTERS
 
     name = cluster.metadata.name
     if dry_run == "client":
@@ -144,8 +144,8 @@ async def _patched(session: Session, cluster: TenantCluster, spec: Json, *, dry_
     Butler writes to its status all the time, which leaves the generation as it was: then the change is sent again.
     """
     from butler.cli.frame.reading import as_json, item, read_one
-    from butler.controllers.kinds import CLUSTERS
     from butler.kube.errors import Conflict
+    from butler.kube.kinds import CLUSTERS
 
     seen, left = cluster.metadata, ATTEMPTS
     while True:

@@ -13,8 +13,8 @@ from butler.cli.frame.session import HOME, Access, Failure, Session, run
 from butler.cli.frame.terminal import say
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json
     from butler.cli.frame.output import Output
-    from butler.kube.resource import Json
 
 WORKERS = 3
 SYSTEMS = ("rocky", "flatcar", "talos")
@@ -73,7 +73,7 @@ def create(
     """
     from butler.cli.frame.output import done, structured
     from butler.cli.frame.reading import IN_FILE, as_json, item
-    from butler.controllers.kinds import CLUSTERS
+    from butler.kube.kinds import CLUSTERS
 
     body = manifest(name, file, given)
 
@@ -118,7 +118,7 @@ def _show(body: Json, output: Output) -> None:
 
 
 def _show_name(name: str) -> None:
-    from butler.controllers.kinds import CLUSTERS
+    from butler.kube.kinds import CLUSTERS
 
     click.echo(f"tenantcluster.{CLUSTERS.group}/{name}")
 
@@ -136,7 +136,7 @@ def manifest(name: str | None, file: str | None, given: dict[str, Any]) -> Json:
     _fill(spec, given)
     if not spec.get("kubernetesVersion"):
         raise click.UsageError("which Kubernetes? Say it with --kubernetes-version, as in v1.33.2")
-    from butler.controllers.kinds import CLUSTERS
+    from butler.kube.kinds import CLUSTERS
 
     return {"apiVersion": CLUSTERS.api_version, "kind": CLUSTERS.kind, "metadata": meta, "spec": spec}
 
@@ -181,7 +181,7 @@ def _over(parent: Json, key: str, values: Json) -> None:
 
 
 def _version(text: str) -> str:
-    from butler.controllers.tenantcluster.versions import Version
+    from butler.rules.tenant.versions import Version
 
     if not text.startswith("v") or str(Version.read(text)) != text:
         raise click.UsageError(f"{text!r} is no version: write it as in v1.33.2")

@@ -39,7 +39,7 @@ def delete(name: str, access: Access, dry_run: str, yes: bool, wait: bool, timeo
         from butler.cli.frame.output import done
         from butler.cli.frame.reading import read_one
         from butler.cli.frame.terminal import confirm_by_name
-        from butler.controllers.kinds import CLUSTERS
+        from butler.kube.kinds import CLUSTERS
 
         cluster = (await read_one(session, CLUSTERS, name, session.place)).obj
         meta = cluster.metadata
@@ -67,7 +67,7 @@ async def _tell_what_goes(session: Session, cluster: TenantCluster) -> None:
     from butler.cli.frame.session import HOME
     from butler.cli.screen import facts
     from butler.cli.seeing import Sight
-    from butler.views.tenants import tenant
+    from butler.reports.tenant.summary import tenant
 
     sight = Sight(session)
     view = tenant(cluster, await sight.allocations(), None, HOME)

@@ -36,7 +36,7 @@ def events(name: str, access: Access, watch: bool, output: Output) -> None:
         from butler.cli.events import TOLD, about, events_table, read_events
         from butler.cli.frame.following import follow_table
         from butler.cli.frame.reading import read_one
-        from butler.controllers.kinds import CLUSTERS
+        from butler.kube.kinds import CLUSTERS
 
         cluster = (await read_one(session, CLUSTERS, name, session.place)).obj
         if watch:

@@ -12,7 +12,7 @@ from butler.cli.frame.names import names_of
 from butler.cli.frame.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 
 @click.command("kubeconfig", short_help="Get the administrator's kubeconfig of a cluster.")
@@ -60,7 +60,7 @@ def kubeconfig(
 
     async def work(session: Session) -> str:
         from butler.cli.frame.reading import read_one
-        from butler.controllers.kinds import CLUSTERS
+        from butler.kube.kinds import CLUSTERS
         from butler.kube.resource import SECRETS
         from butler.tenant.clusters import kubeconfig_from
 
@@ -109,7 +109,7 @@ def _merge(text: str, name: str, access: Access, *, use: bool) -> None:
 
 def _entries(text: str) -> tuple[Json, Json]:
     """The one cluster and the one user of a kubeconfig that was written anew."""
-    from butler.kube import foreign
+    from butler.kube import untrusted_kubeconfig as foreign
 
     document = foreign.parse(text, "the kubeconfig")
     return document["clusters"][0]["cluster"], document["users"][0]["user"]

@@ -38,7 +38,7 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
     from butler.cli.frame.following import follow_table
     from butler.cli.frame.reading import read_all
     from butler.cli.tables.clusters import clusters_table
-    from butler.controllers.kinds import CLUSTERS
+    from butler.kube.kinds import CLUSTERS
 
     showing = clusters_table(namespaces=access.all_namespaces)
 
@@ -74,7 +74,7 @@ def get(name: str, access: Access, output: Output) -> None:
     """
     from butler.cli.frame.reading import read_one
     from butler.cli.tables.clusters import clusters_table
-    from butler.controllers.kinds import CLUSTERS
+    from butler.kube.kinds import CLUSTERS
 
     async def work(session: Session) -> None:
         found = await read_one(session, CLUSTERS, name, session.place)

@@ -41,8 +41,8 @@ def advise(pool: str | None, access: Access, output: Output) -> None:
     from butler.cli.frame.output import structured
     from butler.cli.frame.reading import pool_of, read_estate
     from butler.cli.frame.terminal import say
-    from butler.views.advice import advise as about
-    from butler.views.advice_json import advice_json
+    from butler.reports.pool.advice import advise as about
+    from butler.reports.pool.advice_json import advice_json
 
     async def work(session: Session) -> None:
         estate = await read_estate(session)

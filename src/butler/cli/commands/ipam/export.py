@@ -48,9 +48,9 @@ def export(access: Access, pool: str | None, everything: bool, output: Output) -
     from butler.cli.frame.output import csv_text, structured
     from butler.cli.frame.reading import read_all, read_one
     from butler.cli.frame.terminal import say
-    from butler.controllers.kinds import ALLOCATIONS, POOLS
-    from butler.views.estate import held_range
-    from butler.views.exchange import FIELDS, document, in_order, record
+    from butler.kube.kinds import ALLOCATIONS, POOLS
+    from butler.reports.estate import held_range
+    from butler.reports.exchange.rows import FIELDS, document, in_order, record
 
     async def work(session: Session) -> None:
         if pool is not None:

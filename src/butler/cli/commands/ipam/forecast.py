@@ -51,8 +51,8 @@ def forecast(pool: str | None, size: int | None, access: Access, output: Output)
     from butler.cli.frame.output import structured
     from butler.cli.frame.reading import pool_of, read_estate
     from butler.cli.frame.terminal import say
-    from butler.views.forecast import forecast as about
-    from butler.views.forecast_json import forecast_json
+    from butler.reports.forecast.forecast import forecast as about
+    from butler.reports.forecast.forecast_json import forecast_json
 
     async def work(session: Session) -> None:
         estate = await read_estate(session)

@@ -14,7 +14,7 @@ from butler.cli.frame.session import Access, Session, run
 if TYPE_CHECKING:
     from butler.cli.checking import Repaired, Scope
     from butler.cli.frame.output import Output
-    from butler.views.fsck import Repair, Report
+    from butler.reports.fsck import Repair, Report
 
 
 def _tenant(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
@@ -27,7 +27,7 @@ class _WithCodes(click.Command):
     """Its help ends with what the codes mean."""
 
     def format_epilog(self, _: click.Context, formatter: click.HelpFormatter) -> None:
-        from butler.views.fsck import MEANINGS
+        from butler.reports.fsck import MEANINGS
 
         with formatter.section("Codes"):
             formatter.write_dl([(str(code), meaning) for code, meaning in MEANINGS.items()])
@@ -157,7 +157,7 @@ async def _repair(
 def _show(report: Report, output: Output, repaired: tuple[Repaired, ...] | list[Repaired]) -> None:
     from butler.cli.findings import FINDINGS, paragraphs
     from butler.cli.frame.output import structured
-    from butler.views.fsck import report_json
+    from butler.reports.fsck import report_json
 
     if output.format == "table":
         click.echo(paragraphs(report))

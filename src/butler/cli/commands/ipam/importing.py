@@ -11,13 +11,13 @@ from butler.cli.frame.exits import Exit
 from butler.cli.frame.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
+    from butler.api.objects import Key
     from butler.cli.frame.output import Output
     from butler.cli.importing import Made
-    from butler.kube.resource import Key
-    from butler.views.adoption import Adoption
-    from butler.views.estate import Estate
-    from butler.views.exchange import Contents
-    from butler.views.importing import Difference
+    from butler.reports.estate import Estate
+    from butler.reports.exchange.adoption import Adoption
+    from butler.reports.exchange.import_check import Difference
+    from butler.reports.exchange.rows import Contents
 
 
 @click.command("import", short_help="Take over addresses that are in use already, moving none.")
@@ -139,7 +139,7 @@ async def _import(
     from butler.cli.frame.output import structured
     from butler.cli.frame.terminal import confirm
     from butler.cli.importing import make
-    from butler.views.importing import Verdict, compare
+    from butler.reports.exchange.import_check import Verdict, compare
 
     difference = compare(estate, contents, datetime.now(UTC))
     making = [each.request for each in difference.of(Verdict.MAKE) if each.request is not None]
@@ -164,8 +164,8 @@ async def _import(
 
 def _waiting(difference: Difference, estate: Estate) -> list[str]:
     """Allocations of an earlier import that have not been granted yet."""
-    from butler.controllers.networkpool.tenant_blocks import WAITING
-    from butler.views.importing import Verdict
+    from butler.reports.exchange.import_check import Verdict
+    from butler.rules.pool.tenant_blocks import WAITING
 
     named = {name for each in difference.of(Verdict.THERE) for name in each.names}
     return [
@@ -177,7 +177,7 @@ def _waiting(difference: Difference, estate: Estate) -> list[str]:
 
 def _refuse(difference: Difference, skip_conflicts: bool) -> None:
     """Do not begin what could not be finished."""
-    from butler.views.importing import Verdict
+    from butler.reports.exchange.import_check import Verdict
 
     conflicts, bad = len(difference.of(Verdict.CONFLICT)), len(difference.contents.bad)
     if bad:
@@ -192,7 +192,7 @@ def _refuse(difference: Difference, skip_conflicts: bool) -> None:
 
 
 def _summary(difference: Difference, made: dict[str, Made], dry_run: str) -> str:
-    from butler.views.importing import Verdict
+    from butler.reports.exchange.import_check import Verdict
 
     new = {each.names[0] for each in difference.of(Verdict.MAKE)}
     granted = sum(each.ok for name, each in made.items() if name in new)
@@ -225,7 +225,7 @@ def _counted(count: int, what: str) -> str:
 
 
 def _tenant(text: str) -> Key:
-    from butler.kube.resource import Key
+    from butler.api.objects import Key
 
     namespace, slash, name = text.partition("/")
     if not namespace or not slash or not name or "/" in name:
@@ -235,9 +235,9 @@ def _tenant(text: str) -> Key:
 
 async def _adopted(session: Session, clusters: Any, whose: Key, kubeconfig: str | None) -> Adoption:
     """What a running cluster uses, as rows."""
+    from butler.api.objects import key_of
     from butler.cli.inventories import inventories, inventory_by
-    from butler.kube.objects import key_of
-    from butler.views.adoption import adopt
+    from butler.reports.exchange.adoption import adopt
 
     if kubeconfig is not None:
         return adopt(whose, await inventory_by(kubeconfig))

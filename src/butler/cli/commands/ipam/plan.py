@@ -13,7 +13,7 @@ from butler.cli.frame.session import Access, Failure, Session, missing, run
 
 if TYPE_CHECKING:
     from butler.cli.frame.output import Output
-    from butler.views.planned import Edit, Single, Tenants
+    from butler.reports.plan.plan import Edit, Single, Tenants
 
 MOST_TENANTS = 1000
 MOST_ADDRESSES = 65536
@@ -93,9 +93,9 @@ def plan(access: Access, output: Output, **asked: Any) -> None:
 
     from butler.cli.frame.output import structured
     from butler.cli.frame.reading import pool_of, read_estate
-    from butler.views.plan_json import plan_json
-    from butler.views.planned import CannotPlan
-    from butler.views.planning import rehearse
+    from butler.reports.plan.plan import CannotPlan
+    from butler.reports.plan.plan_json import plan_json
+    from butler.reports.plan.planner import rehearse
 
     tenants, requests, edit = _question(**asked)
 
@@ -136,7 +136,7 @@ def _question(
 ) -> tuple[Tenants | None, list[Single], Edit | None]:
     """What was asked, or a complaint about the command line."""
     from butler.api.ipallocation import IPAllocationType
-    from butler.views.planned import Edit, Single, Tenants
+    from butler.reports.plan.plan import Edit, Single, Tenants
 
     edits = bool(cidr or windows or reserve)
     if tenants is None and (nodes or lb or provider):

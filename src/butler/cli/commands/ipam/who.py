@@ -13,8 +13,8 @@ from butler.cli.frame.session import Access, Failure, Session, run
 if TYPE_CHECKING:
     from butler.cli.drawing.who import Live
     from butler.cli.frame.output import Output
-    from butler.views.estate import Estate
-    from butler.views.who import Answer
+    from butler.reports.address_lookup import Answer
+    from butler.reports.estate import Estate
 
 
 @click.command(short_help="Tell whose an address is, since when, and whose it was.")
@@ -50,7 +50,7 @@ def who(access: Access, address: str, live: bool, output: Output) -> None:
       butleradm ipam who 10.40.1.0/24 -o json
     """
     from butler.ipam.addresses import BadAddress
-    from butler.views.who import read_asked
+    from butler.reports.address_lookup import read_asked
 
     try:
         family, asked = read_asked(address)
@@ -63,8 +63,8 @@ def who(access: Access, address: str, live: bool, output: Output) -> None:
         from butler.cli.drawing.who import drawn
         from butler.cli.frame.output import structured
         from butler.cli.frame.reading import read_estate
-        from butler.views.who import answer_json
-        from butler.views.who import who as answered
+        from butler.reports.address_lookup import answer_json
+        from butler.reports.address_lookup import who as answered
 
         estate = await read_estate(session)
         answer = answered(estate, family, asked)
@@ -97,10 +97,10 @@ def _unknown(answer: Answer, live: Live | None) -> str:
 
 async def _live(session: Session, estate: Estate, answer: Answer) -> Live:
     """Ask who holds it, or everybody where nobody does."""
+    from butler.api.objects import key_of
     from butler.cli.drawing.who import Live
     from butler.cli.inventories import inventories
-    from butler.kube.objects import key_of
-    from butler.views.uses import announced_in, uses_in
+    from butler.reports.tenant.address_use import announced_in, uses_in
 
     owners = {each.tenant for each in answer.owners}
     asked = [each for each in estate.clusters if key_of(each) in owners] if owners else estate.clusters

@@ -85,9 +85,9 @@ def create(
 async def _create(session: Session, body: Json, *, wait: bool, timeout: float, dry_run: str, output: Output) -> None:
     from butler.cli.commands.pool.writing import refuse_or_warn, report, wait_ready
     from butler.cli.frame.reading import IN_FILE, as_json, item, read_all
-    from butler.controllers.kinds import POOLS
     from butler.kube.errors import Forbidden
-    from butler.webhooks.networkpool import judge
+    from butler.kube.kinds import POOLS
+    from butler.rules.pool.admission import judge
 
     meta = body["metadata"]
     meta["namespace"] = meta.get("namespace") or session.home

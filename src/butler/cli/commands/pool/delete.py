@@ -13,7 +13,7 @@ from butler.cli.frame.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
-    from butler.kube.resource import Json
+    from butler.api.objects import Json
 
 
 @click.command(short_help="Delete a pool that nobody holds addresses of.")
@@ -37,7 +37,7 @@ def delete(access: Access, name: str, yes: bool, wait: bool, timeout: float, dry
     from butler.cli.frame.following import Progress, wait_until
     from butler.cli.frame.output import done
     from butler.cli.frame.terminal import confirm
-    from butler.controllers.kinds import POOLS
+    from butler.kube.kinds import POOLS
 
     async def work(session: Session) -> None:
         found, waiting = await _deletable(session, name)
@@ -61,7 +61,7 @@ def delete(access: Access, name: str, yes: bool, wait: bool, timeout: float, dry
 async def _deletable(session: Session, name: str) -> tuple[NetworkPool, int]:
     """A pool that nobody holds addresses of, and how many wait for some; Failure where somebody does."""
     from butler.cli.frame.reading import pool_of, read_addresses
-    from butler.webhooks.networkpool import why_not_deleted
+    from butler.rules.pool.admission import why_not_deleted
 
     estate = await read_addresses(session)
     found = pool_of(estate, name)
@@ -74,8 +74,8 @@ async def _deletable(session: Session, name: str) -> tuple[NetworkPool, int]:
 async def _delete(session: Session, found: NetworkPool, *, dry_run: bool) -> None:
     """Delete exactly this pool, in the version that nobody held addresses of: every grant makes a new one."""
     from butler.cli.commands.pool.writing import ATTEMPTS
-    from butler.controllers.kinds import POOLS
     from butler.kube.errors import Conflict
+    from butler.kube.kinds import POOLS
 
     name, uid = found.metadata.name, found.metadata.uid
     for _ in range(ATTEMPTS):

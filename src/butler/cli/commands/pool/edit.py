@@ -115,7 +115,7 @@ def _writing(base: Json, wanted: Json, dry_run: str) -> Callable[[Session], Coro
 
 async def _read(session: Session, name: str) -> Json:
     from butler.cli.frame.reading import read_one
-    from butler.controllers.kinds import POOLS
+    from butler.kube.kinds import POOLS
 
     return (await read_one(session, POOLS, name, session.home)).raw
 
@@ -166,8 +166,8 @@ async def _write(session: Session, base: Json, wanted: Json, dry_run: str) -> _O
     """Judge an edit and write it over the version that it was made from, or a later one with only another status."""
     from butler.cli.commands.pool.writing import ATTEMPTS
     from butler.cli.frame.reading import as_json, read_all
-    from butler.controllers.kinds import ALLOCATIONS, POOLS
     from butler.kube.errors import ApiError, BadRequest, Conflict, Invalid
+    from butler.kube.kinds import ALLOCATIONS, POOLS
 
     name = base["metadata"]["name"]
     for _ in range(ATTEMPTS):
@@ -206,8 +206,8 @@ def _judged(now: Item[Any], wanted: Json, pools: list[Any], allocations: list[An
     """Why an edit is refused, by the rules of admission; empty when it is not. Warnings are said."""
     from butler.cli.frame.reading import item
     from butler.cli.frame.terminal import say
-    from butler.controllers.kinds import POOLS
-    from butler.webhooks.networkpool import judge
+    from butler.kube.kinds import POOLS
+    from butler.rules.pool.admission import judge
 
     try:
         whole = {**now.raw, **wanted, "metadata": {**now.raw["metadata"], **wanted["metadata"]}}

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.cli.frame.output import Output
     from butler.ipam.addresses import Family, Range
-    from butler.views.free_blocks import FreeBlocks
-    from butler.views.pool_standing import Standing
+    from butler.reports.pool.free_blocks import FreeBlocks
+    from butler.reports.pool.summary import Standing
 
 
 @click.command(short_help="Find free blocks, and the one that a request would get.")
@@ -42,10 +42,10 @@ def free(access: Access, name: str, size: int | None, align: bool, output: Outpu
       butleradm pool free vlan40 --size 8 -o jsonpath='{.bestFit.start}'
     """
     from butler.cli.frame.reading import read_all, read_one
-    from butler.controllers.kinds import ALLOCATIONS, POOLS
     from butler.ipam.layout import InvalidPool
-    from butler.views.free_blocks import free_blocks
-    from butler.views.pool_standing import standing_of
+    from butler.kube.kinds import ALLOCATIONS, POOLS
+    from butler.reports.pool.free_blocks import free_blocks
+    from butler.reports.pool.summary import standing_of
 
     if align and size and size & (size - 1):
         raise click.UsageError(
@@ -83,7 +83,7 @@ def _show(found: FreeBlocks, name: str, family: Family, output: Output) -> None:
     from butler.cli.frame.output import csv_text, structured, table
     from butler.cli.frame.terminal import say
     from butler.ipam.addresses import address_text
-    from butler.views.free_blocks import free_blocks_json
+    from butler.reports.pool.free_blocks import free_blocks_json
 
     if output.format in ("json", "yaml", "jsonpath"):
         structured(free_blocks_json(found, name, family), output)

@@ -37,7 +37,7 @@ def get(access: Access, name: str, output: Output) -> None:
     """
     from butler.cli.frame.reading import read_all, read_one
     from butler.cli.tables.pools import pools_table
-    from butler.controllers.kinds import ALLOCATIONS, POOLS
+    from butler.kube.kinds import ALLOCATIONS, POOLS
 
     async def work(session: Session) -> None:
         found = await read_one(session, POOLS, name, session.home)
@@ -73,7 +73,7 @@ def _show(pool: NetworkPool, allocations: list[Any], events: list[Any] | None) -
 
     from butler.cli.drawing.pool_screen import screen
     from butler.cli.frame.terminal import has_unicode, width
-    from butler.views.pool_standing import summary_of
+    from butler.reports.pool.summary import summary_of
 
     summary = summary_of(pool, allocations)
     click.echo(screen(pool, summary, events, now=datetime.now(UTC), width=width(), unicode=has_unicode()))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPoolSpec
     from butler.cli.frame.output import Output
     from butler.ipam.addresses import Range
-    from butler.views.pool_edits import Change
+    from butler.reports.pool.edits import Change
 
 
 @click.command(short_help="Hand out more addresses.")
@@ -95,7 +95,7 @@ def _window(text: str) -> Range:
 
 def _grown(name: str, spec: NetworkPoolSpec, cidr: str | None, window: Range | None, by: int | None) -> NetworkPoolSpec:
     from butler.ipam.layout import InvalidPool
-    from butler.views.pool_edits import grown_by, with_cidr, with_window
+    from butler.reports.pool.edits import grown_by, with_cidr, with_window
 
     try:
         if by:

@@ -33,7 +33,7 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
     from butler.cli.frame.following import follow_table
     from butler.cli.frame.reading import read_all
     from butler.cli.tables.pools import pools_table
-    from butler.controllers.kinds import POOLS
+    from butler.kube.kinds import POOLS
 
     showing = pools_table(namespaces=access.all_namespaces)
 

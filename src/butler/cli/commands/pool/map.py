@@ -14,7 +14,7 @@ from butler.cli.frame.session import Access, Failure, Session, run
 if TYPE_CHECKING:
     from butler.cli.frame.output import Output
     from butler.ipam.addresses import Family, Range
-    from butler.views.segments import PoolSegments
+    from butler.reports.pool.segments import PoolSegments
 
 
 @click.command("map", short_help="Draw a pool: who holds which addresses, in true positions.")
@@ -50,8 +50,8 @@ def map_(access: Access, name: str, first: str | None, last: str | None, zoom: s
       butleradm pool map vlan40 -o csv > vlan40.csv
     """
     from butler.cli.frame.reading import read_all, read_one
-    from butler.controllers.kinds import ALLOCATIONS, POOLS
-    from butler.views.segments import segments_of
+    from butler.kube.kinds import ALLOCATIONS, POOLS
+    from butler.reports.pool.segments import segments_of
 
     if zoom and (first or last):
         raise click.UsageError("--zoom stands in place of --from and --to: give one or the other")
@@ -106,7 +106,7 @@ def _outside(shown: PoolSegments, asked: str) -> Failure:
 
 def _show(part: PoolSegments, whole: PoolSegments, output: Output) -> None:
     from butler.cli.frame.output import csv_text, structured
-    from butler.views.segments import segment_json, segments_json
+    from butler.reports.pool.segments import segment_json, segments_json
 
     if output.format == "table":
         _draw(part, whole)

@@ -12,7 +12,7 @@ from butler.cli.frame.session import Access, Session, run
 
 if TYPE_CHECKING:
     from butler.cli.frame.output import Output
-    from butler.views.overlaps import Finding
+    from butler.reports.pool.overlaps import Finding
 
 
 @click.command(short_help="Look for addresses that two have, and for pools that overlap.")
@@ -38,7 +38,7 @@ def overlaps(access: Access, output: Output) -> None:
       butleradm pool overlaps -A -o json
     """
     from butler.cli.frame.reading import read_addresses
-    from butler.views.overlaps import overlaps as look
+    from butler.reports.pool.overlaps import overlaps as look
 
     async def work(session: Session) -> tuple[int, int, list[Finding]]:
         estate = await read_addresses(session, session.homes)

@@ -54,7 +54,7 @@ def reserve(
     block = _block(cidr)
 
     def edit(spec: NetworkPoolSpec) -> NetworkPoolSpec:
-        from butler.views.pool_edits import with_reserved, without_reserved
+        from butler.reports.pool.edits import with_reserved, without_reserved
 
         return without_reserved(spec, block) if remove else with_reserved(spec, block, description)
 

@@ -20,19 +20,19 @@ from butler.cli.frame.reading import Item, as_json, item, pool_of, read_addresse
 from butler.cli.frame.session import Failure
 from butler.cli.frame.terminal import confirm, say
 from butler.cli.tables.pools import pools_table
-from butler.controllers.kinds import POOLS
 from butler.ipam.addresses import range_cidr
 from butler.kube.errors import Conflict
-from butler.views.pool_edits import CannotEdit, Change, change_of, windows_text
+from butler.kube.kinds import POOLS
+from butler.reports.pool.edits import CannotEdit, Change, change_of, windows_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from butler.api.networkpool import NetworkPool, NetworkPoolSpec
+    from butler.api.objects import Json
     from butler.cli.frame.output import Output
     from butler.cli.frame.session import Session
-    from butler.kube.resource import Json
-    from butler.views.pool_standing import Standing
+    from butler.reports.pool.summary import Standing
 
     Edit = Callable[[NetworkPoolSpec], NetworkPoolSpec]
 

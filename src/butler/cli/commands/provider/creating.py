@@ -12,9 +12,10 @@ from butler.cli.frame.session import HOME, Access, Failure, Session, run
 from butler.cli.frame.terminal import say
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json
     from butler.api.providerconfig import ProviderConfig
     from butler.cli.frame.following import Progress
-    from butler.kube.resource import Json, Resource
+    from butler.kube.resource import Resource
 
 KINDS = ("harvester", "nutanix", "proxmox", "aws", "gcp", "azure")
 
@@ -76,8 +77,8 @@ async def _judge(session: Session, objects: list[Json]) -> None:
     """Refuse what admission would refuse, and pass on what it would warn of."""
     from butler.cli.frame.reading import IN_FILE, item
     from butler.cli.seeing import Sight
-    from butler.controllers.kinds import POOLS, PROVIDERS
-    from butler.webhooks.providerconfig import Surroundings, judge
+    from butler.kube.kinds import POOLS, PROVIDERS
+    from butler.rules.provider.admission import Surroundings, judge
 
     config = item(PROVIDERS, objects[-1], IN_FILE).obj
     own = [item(POOLS, each, IN_FILE).obj for each in objects if each["kind"] == "NetworkPool"]
@@ -93,7 +94,7 @@ async def _judge(session: Session, objects: list[Json]) -> None:
 
 def _resource(body: Json) -> Resource[Json]:
     from butler.cli.frame.reading import as_json
-    from butler.controllers.kinds import POOLS, PROVIDERS
+    from butler.kube.kinds import POOLS, PROVIDERS
     from butler.kube.resource import SECRETS
 
     return {"NetworkPool": as_json(POOLS), "Secret": SECRETS, "ProviderConfig": as_json(PROVIDERS)}[body["kind"]]
@@ -137,7 +138,7 @@ def _print(objects: list[Json]) -> None:
 async def _wait(session: Session, made: Json, timeout: float) -> None:
     from butler.cli.frame.following import Progress, wait_until
     from butler.cli.frame.reading import item
-    from butler.controllers.kinds import PROVIDERS
+    from butler.kube.kinds import PROVIDERS
 
     config = item(PROVIDERS, made).obj
 

@@ -38,7 +38,7 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
     from butler.cli.frame.following import follow_table
     from butler.cli.frame.reading import read_all
     from butler.cli.tables.providers import providers_table
-    from butler.controllers.kinds import PROVIDERS
+    from butler.kube.kinds import PROVIDERS
 
     showing = providers_table(namespaces=access.all_namespaces)
 
@@ -71,7 +71,7 @@ def get(name: str, access: Access, output: Output) -> None:
     """
     from butler.cli.frame.reading import read_one
     from butler.cli.tables.providers import providers_table
-    from butler.controllers.kinds import PROVIDERS
+    from butler.kube.kinds import PROVIDERS
 
     async def work(session: Session) -> None:
         found = await read_one(session, PROVIDERS, name, session.home)
@@ -87,12 +87,12 @@ async def _show(session: Session, config: ProviderConfig) -> None:
     import asyncio
     from datetime import UTC, datetime
 
+    from butler.api.objects import key_of
     from butler.cli.drawing.provider import screen
     from butler.cli.frame.reading import read_all
     from butler.cli.seeing import Sight
-    from butler.controllers.kinds import CLUSTERS
-    from butler.kube.objects import key_of
-    from butler.views.providers import provider_view
+    from butler.kube.kinds import CLUSTERS
+    from butler.reports.provider.summary import provider_view
 
     sight = Sight(session)
     pools = await sight.pools()

@@ -12,10 +12,10 @@ from butler.cli.frame.names import names_of
 from butler.cli.frame.session import HOME, Access, Session, run
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json
     from butler.api.providerconfig import ProviderConfig
     from butler.cli.frame.output import Output
-    from butler.kube.resource import Json
-    from butler.views.provider_findings import Finding, SecretSeen
+    from butler.reports.provider.findings import Finding, SecretSeen
 
 
 @click.command("validate", short_help="Say everything that is wrong with a provider.")
@@ -53,7 +53,7 @@ def validate(name: str | None, file: str | None, access: Access, output: Output)
 
 async def _of_stored(session: Session, name: str) -> tuple[str, list[Finding]]:
     from butler.cli.frame.reading import read_one
-    from butler.controllers.kinds import PROVIDERS
+    from butler.kube.kinds import PROVIDERS
 
     config = (await read_one(session, PROVIDERS, name, session.home)).obj
     return name, await _look(session, config, [], stored=True)
@@ -62,8 +62,8 @@ async def _of_stored(session: Session, name: str) -> tuple[str, list[Finding]]:
 async def _of_file(session: Session, file: str) -> tuple[str, list[Finding]]:
     from butler.cli.documents import provider_objects
     from butler.cli.frame.reading import IN_FILE, item
-    from butler.controllers.kinds import PROVIDERS
-    from butler.views.provider_findings import Severity
+    from butler.kube.kinds import PROVIDERS
+    from butler.reports.provider.findings import Severity
 
     objects = provider_objects(file, None)
     for each in objects:
@@ -80,9 +80,9 @@ async def _of_file(session: Session, file: str) -> tuple[str, list[Finding]]:
 async def _shown_to_server(session: Session, body: Json) -> list[Finding]:
     """What the server says to it, which has rules of its own; nothing is stored."""
     from butler.cli.frame.reading import as_json
-    from butler.controllers.kinds import PROVIDERS
     from butler.kube.errors import ApiError, Forbidden, Invalid
-    from butler.views.provider_findings import Finding, Severity
+    from butler.kube.kinds import PROVIDERS
+    from butler.reports.provider.findings import Finding, Severity
 
     try:
         await session.client.apply(as_json(PROVIDERS), body, force=True, dry_run=True, field_validation="Strict")
@@ -104,8 +104,8 @@ async def _look(session: Session, config: ProviderConfig, objects: list[Json], *
     """Read what belongs to a provider, with what stands in the same file, and judge it."""
     from butler.cli.frame.reading import IN_FILE, item
     from butler.cli.seeing import Sight
-    from butler.controllers.kinds import POOLS
-    from butler.views.provider_findings import findings
+    from butler.kube.kinds import POOLS
+    from butler.reports.provider.findings import findings
 
     sight = Sight(session)
     known = await sight.pools()
@@ -118,11 +118,12 @@ async def _look(session: Session, config: ProviderConfig, objects: list[Json], *
 
 
 async def _secret(session: Session, config: ProviderConfig, objects: list[Json]) -> SecretSeen:
+    from butler.api.objects import Key
     from butler.kube.errors import Forbidden, NotFound
-    from butler.kube.resource import SECRETS, Key
+    from butler.kube.resource import SECRETS
     from butler.providers.credentials import decode_data
-    from butler.providers.settings import secret_key
-    from butler.views.provider_findings import SecretSeen
+    from butler.reports.provider.findings import SecretSeen
+    from butler.rules.provider.settings import secret_key
 
     key = secret_key(config)
     if key is None:
@@ -144,7 +145,7 @@ def _show(name: str, found: list[Finding], output: Output) -> None:
     from butler.cli.drawing.provider import findings_screen
     from butler.cli.frame.output import structured
     from butler.cli.frame.terminal import wrapped
-    from butler.views.provider_findings import findings_json, is_bad
+    from butler.reports.provider.findings import findings_json, is_bad
 
     if output.format != "table":
         structured(findings_json(name, found), output)

@@ -1,0 +1,1 @@
+"""IPAllocations: finalizer, owner, release, and the sweep for orphans."""

@@ -1,0 +1,172 @@
+"""The caches that bringing up and taking down share, and the questions that are asked of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase
+from butler.api.labels import Label
+from butler.api.meta import TeamReference
+from butler.api.objects import Key, is_being_deleted, key_of
+from butler.ipam.requests import read_unbuilt_tenant
+from butler.rules.allocation.owner import is_taken_over, named_owners, owner_lives, tenant_key
+from butler.rules.pool.tenant_blocks import is_block_of_a_tenant
+from butler.rules.tenant.addons import belongs_to
+from butler.rules.tenant.blocked import Blocked
+from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant.provider import provider_key, resolve
+from butler.rules.tenant.status_urgency import is_on_its_way
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable
+
+    from butler.api.networkpool import NetworkPool
+    from butler.api.providerconfig import ProviderConfig
+    from butler.api.tenantaddon import TenantAddon
+    from butler.api.tenantcluster import TenantCluster
+    from butler.kube.cache import Cache
+    from butler.providers.teams import Teams
+
+BY_NAMESPACE: Final = "clusters by tenant namespace"
+BY_PROVIDER: Final = "clusters by named provider"
+BY_HOME: Final = "clusters by the namespace they are declared in"
+BY_UID: Final = "clusters by uid"
+BY_NAME: Final = "clusters by name"
+ON_THEIR_WAY: Final = "clusters on their way"
+BY_CLUSTER: Final = "allocations and addons by cluster"
+BLOCKS: Final = "blocks of unbuilt clusters, by the cluster's UID"
+REFUSED_BLOCKS: Final = "refused blocks of unbuilt clusters"
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """What is known about Butler's own kinds."""
+
+    clusters: Cache[TenantCluster]
+    providers: Cache[ProviderConfig]
+    pools: Cache[NetworkPool]
+    allocations: Cache[IPAllocation]
+    addons: Cache[TenantAddon]
+    home: str
+    teams: Teams
+    endpoints: dict[str, str] = field(default_factory=dict)
+    """Where API servers of clusters are, by UID, by the word of Cluster API and until their statuses say so."""
+
+    def add_indexes(self) -> None:
+        """Make the questions below cheap."""
+        self.teams.add_index()
+        self.clusters.index(BY_NAMESPACE, lambda each: [tenant_namespace(each)])
+        self.clusters.index(BY_PROVIDER, lambda each: [provider_key(each, self.home)])
+        self.clusters.index(BY_HOME, lambda cluster: [cluster.metadata.namespace])
+        self.clusters.index(BY_UID, lambda cluster: [cluster.metadata.uid])
+        self.clusters.index(BY_NAME, lambda each: [each.metadata.name])
+        self.clusters.index(ON_THEIR_WAY, lambda cluster: [True] if is_on_its_way(cluster) else [])
+        self.allocations.index(BY_CLUSTER, lambda each: [tenant_key(each)])
+        self.allocations.index(BLOCKS, lambda each: [_tenant(each)] if is_block_of_a_tenant(each) else [])
+        self.allocations.index(
+            REFUSED_BLOCKS,
+            lambda each: [True] if is_block_of_a_tenant(each) and each.status.phase is IPAllocationPhase.FAILED else [],
+        )
+        self.addons.index(BY_CLUSTER, lambda each: [Key(each.metadata.namespace, each.spec.cluster_ref.name)])
+
+    def all_providers(self) -> dict[Key, ProviderConfig]:
+        return {key_of(each): each for each in self.providers.values()}
+
+    def pools_by_name(self) -> dict[str, NetworkPool]:
+        return {each.metadata.name: each for each in self.pools.values() if each.metadata.namespace == self.home}
+
+    def allocations_for(self, cluster: TenantCluster) -> list[IPAllocation]:
+        """Those that were made for this cluster, by itself or by a person ahead of it; not those of a namesake."""
+        named = self.allocations.by(BY_CLUSTER, key_of(cluster))
+        return [allocation for allocation in named if owner_lives(allocation, cluster)]
+
+    def usable_by(self, cluster: TenantCluster) -> list[IPAllocation]:
+        """Those of them that the cluster may use: what came back from a backup may be in use elsewhere."""
+        return [allocation for allocation in self.allocations_for(cluster) if is_taken_over(allocation, cluster)]
+
+    def allocations_of(self, cluster: TenantCluster) -> list[IPAllocation]:
+        """Those that surely belong to this very cluster, and go with it."""
+        named = self.allocations.by(BY_CLUSTER, key_of(cluster))
+        return [allocation for allocation in named if cluster.metadata.uid in named_owners(allocation)]
+
+    def younger_halves_hold(self, cluster: TenantCluster, pool: str | None) -> bool:
+        """Whether a younger cluster holds a block from a pool while its other block is refused.
+
+        Looks at all clusters that wait, and only where one of them holds a single block.
+        """
+        age = (cluster.metadata.creation_timestamp, cluster.metadata.uid)
+        for refused in self.allocations.by(REFUSED_BLOCKS, True):
+            tenant = read_unbuilt_tenant(refused)
+            if tenant is None or (tenant.created, tenant.uid) <= age:
+                continue
+            if any(
+                block.status.phase is IPAllocationPhase.ALLOCATED and block.spec.pool_ref.name == pool
+                for block in self.allocations.by(BLOCKS, tenant.uid)
+            ):
+                return True
+        return False
+
+    def is_allocation(self, name: str) -> bool:
+        return Key(self.home, name) in self.allocations
+
+    def on_their_way(self) -> int:
+        """How many clusters are being built, or wait for their turn."""
+        return self.clusters.count(ON_THEIR_WAY, True)
+
+    def endpoint_of(self, uid: str) -> str | None:
+        """Where the API server of the cluster with this UID is."""
+        found = next(iter(self.clusters.by(BY_UID, uid)), None)
+        said = found.status.control_plane_endpoint if found is not None else None
+        return said or self.endpoints.get(uid)
+
+    def team_of(self, cluster: TenantCluster) -> str:
+        """The team of a cluster, which is that of its namespace; empty when it has none."""
+        return self.teams.of(cluster.metadata.namespace)
+
+    def in_its_team(self, cluster: TenantCluster) -> TenantCluster:
+        """The cluster with the team that it really has in place of the one that its author wrote."""
+        team = self.team_of(cluster)
+        reference = TeamReference(name=team) if team else None
+        if cluster.spec.team_ref == reference:
+            return cluster
+        return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, team_ref=reference))
+
+    def addons_of(self, cluster: TenantCluster) -> list[TenantAddon]:
+        return [each for each in self.addons.by(BY_CLUSTER, key_of(cluster)) if belongs_to(each, cluster)]
+
+    def of_the_same_team(self, cluster: TenantCluster, provider: ProviderConfig) -> list[TenantCluster]:
+        """The team's other clusters on the same provider, as far as they stay."""
+        wanted = key_of(provider)
+        namespaces = self.teams.namespaces(self.team_of(cluster)) or [cluster.metadata.namespace]
+        found = (other for namespace in namespaces for other in self._others(BY_HOME, namespace, cluster))
+        staying = [other for other in found if not is_being_deleted(other)]
+        return [other for other, placed in self._placed(staying) if key_of(placed) == wanted]
+
+    def namesakes(self, cluster: TenantCluster, provider: ProviderConfig) -> list[TenantCluster]:
+        """Other clusters of the same name on the same platform, those that are going included."""
+        platform = provider.spec.provider
+        same = self._placed(self._others(BY_NAME, cluster.metadata.name, cluster))
+        return [each for each, placed in same if placed.spec.provider is platform]
+
+    def _others(self, index: str, value: Hashable, cluster: TenantCluster) -> list[TenantCluster]:
+        return [each for each in self.clusters.by(index, value) if each.metadata.uid != cluster.metadata.uid]
+
+    def _placed(self, clusters: Iterable[TenantCluster]) -> list[tuple[TenantCluster, ProviderConfig]]:
+        everything = self.all_providers()
+        found = ((each, resolve(each, everything, self.home, self.team_of(each))) for each in clusters)
+        return [(each, placed) for each, placed in found if not isinstance(placed, Blocked)]
+
+    def declared_in(self, namespace: str) -> list[Key]:
+        """The clusters that people declared in a namespace."""
+        return [key_of(cluster) for cluster in self.clusters.by(BY_HOME, namespace)]
+
+    def in_namespace(self, namespace: str) -> list[Key]:
+        """The cluster whose tenant namespace this is."""
+        return [key_of(each) for each in self.clusters.by(BY_NAMESPACE, namespace)]
+
+
+def _tenant(allocation: IPAllocation) -> str:
+    return allocation.metadata.labels[Label.TENANT_UID]

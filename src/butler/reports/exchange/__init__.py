@@ -1,0 +1,1 @@
+"""Allocations as rows of a file: export, import, and the import of a running tenant."""

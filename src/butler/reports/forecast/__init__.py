@@ -1,0 +1,1 @@
+"""In how many days a pool is full."""

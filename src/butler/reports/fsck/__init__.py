@@ -1,0 +1,35 @@
+"""Whether all that Butler knows about addresses is true: the books, and what is on the tenants. Pure.
+
+    finding.py      what can be found, and what may be done about it
+    holdings.py     who holds what
+    pools.py        counters, intents, overlaps
+    allocations.py  duplicates, places, contradictions, owners
+    tenants.py      Services and nodes
+    metallb.py      MetalLB's pools
+    report.py       a look, two looks, and how they are told
+
+Nothing is trusted that can be computed: counters are recounted by the allocator's own code, and orphans are what the
+orphan sweep would call one. Whoever checks looks twice, and believes only what stands both times.
+"""
+
+from butler.reports.fsck.finding import MEANINGS, Code, Finding, Repair, Severity, standing
+from butler.reports.fsck.report import Report, Unreadable, concerning, finding_json, look_once, report_json
+from butler.reports.fsck.tenants import NodeAddresses, TenantSide, tenants_to_ask
+
+__all__ = [
+    "MEANINGS",
+    "Code",
+    "Finding",
+    "NodeAddresses",
+    "Repair",
+    "Report",
+    "Severity",
+    "TenantSide",
+    "Unreadable",
+    "concerning",
+    "finding_json",
+    "look_once",
+    "report_json",
+    "standing",
+    "tenants_to_ask",
+]

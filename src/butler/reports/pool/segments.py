@@ -1,0 +1,382 @@
+"""A pool's network as segments: every address in exactly one of them, in true positions, in order, without gaps.
+
+Maps, bars, exports and the console all draw from this one list, so they cannot disagree. It costs by the number of
+allocations and blocks, never by addresses: a /8 is as cheap as a /28.
+
+A segment lies in one piece of the pool (a window cut by what is reserved, a reserved block, or what is left out), so
+free segments are exactly the holes of the engine's `FreeSpace`: touching windows stay apart.
+
+Who holds an address shows before what the spec says about it. Where a pool was edited by hand, addresses may be held
+that it does not hand out (`stranded`), or held twice (`held_by` above one): both are shown as they are. A pool whose
+spec makes no sense hands out nothing: what nobody holds of it, and is not reserved, is outside.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from butler.api.labels import Label
+from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, range_cidr
+from butler.ipam.layout import InvalidPool, Problem, pool_layout
+from butler.reports.estate import held_range, tenant_of
+from butler.rules.pool.foreign_addresses import shown_in
+from butler.rules.pool.intents import promised
+from butler.rules.pool.next_status import intent_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.networkpool import NetworkPool, NetworkPoolSpec
+    from butler.ipam.layout import PoolLayout
+    from butler.rules.pool.foreign_addresses import Shown
+
+MOST_HOLDERS = 8
+"""How many holders of one address are named; the rest is counted. One is usual, two are a fault."""
+
+
+class Kind(StrEnum):
+    """What becomes of the addresses of a segment."""
+
+    RESERVED = "reserved"
+    """Kept back by spec.reserved."""
+    OUTSIDE = "outside"
+    """In no window, and so handed out to nobody."""
+    ALLOCATED = "allocated"
+    GRANTING = "granting"
+    """Promised in status.intents; the allocation does not say so yet."""
+    DRAINING = "draining"
+    """Allocated, and being taken back from the tenant."""
+    FREE = "free"
+
+
+HELD = frozenset({Kind.ALLOCATED, Kind.GRANTING, Kind.DRAINING})
+
+
+class Holder(NamedTuple):
+    """Who holds addresses."""
+
+    allocation: str
+    tenant: str
+    """`namespace/name`; empty for a promise whose allocation is not known."""
+    type: str
+    role: str
+    """`initial` or `growth`; empty where nobody said."""
+    pool: str
+    """The pool that the allocation asks. Another one than the pool shown, where pools overlap."""
+    kind: Kind
+
+
+class Segment(NamedTuple):
+    """Addresses of one kind, from first to last."""
+
+    first: int
+    last: int
+    kind: Kind
+    description: str = ""
+    """Of the reserved block."""
+    holders: tuple[Holder, ...] = ()
+    held_by: int = 0
+    """How many hold it, also where `holders` does not name all."""
+    stranded: bool = False
+    """Held, although the pool does not hand it out."""
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first + 1
+
+    @property
+    def range(self) -> Range:
+        return Range(self.first, self.last)
+
+
+class Elsewhere(NamedTuple):
+    """An allocation of this pool that cannot be drawn: it lies outside the network, or its status makes no sense."""
+
+    allocation: str
+    tenant: str
+    start: str
+    end: str
+
+
+@dataclass(frozen=True, slots=True)
+class PoolSegments:
+    """A pool, address by address."""
+
+    pool: str
+    cidr: str
+    family: Family
+    network: Range | None
+    """None where not even the network can be told: then there are no segments."""
+    segments: tuple[Segment, ...]
+    elsewhere: tuple[Elsewhere, ...]
+    problems: tuple[Problem, ...]
+    """Why the pool hands out nothing; empty for a valid one."""
+
+    def addresses(self, *kinds: Kind) -> int:
+        """How many addresses there are of these kinds."""
+        return sum(each.last - each.first + 1 for each in self.segments if each.kind in kinds)
+
+    def within(self, part: Range) -> PoolSegments:
+        """The part of the network from one address to another, with segments cut at its edges."""
+        cut = tuple(
+            each
+            if part.first <= each.first and each.last <= part.last
+            else each._replace(first=max(each.first, part.first), last=min(each.last, part.last))
+            for each in self.segments
+            if each.first <= part.last and part.first <= each.last
+        )
+        return PoolSegments(self.pool, self.cidr, self.family, part, cut, self.elsewhere, self.problems)
+
+
+class _Piece(NamedTuple):
+    """What the spec says of some addresses."""
+
+    first: int
+    last: int
+    kind: Kind
+    description: str = ""
+
+
+class _Span(NamedTuple):
+    """Addresses with the same holders all along."""
+
+    first: int
+    last: int
+    holders: tuple[Holder, ...]
+    held_by: int
+
+
+def segments_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> PoolSegments:
+    """A pool with everybody who holds addresses of it.
+
+    `allocations` may be those of the whole estate, and must have been read after the pool: then an intent whose
+    allocation is not there is settled, as the engine has it.
+    """
+    layout: PoolLayout | None = None
+    problems: tuple[Problem, ...] = ()
+    try:
+        layout = pool_layout(pool)
+        found: tuple[Family, Range] | None = (layout.family, layout.network)
+    except InvalidPool as error:
+        problems = error.problems
+        found = _network_of(pool)
+    family, network = found or (Family.V4, None)
+    every = list(allocations)
+    name, cidr = pool.metadata.name, pool.spec.cidr
+    held, elsewhere = _held_in(pool, every, family, network)
+    if network is None:
+        return PoolSegments(name, cidr, family, None, (), tuple(elsewhere), problems)
+    pieces = _pieces(layout, shown_in(pool)) if layout else _pieces_of_invalid(pool.spec, family, network)
+    made = tuple(_laid_over(pieces, _spans(held), is_valid=layout is not None))
+    return PoolSegments(name, cidr, family, network, made, tuple(elsewhere), problems)
+
+
+def _network_of(pool: NetworkPool) -> tuple[Family, Range] | None:
+    """The network of a pool that makes no sense otherwise: as written, else the one that it claimed before."""
+    for text in (pool.spec.cidr, pool.status.claimed_cidr):
+        try:
+            return parse_network(text or "")
+        except BadAddress:
+            continue
+    return None
+
+
+# What the spec says.
+
+
+def _pieces(layout: PoolLayout, foreign: Sequence[Shown]) -> list[_Piece]:
+    withheld = {shown.address: f"shown by {shown.holder}" for shown in foreign}
+    usable = [piece for part in layout.usable for piece in _with_kept_back(part, withheld)]
+    kept_back = (*layout.blocks, *layout.excluded)
+    reserved = [_Piece(*block.addresses, Kind.RESERVED, block.description) for block in kept_back]
+    return list(_without_gaps(sorted([*usable, *reserved]), layout.network))
+
+
+def _with_kept_back(part: Range, withheld: Mapping[int, str]) -> Iterator[_Piece]:
+    """A usable part, in which single addresses are kept back for the reasons given."""
+    at = part.first
+    for address in sorted(withheld):
+        if not part.first <= address <= part.last:
+            continue
+        if address > at:
+            yield _Piece(at, address - 1, Kind.FREE)
+        yield _Piece(address, address, Kind.RESERVED, withheld[address])
+        at = address + 1
+    if at <= part.last:
+        yield _Piece(at, part.last, Kind.FREE)
+
+
+def _pieces_of_invalid(spec: NetworkPoolSpec, family: Family, network: Range) -> list[_Piece]:
+    """Nothing is handed out; of what is reserved, whatever can be read."""
+    blocks: list[_Piece] = []
+    for entry in spec.reserved:
+        try:
+            other, addresses = parse_network(entry.cidr)
+        except BadAddress:
+            continue
+        if other is family and addresses.overlaps(network):
+            first, last = max(addresses.first, network.first), min(addresses.last, network.last)
+            blocks.append(_Piece(first, last, Kind.RESERVED, entry.description or ""))
+    return list(_without_gaps(sorted(blocks), network))
+
+
+def _without_gaps(pieces: Iterable[_Piece], network: Range) -> Iterator[_Piece]:
+    """The pieces with what lies between them; of two that overlap, the second loses what they share."""
+    at = network.first
+    for piece in pieces:
+        if piece.first > at:
+            yield _Piece(at, piece.first - 1, Kind.OUTSIDE)
+        if piece.last >= at:
+            yield piece._replace(first=max(piece.first, at))
+            at = piece.last + 1
+    if at <= network.last:
+        yield _Piece(at, network.last, Kind.OUTSIDE)
+
+
+# Who holds what.
+
+
+def _held_in(
+    pool: NetworkPool, allocations: Sequence[IPAllocation], family: Family, network: Range | None
+) -> tuple[list[tuple[Range, Holder]], list[Elsewhere]]:
+    """Everybody with addresses inside the network, and the pool's own with addresses elsewhere."""
+    held: list[tuple[Range, Holder]] = []
+    elsewhere: list[Elsewhere] = []
+    own = (pool.metadata.namespace, pool.metadata.name)
+    for each in allocations:
+        status = each.status
+        if status.start_address is None:
+            continue
+        found = held_range(each)
+        is_inside = found is not None and network is not None and found[0] is family and found[1].overlaps(network)
+        if found is not None and is_inside:
+            held.append((found[1], _holder(each)))
+        is_own = (each.metadata.namespace, each.spec.pool_ref.name) == own
+        whole = found is not None and is_inside and network is not None and network.contains(found[1])
+        if is_own and not whole and status.phase == "Allocated":
+            end = status.end_address or status.start_address
+            elsewhere.append(Elsewhere(each.metadata.name, tenant_of(each), status.start_address, end))
+    if pool.status.intents and network is not None:
+        for addresses, holder in _granting(pool, allocations, family):
+            if addresses.overlaps(network):
+                held.append((addresses, holder))
+    held.sort()
+    return held, sorted(elsewhere)
+
+
+def _holder(allocation: IPAllocation) -> Holder:
+    return Holder(
+        allocation.metadata.name,
+        tenant_of(allocation),
+        allocation.spec.type.value,
+        allocation.metadata.labels.get(Label.ALLOCATION_ROLE, ""),
+        allocation.spec.pool_ref.name,
+        Kind.DRAINING if allocation.status.draining_since is not None else Kind.ALLOCATED,
+    )
+
+
+def _granting(pool: NetworkPool, allocations: Sequence[IPAllocation], family: Family) -> Iterator[tuple[Range, Holder]]:
+    by_uid = {each.metadata.uid: each for each in allocations}
+    for intent in promised(pool, allocations):
+        other, addresses = intent_range(intent)
+        asking = by_uid.get(intent.uid)
+        if other is family and asking is not None:
+            yield addresses, _holder(asking)._replace(kind=Kind.GRANTING)
+
+
+def _spans(held: Sequence[tuple[Range, Holder]]) -> Iterator[_Span]:
+    """Holdings in order of address, as stretches that do not overlap. Nearly always these are the holdings."""
+    at = 0
+    while at < len(held):
+        (first, last), holder = held[at]
+        upto = at + 1
+        while upto < len(held) and held[upto][0].first <= last:
+            last = max(last, held[upto][0].last)
+            upto += 1
+        if upto == at + 1:
+            yield _Span(first, last, (holder,), 1)
+        else:
+            yield from _parted(held[at:upto])
+        at = upto
+
+
+def _parted(held: Sequence[tuple[Range, Holder]]) -> Iterator[_Span]:
+    """Holdings that overlap, cut wherever one of them begins or ends."""
+    edges: dict[int, tuple[list[int], list[int]]] = {}
+    for index, (addresses, _) in enumerate(held):
+        edges.setdefault(addresses.first, ([], []))[0].append(index)
+        edges.setdefault(addresses.last + 1, ([], []))[1].append(index)
+    active: dict[int, Holder] = {}
+    since = 0
+    for edge in sorted(edges):
+        if active:
+            yield _Span(since, edge - 1, tuple(islice(active.values(), MOST_HOLDERS)), len(active))
+        begun, ended = edges[edge]
+        for index in ended:
+            del active[index]
+        for index in begun:
+            active[index] = held[index][1]
+        since = edge
+
+
+def _laid_over(pieces: Iterable[_Piece], spans: Iterator[_Span], *, is_valid: bool) -> Iterator[Segment]:
+    """What is held over what the spec says; both come in order, and spans may reach over several pieces."""
+    span = next(spans, None)
+    for first, last, kind, description in pieces:
+        at = first
+        while span is not None and span.first <= last:
+            if span.last >= at:  # what lies below the network is not drawn
+                if span.first > at:
+                    yield Segment(at, span.first - 1, kind, description)
+                upto = min(span.last, last)
+                stranded = is_valid and kind is not Kind.FREE
+                begin = max(span.first, at)
+                yield Segment(begin, upto, span.holders[0].kind, description, span.holders, span.held_by, stranded)
+                at = upto + 1
+            if span.last > last:
+                break
+            span = next(spans, None)
+        if at <= last:
+            yield Segment(at, last, kind, description)
+
+
+# As JSON.
+
+
+def segment_json(segment: Segment, family: Family) -> dict[str, Any]:
+    """One segment for programs."""
+    made: dict[str, Any] = {
+        "start": address_text(segment.first, family),
+        "end": address_text(segment.last, family),
+        "count": segment.size,
+        "cidr": range_cidr(segment.range, family),
+        "kind": segment.kind.value,
+    }
+    if segment.description:
+        made["description"] = segment.description
+    if segment.holders:
+        holder, *others = segment.holders
+        made |= {"allocation": holder.allocation, "tenant": holder.tenant, "type": holder.type, "role": holder.role}
+        made |= {"pool": holder.pool, "heldBy": segment.held_by, "stranded": segment.stranded}
+        if others:
+            made["others"] = [{"allocation": each.allocation, "tenant": each.tenant} for each in others]
+    return made
+
+
+def segments_json(shown: PoolSegments) -> dict[str, Any]:
+    """A pool's segments for programs."""
+    network = shown.network
+    return {
+        "pool": shown.pool,
+        "cidr": shown.cidr,
+        "start": address_text(network.first, shown.family) if network else None,
+        "end": address_text(network.last, shown.family) if network else None,
+        "count": network.size if network else 0,
+        "segments": [segment_json(each, shown.family) for each in shown.segments],
+        "elsewhere": [each._asdict() for each in shown.elsewhere],
+        "problems": [each._asdict() for each in shown.problems],
+    }

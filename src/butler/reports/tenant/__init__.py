@@ -1,0 +1,1 @@
+"""One tenant cluster: its health, what it waits for, and its addresses."""

@@ -1,0 +1,83 @@
+"""What uses addresses right now, as tenants themselves tell: Nodes, Services, and what MetalLB may announce. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address
+from butler.rules.tenant.machines import read_machine
+from butler.tenant.metallb import entry_range
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from butler.api.objects import Json, Key
+    from butler.tenant.inventory import Inventory
+
+
+class Use(NamedTuple):
+    """Somebody on a tenant who has an address."""
+
+    tenant: Key
+    kind: str
+    """Node, Service or Machine."""
+    name: str
+    address: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} ({self.address})"
+
+
+class Announced(NamedTuple):
+    """An entry of a tenant's IPAddressPool."""
+
+    tenant: Key
+    pool: str
+    entry: str
+
+
+def uses_in(addresses: Range, family: Family, told: Mapping[Key, Inventory]) -> list[Use]:
+    """Nodes and Services with any of these addresses, by address."""
+    found: list[tuple[int, Use]] = []
+    for tenant, used in told.items():
+        candidates = [("Node", node, text) for node, text in used.nodes]
+        candidates += [("Service", str(each), text) for each in used.balancers for text in each.addresses]
+        for kind, name, text in candidates:
+            value = _value(text, family)
+            if value is not None and addresses.first <= value <= addresses.last:
+                found.append((value, Use(tenant, kind, name, address_text(value, family))))
+    return [use for _, use in sorted(found)]
+
+
+def machine_uses(tenant: Key, machines: Iterable[Json]) -> list[Use]:
+    """The Machines of a tenant, as the management cluster lists them, with the addresses that they report."""
+    read = map(read_machine, machines)
+    return [Use(tenant, "Machine", machine.name, address) for machine in read for address in machine.addresses]
+
+
+def within(uses: Iterable[Use], family: Family, addresses: Range) -> list[Use]:
+    """Those with one of these addresses."""
+    found = ((each, _value(each.address, family)) for each in uses)
+    return [each for each, value in found if value is not None and addresses.first <= value <= addresses.last]
+
+
+def announced_in(addresses: Range, family: Family, told: Mapping[Key, Inventory]) -> list[Announced]:
+    """Entries of IPAddressPools with any of these addresses."""
+    found = []
+    for tenant, used in told.items():
+        for pool, entry in used.entries:
+            try:
+                other, entered = entry_range(entry)
+            except BadAddress:
+                continue
+            if other is family and entered.overlaps(addresses):
+                found.append(Announced(tenant, pool, entry))
+    return sorted(found)
+
+
+def _value(text: str, family: Family) -> int | None:
+    try:
+        other, value = parse_address(text)
+    except BadAddress:
+        return None
+    return value if other is family else None

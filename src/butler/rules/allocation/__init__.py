@@ -1,0 +1,1 @@
+"""Whose an IPAllocation is, when it is released, and what admission says to its creation and deletion. Pure."""

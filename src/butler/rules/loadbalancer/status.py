@@ -1,0 +1,233 @@
+"""What a TenantCluster's status says about its load-balancer addresses. Pure.
+
+One condition, LoadBalancersReady, and the figures behind it. What passes by itself within a moment, mostly, is not
+worth a condition that goes up and down: a Service that waits while MetalLB hands out an address, or while addresses
+come. It is told when it lasts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
+
+from butler.api.conditions import find_condition, with_condition
+from butler.api.labels import ConditionType, LoadBalancerReason
+from butler.api.tenantcluster import LoadBalancerUse
+from butler.rules.loadbalancer.deletion import in_words, named
+from butler.rules.loadbalancer.foreign_addresses import as_told
+from butler.rules.loadbalancer.growth import waiting_in_words
+from butler.rules.loadbalancer.usage import users_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from butler.api.tenantcluster import PoolChange, TenantCluster, TenantClusterStatus
+    from butler.rules.loadbalancer.growth import Short
+    from butler.rules.loadbalancer.service import Balancer
+    from butler.rules.loadbalancer.usage import Block, Survey
+
+LONGEST_MESSAGE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why allocations could not be written, or read."""
+
+    message: str
+    passes: bool
+    """Whether it mostly passes by itself: a server that does not answer, not one that refuses."""
+    tries: int = 1
+    """How often in a row."""
+
+
+class State(Protocol):
+    """What the controller found out beside the Services and allocations of a tenant."""
+
+    @property
+    def problem(self) -> str | None:
+        """Why MetalLB does not have its addresses; empty when it has, None before it was asked."""
+
+    @property
+    def problem_reason(self) -> LoadBalancerReason | None: ...
+
+    @property
+    def refusal(self) -> str:
+        """Why MetalLB does not accept its configuration."""
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """What the management cluster did not do."""
+
+    @property
+    def last_growth(self) -> PoolChange | None: ...
+
+    @property
+    def last_shrink(self) -> PoolChange | None: ...
+
+
+class Verdict(NamedTuple):
+    """What the condition says."""
+
+    holds: bool
+    reason: LoadBalancerReason
+    message: str
+    passes: bool = False
+    """Whether this mostly passes by itself within a moment."""
+
+
+def unreachable(why: str) -> Verdict:
+    """Nobody can tell how things stand on the tenant, and nothing of it is given back meanwhile."""
+    message = f"the tenant cannot be reached, and keeps all addresses that it has: {why}"
+    return Verdict(False, LoadBalancerReason.TENANT_UNREACHABLE, message, passes=True)
+
+
+def verdict(
+    found: Survey,
+    state: State,
+    short: Short | None,
+    services: Sequence[Balancer] = (),
+    *,
+    paused: bool = False,
+    foreign: Sequence[int] = (),
+) -> Verdict:
+    """How things stand, the worst first."""
+    said = _problem(state) or _trouble(found, state) or _waiting(found, short, paused=paused)
+    deleted = deleted_in_words(found, services)
+    if said is None and not found.going and foreign:
+        return Verdict(False, LoadBalancerReason.FOREIGN_ADDRESSES, foreign_in_words(foreign, services))
+    if said is None and not found.going:
+        message = "MetalLB has exactly the tenant's addresses, and no Service waits"
+        return Verdict(True, LoadBalancerReason.IN_STEP, message)
+    if said is None:
+        return Verdict(False, LoadBalancerReason.DELETION_WAITS, deleted, passes=not _used(found.going))
+    return said._replace(message=f"{said.message}; {deleted}") if deleted else said
+
+
+def _problem(state: State) -> Verdict | None:
+    if state.problem:
+        worst = state.problem_reason or LoadBalancerReason.NOT_READY
+        message = f"the tenant's MetalLB does not have its addresses: {state.problem}"
+        return Verdict(False, worst, message, passes=worst is LoadBalancerReason.CONTESTED)
+    if state.refusal:
+        message = f"MetalLB does not accept its configuration and goes on with an older one: {state.refusal}"
+        return Verdict(False, LoadBalancerReason.REFUSED, message)
+    return None
+
+
+def _trouble(found: Survey, state: State) -> Verdict | None:
+    """What the management cluster did not do."""
+    if state.trouble is None:
+        return None
+    waiting = f"{waiting_in_words(found.waiting)}: " if found.waiting else ""
+    message = f"{waiting}IPAllocations cannot be read or written: {state.trouble.message}"
+    return Verdict(False, LoadBalancerReason.ALLOCATIONS_NOT_WRITTEN, message, passes=state.trouble.passes)
+
+
+def _waiting(found: Survey, short: Short | None, *, paused: bool) -> Verdict | None:
+    """Why Services wait."""
+    if paused and found.demand:
+        message = f"{waiting_in_words(found.waiting)}, and the cluster is left as it is, by spec.paused"
+        return Verdict(False, LoadBalancerReason.PAUSED, message, passes=True)
+    if short is not None:
+        return Verdict(False, short.reason, short.message)
+    if found.demand > found.free:
+        message = f"{waiting_in_words(found.waiting)}; {found.under_way} more addresses are on their way"
+        return Verdict(False, LoadBalancerReason.GROWING, message, passes=True)
+    if found.demand:
+        message = (
+            f"{waiting_in_words(found.waiting)} although {found.free} are free: MetalLB's controller on the tenant does"
+            " not hand them out"
+        )
+        return Verdict(False, LoadBalancerReason.SERVICES_WAITING, message, passes=True)
+    return None
+
+
+def foreign_in_words(foreign: Sequence[int], services: Sequence[Balancer]) -> str:
+    """Which Services show addresses that the tenant does not hold, and what comes of it."""
+    texts = set(as_told(foreign))
+    users = [service for service in services if texts & set(service.addresses)]
+    who = in_words(users) if users else f"until a moment ago ({', '.join(sorted(texts))})"
+    return (
+        f"Services show addresses of pools that the tenant does not hold: {who}; no pool hands them out meanwhile."
+        " Remove the addresses from the tenant's own MetalLB pools, or allocate them to the tenant"
+    )
+
+
+def deleted_in_words(found: Survey, services: Sequence[Balancer]) -> str:
+    """What becomes of blocks whose allocations were deleted; those in use first."""
+    said = []
+    for block in sorted(found.going, key=lambda block: not block.claimed):
+        users = users_of(block, services)
+        stays = f"is used by {in_words(users)}" if users else "is being taken back"
+        said.append(f"{named(block)} was deleted and {stays}")
+    return "; ".join(said)
+
+
+def _used(blocks: Iterable[Block]) -> bool:
+    return any(block.claimed for block in blocks)
+
+
+def use(found: Survey, old: LoadBalancerUse | None, state: State, foreign: Sequence[int] = ()) -> LoadBalancerUse:
+    """The figures."""
+    return LoadBalancerUse(
+        held=found.held,
+        in_use=found.in_use,
+        idle=found.held - found.in_use,
+        services=found.services,
+        platform_services=found.platform_services,
+        waiting_services=len(found.waiting),
+        foreign_addresses=as_told(foreign),
+        last_growth=state.last_growth or (old.last_growth if old else None),
+        last_shrink=state.last_shrink or (old.last_shrink if old else None),
+    )
+
+
+def new_status(
+    cluster: TenantCluster, said: Verdict | None, figures: LoadBalancerUse | None, now: datetime
+) -> TenantClusterStatus:
+    """The cluster's status with what is ours in it; None leaves as it is what was said before."""
+    status = cluster.status
+    if figures is not None:
+        status = msgspec.structs.replace(status, load_balancers=figures)
+    if said is None:
+        return status
+    conditions = with_condition(
+        status.conditions,
+        type=ConditionType.LOAD_BALANCERS_READY,
+        status=said.holds,
+        reason=said.reason,
+        message=said.message[:LONGEST_MESSAGE],
+        now=now,
+        observed_generation=cluster.metadata.generation,
+    )
+    return msgspec.structs.replace(status, conditions=conditions)
+
+
+def without_load_balancers(status: TenantClusterStatus) -> TenantClusterStatus:
+    """The status of a cluster that has no load-balancer addresses of ours."""
+    others = tuple(each for each in status.conditions if each.type != ConditionType.LOAD_BALANCERS_READY)
+    if len(others) == len(status.conditions) and status.load_balancers is None:
+        return status
+    return msgspec.structs.replace(status, conditions=others, load_balancers=None)
+
+
+def says_otherwise(old: TenantClusterStatus, new: TenantClusterStatus) -> bool:
+    """Whether the condition says something else, not only in other words."""
+    return _condition(old) != _condition(new)
+
+
+def is_news(old: TenantClusterStatus, new: TenantClusterStatus) -> bool:
+    """Whether addresses came or went."""
+    return _changes(old.load_balancers) != _changes(new.load_balancers)
+
+
+def _condition(status: TenantClusterStatus) -> tuple[object, ...] | None:
+    found = find_condition(status.conditions, ConditionType.LOAD_BALANCERS_READY)
+    return (found.status, found.reason) if found else None
+
+
+def _changes(figures: LoadBalancerUse | None) -> tuple[object, ...] | None:
+    return (figures.held, figures.foreign_addresses, figures.last_growth, figures.last_shrink) if figures else None

@@ -1,0 +1,1 @@
+"""What a ProviderConfig allows, who may use it, and what its status says. Pure."""

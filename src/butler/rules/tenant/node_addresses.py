@@ -1,0 +1,108 @@
+"""How a cluster's node allocations and its machines stand to each other. Pure.
+
+Two questions. Which node allocations whose deletion was asked for can be given up: those that no machine can have an
+address of, as long as what stays is enough for the machines that are wanted. And which machines sit outside all of
+them: such an address is free for another cluster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from butler.api.ipallocation import IPAllocationType
+from butler.api.providers import Provider
+from butler.ipam.addresses import BadAddress, Range, address_text, parse_network, parse_range
+from butler.rules.allocation.deletion import is_wish
+from butler.rules.tenant.blueprint import family_of
+from butler.rules.tenant.machines import may_have, outside, values_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from butler.api.ipallocation import IPAllocation
+    from butler.api.networkpool import NetworkPool
+    from butler.api.providerconfig import ProviderConfig
+    from butler.rules.tenant.blueprint import NodeNetwork
+    from butler.rules.tenant.machines import MachineAddresses
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """The machines of a cluster, as far as there is one."""
+
+    machines: tuple[MachineAddresses, ...] = ()
+    built: bool = False
+    """Whether Cluster API was told of the cluster, and so of its addresses."""
+
+
+NO_FLEET = Fleet()
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """Node allocations whose deletion was asked for, and that the cluster can do without."""
+
+    at_once: tuple[IPAllocation, ...] = ()
+    """No machine can be given one of their addresses, as there is none and none is wanted."""
+    once_withdrawn: tuple[IPAllocation, ...] = ()
+    """Machines could still be given one: they go when the cluster's objects no longer name them."""
+
+    @property
+    def uids(self) -> frozenset[str]:
+        return frozenset(each.metadata.uid for each in (*self.at_once, *self.once_withdrawn))
+
+
+NOTHING_GIVEN_UP = GivenUp()
+
+
+def give_up(granted: Iterable[IPAllocation], fleet: Fleet, wanted: int) -> GivenUp:
+    """Which node allocations to give up, of all that were granted; `wanted` is how many machines there should be."""
+    nodes = [each for each in granted if each.spec.type is IPAllocationType.NODES]
+    wishes = [each for each in nodes if is_wish(each)]
+    if not wishes:
+        return NOTHING_GIVEN_UP
+    if not fleet.built or (not fleet.machines and not wanted):
+        return GivenUp(at_once=tuple(wishes))
+    staying, leaving = list(nodes), []
+    for wish in wishes:
+        try:
+            family, held = parse_range(wish.status.start_address or "", wish.status.end_address or "")
+        except BadAddress:
+            continue
+        rest = [each for each in staying if each is not wish]
+        if rest and _size(rest) >= wanted and not may_have(fleet.machines, family, held):
+            staying = rest
+            leaving.append(wish)
+    return GivenUp(once_withdrawn=tuple(leaving))
+
+
+def _size(allocations: Iterable[IPAllocation]) -> int:
+    return sum(each.status.allocated_count or 0 for each in allocations)
+
+
+def strays(
+    provider: ProviderConfig,
+    nodes: NodeNetwork | None,
+    also_held: Iterable[Range],
+    machines: Sequence[MachineAddresses],
+    pools: Mapping[str, NetworkPool],
+) -> tuple[str, ...]:
+    """Machines with an address that their cluster does not hold, each as a sentence."""
+    if nodes is None or provider.spec.provider is Provider.NUTANIX:
+        return ()  # the network chooses the addresses of machines; on Nutanix the allocation only reserves as many
+    family, held = family_of(nodes), [*nodes.ranges, *also_held]
+    networks = [
+        parse_network(pool.spec.cidr)[1]
+        for reference in provider.spec.network.pool_refs
+        if (pool := pools.get(reference.name)) is not None
+    ]
+
+    def is_handed_out(value: int) -> bool:
+        return any(network.first <= value <= network.last for network in networks)
+
+    return tuple(
+        f"machine {machine.name} has {address_text(value, family)}, which this cluster does not hold"
+        for machine in machines
+        for value in outside(values_of(machine, family), held, is_handed_out)
+    )
