@@ -22,7 +22,7 @@ from ipam.story import Violation
 from tenants.rules import MACHINE, TENANT, Tenant, home_of, internal_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from ipam.history import History, Json
 
@@ -137,8 +137,17 @@ def _less(start: float, end: float, outages: list[tuple[float, float]]) -> float
 # At rest.
 
 
-def rest(history: History, tenants: Iterable[Tenant], services: Mapping[str, list[Json]]) -> Iterator[Violation]:
-    """Everything that must hold when nothing moves. `services` are those of each tenant, by its namespace."""
+def rest(
+    history: History,
+    tenants: Iterable[Tenant],
+    services: Mapping[str, list[Json]],
+    shown: Collection[tuple[str, int]] = (),
+) -> Iterator[Violation]:
+    """Everything that must hold when nothing moves.
+
+    `services` are those of each tenant, by its namespace; `shown` is every address that a Service was ever seen to show,
+    by tenant: what a pool reports as foreign is withheld for a minute longer, and counts only if it was really shown.
+    """
     replay = Replay(history.began)
     for revision in history.in_order():
         for _ in replay.step(revision):
@@ -174,7 +183,7 @@ def rest(history: History, tenants: Iterable[Tenant], services: Mapping[str, lis
             held = {kind: [text(span) for span in spans] for kind, spans in own.items()}
             yield Violation("all or nothing", f"{name} ({status.get('phase')}) has no machine and holds {held}")
         if not running and status.get("phase") != "Ready" and not any(own.values()):
-            yield from _could_have_both(replay, uid, name)
+            yield from _could_have_both(replay, uid, name, shown)
     yield from _tenants_at_rest(tenants, replay)
 
 
@@ -200,7 +209,7 @@ def _orphans(replay: Replay, clusters: Mapping[str, Json]) -> Iterator[Violation
             yield Violation("L2", f"{allocation['metadata']['name']} belongs to {owner}, which is gone")
 
 
-def _could_have_both(replay: Replay, uid: str, name: str) -> Iterator[Violation]:
+def _could_have_both(replay: Replay, uid: str, name: str, shown: Collection[tuple[str, int]]) -> Iterator[Violation]:
     """L1 of a tenant: it waits only while one of its two blocks does not fit."""
     asked = [each for each in replay.allocations.values() if _owner(each) == uid and _is_open(each)]
     fit = []
@@ -208,9 +217,17 @@ def _could_have_both(replay: Replay, uid: str, name: str) -> Iterator[Violation]
         key = (allocation["metadata"]["namespace"], allocation["spec"]["poolRef"]["name"])
         pool = replay.pools.get(key)
         rules = oracle.rules_of_pool(pool) if pool is not None else None
-        fit.append(rules is not None and oracle.would_fit(rules, replay.live.values(), allocation))
+        taken = [*replay.live.values(), *_withheld(pool or {}, shown)]
+        fit.append(rules is not None and oracle.would_fit(rules, taken, allocation))
     if asked and all(fit) and {each["spec"]["type"] for each in asked} == {"nodes", "loadbalancer"}:
         yield Violation("L1", f"{name} waits for both blocks, and each would fit")
+
+
+def _withheld(pool: Json, shown: Collection[tuple[str, int]]) -> list[Span]:
+    """The addresses that a pool does not hand out because a tenant's Services show them without holding them."""
+    reported = (pool.get("status") or {}).get("foreignAddresses") or ()
+    found = [(each["tenantClusterRef"]["name"], oracle.number(each["address"])) for each in reported]
+    return [(address, address) for tenant, address in found if (tenant, address) in shown]
 
 
 def _tenants_at_rest(tenants: Iterable[Tenant], replay: Replay) -> Iterator[Violation]:

@@ -86,6 +86,7 @@ class Storm:
         self.violations: list[Violation] = []
         self.patience = Patience()
         self.lost: set[tuple[str, int]] = set()
+        self.shown: set[tuple[str, int]] = set()
         self._restored_at = 0.0
         self._restoring = False
         self._began = time.monotonic()
@@ -505,6 +506,9 @@ class Storm:
         if one != 200 or two != 200 or self._restoring or self.eras.count != era or restored != self.lost:
             return
         looks = [look for look in found if look is not None]
+        self.shown |= {
+            (look.name, address) for look in looks for addresses in look.shown.values() for address in addresses
+        }
         self.done["looks at a tenant"] += len(looks)
         wrong = sampled(looks, holdings(before["items"]), holdings(after["items"]), self.lost)
         # What was published while etcd went back is put right when the tenant is next compared with its allocations.
@@ -568,7 +572,7 @@ class Storm:
                 inside = await self._read_inside(cluster)
                 tenants.append(Tenant(*tenant_of(home, *inside)))
                 services[home] = inside[2]
-        self.violations += list(rest(history, tenants, services))
+        self.violations += list(rest(history, tenants, services, self.shown))
         self.done["rests"] += 1
         await self._new_era("rest")
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos.eras import Held, changed_unseen, holdings, overlapping
 from chaos.judge import WORST_WAIT, Look, Patience, rest, sampled
 from ipam.history import ALLOCATION, POOL, History, Revision
 from ipam.oracle import number
 from tenants.rules import MACHINE, TENANT, Tenant, home_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 TENANT_UID = "butler.butlerlabs.dev/tenant-uid"
 Json = dict[str, Any]
@@ -105,8 +108,12 @@ def history(*steps: tuple[str, Json], seconds: tuple[float, ...] = ()) -> Histor
     return History(found, 0)
 
 
-def rules_of_rest(*steps: tuple[str, Json], services: dict[str, list[Json]] | None = None) -> list[str]:
-    found = rest(history(*steps), [], services or {})
+def rules_of_rest(
+    *steps: tuple[str, Json],
+    services: dict[str, list[Json]] | None = None,
+    shown: Collection[tuple[str, int]] = (),
+) -> list[str]:
+    found = rest(history(*steps), [], services or {}, shown)
     return [violation.rule for violation in found if violation.rule != "S6"]  # these records have no counters
 
 
@@ -151,6 +158,22 @@ class TestRest:
         both = (ALLOCATION, an_allocation("y", "two", "nodes", span("10.40.0.30", "10.40.0.31")))
         other = (TENANT, a_cluster("two", "Pending"))
         assert not rules_of_rest(*pools, full, both, other, *asked, (TENANT, a_cluster("one", "Pending")))
+
+    def test_a_pool_may_keep_back_what_a_service_really_showed_and_nothing_else(self) -> None:
+        nodes, balancers = a_pool("pool", "10.40.0"), a_pool("balancers", "10.41.0")
+        balancers["status"]["foreignAddresses"] = [
+            {"address": f"10.41.0.{last}", "tenantClusterRef": {"name": "two"}} for last in (16, 18)
+        ]
+        steps = (
+            (POOL, nodes),
+            (POOL, balancers),
+            (ALLOCATION, an_allocation("n", "one", "nodes", None)),
+            (ALLOCATION, an_allocation("a", "one", "loadbalancer", None, "balancers")),
+            (TENANT, a_cluster("one", "Pending")),
+        )
+        shown = [("two", number("10.41.0.16")), ("two", number("10.41.0.18"))]
+        assert not rules_of_rest(*steps, shown=shown)
+        assert rules_of_rest(*steps, shown=shown[:1]) == ["L1"]
 
     def test_a_tenant_that_may_announce_what_it_does_not_hold_is_seen(self) -> None:
         record = history(
