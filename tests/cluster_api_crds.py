@@ -51,7 +51,7 @@ def install(control_plane: ControlPlane) -> list[str]:
 
 def _wait_until_served(control_plane: ControlPlane, body: Json) -> None:
     spec = body["spec"]
-    version = next(each["name"] for each in spec["versions"] if each["storage"])
+    version = next(item["name"] for item in spec["versions"] if item["storage"])
     path = f"/apis/{spec['group']}/{version}/{spec['names']['plural']}?limit=1"
     deadline = time.monotonic() + ESTABLISHED_SECONDS
     while control_plane.request("GET", path)[0] != 200:

@@ -210,7 +210,7 @@ class Desk:
         selector = f"involvedObject.kind={kind},involvedObject.name={name}"
         code, answer = self.send("GET", f"/api/v1/namespaces/{self.namespace}/events?fieldSelector={selector}")
         assert code == 200, answer
-        return [(each["type"], each["reason"], each["message"]) for each in answer["items"]]
+        return [(item["type"], item["reason"], item["message"]) for item in answer["items"]]
 
     # Pools and allocations.
 
@@ -231,7 +231,7 @@ class Desk:
         return seen
 
     def _pools(self) -> Any:
-        return [each.get("status") for each in self.send("GET", self.path(POOLS))[1].get("items", ())]
+        return [item.get("status") for item in self.send("GET", self.path(POOLS))[1].get("items", ())]
 
     def status(self, plural: str, name: str) -> Json:
         found = self.get(plural, name)
@@ -288,13 +288,13 @@ class Desk:
 
 
 def condition(status: Json, kind: str) -> Json:
-    return next((dict(each) for each in status.get("conditions", ()) if each["type"] == kind), {})
+    return next((dict(item) for item in status.get("conditions", ()) if item["type"] == kind), {})
 
 
 def pool(name: str, cidr: str, *windows: str, reserved: tuple[str, ...] = (), **metadata: Any) -> Json:
     spec: Json = {"cidr": cidr}
     if reserved:
-        spec["reserved"] = [{"cidr": each} for each in reserved]
+        spec["reserved"] = [{"cidr": text} for text in reserved]
     if windows:
         spec["tenantAllocation"] = tenant_allocation(*windows)
     return {
@@ -306,7 +306,7 @@ def pool(name: str, cidr: str, *windows: str, reserved: tuple[str, ...] = (), **
 
 
 def tenant_allocation(*windows: str) -> Json:
-    return {"ranges": [dict(zip(("start", "end"), each.split("-"), strict=True)) for each in windows]}
+    return {"ranges": [dict(zip(("start", "end"), window.split("-"), strict=True)) for window in windows]}
 
 
 def allocation(
@@ -348,7 +348,7 @@ def fresh_desk(control_plane: ControlPlane) -> Iterator[Desk]:
 
 def _served(desk: Desk) -> Iterator[Desk]:
     # A definition is established a moment before its storage starts.
-    desk.until(lambda: all(desk.send("GET", desk.path(each))[0] == 200 for each in (POOLS, ALLOCATIONS)), "served")
+    desk.until(lambda: all(desk.send("GET", desk.path(text))[0] == 200 for text in (POOLS, ALLOCATIONS)), "served")
     yield desk
     if not desk.control_plane.disposable:
         desk.send("DELETE", f"/api/v1/namespaces/{desk.namespace}")

@@ -70,7 +70,7 @@ async def install(client: Client) -> None:
         await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     for definition in wanted:
         spec = definition["spec"]
-        version = next(each["name"] for each in spec["versions"] if each["storage"])
+        version = next(item["name"] for item in spec["versions"] if item["storage"])
         await _served(client, spec["group"], version, spec["names"])
 
 

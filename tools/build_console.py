@@ -143,11 +143,11 @@ def node() -> tuple[list[str], Path]:
 def fingerprint(console: Path) -> str:
     """A hash over the names and contents of everything that the pages are made of."""
     found = hashlib.sha256()
-    files = [each for name in SOURCES for each in sorted([console / name, *(console / name).rglob("*")])]
-    for each in files:
-        if each.is_file():
-            found.update(f"{each.relative_to(console)}\0{each.stat().st_size}\0".encode())
-            found.update(each.read_bytes())
+    files = [path for name in SOURCES for path in sorted([console / name, *(console / name).rglob("*")])]
+    for file in files:
+        if file.is_file():
+            found.update(f"{file.relative_to(console)}\0{file.stat().st_size}\0".encode())
+            found.update(file.read_bytes())
     return found.hexdigest()
 
 

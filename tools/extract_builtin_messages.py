@@ -90,8 +90,11 @@ def _lines(table: dict[str, Any]) -> str:
 
 def wanted_kinds() -> dict[str, dict[str, str]]:
     """API version -> kind -> message, of all that the server may be sent; "*" stands for any version."""
-    served = {(each.group, each.version, each.kind) for each in builtin_resources(builtin_types().__getitem__)}
-    served |= {(each.kind_group, each.kind_version, each.kind) for each in SUBRESOURCES}
+    served = {
+        (builtin_resource.group, builtin_resource.version, builtin_resource.kind)
+        for builtin_resource in builtin_resources(builtin_types().__getitem__)
+    }
+    served |= {(subresource.kind_group, subresource.kind_version, subresource.kind) for subresource in SUBRESOURCES}
     found: dict[str, dict[str, str]] = {"*": ANY_VERSION}
     for group, version, kind in sorted(served | set(MORE_KINDS)):
         api_version = f"{group}/{version}" if group else version
@@ -162,11 +165,11 @@ def reached(
         form = FORMS.get(name)
         entry: dict[str, Any] = {"form": form} if form else {}
         if form:
-            entry["fields"] = [[each.number, each.name, _raw(each, form), _flags(each)] for each in fields]
+            entry["fields"] = [[field.number, field.name, _raw(field, form), _flags(field)] for field in fields]
         else:
-            entry["fields"] = [_joined(name, each, structs) for each in fields]
+            entry["fields"] = [_joined(name, field, structs) for field in fields]
         found[name] = entry
-        waiting += [each.type for each in fields if each.type not in SCALARS]
+        waiting += [field.type for field in fields if field.type not in SCALARS]
     return found
 
 

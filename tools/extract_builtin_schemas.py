@@ -117,7 +117,7 @@ def facts(schema: Json) -> Json:
         elif key == "properties":
             kept[key] = {name: facts(each) for name, each in value.items()}
         elif key in ("allOf", "anyOf", "oneOf"):
-            kept[key] = [facts(each) for each in value]
+            kept[key] = [facts(item) for item in value]
         elif key in ("items", "additionalProperties", "not") and isinstance(value, dict):
             kept[key] = facts(value)
         else:
@@ -128,9 +128,9 @@ def facts(schema: Json) -> Json:
 def references(value: Any) -> set[str]:
     if isinstance(value, dict):
         own = {value["$ref"]} if isinstance(value.get("$ref"), str) else set()
-        return own.union(*(references(each) for each in value.values()))
+        return own.union(*(references(item) for item in value.values()))
     if isinstance(value, list):
-        return set().union(*(references(each) for each in value))
+        return set().union(*(references(item) for item in value))
     return set()
 
 

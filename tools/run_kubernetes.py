@@ -262,9 +262,9 @@ def free_ports(count: int) -> list[int]:
     """Ports that nobody listens on now; held together so that they differ."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+        for item in sockets:
+            item.bind(("127.0.0.1", 0))
+        return [item.getsockname()[1] for item in sockets]
 
 
 def write_certificates(folder: Path) -> None:

@@ -118,7 +118,7 @@ def main(options: list[str]) -> int:
                 running.append(waiting.pop(0))
                 running[-1].start(options)
             time.sleep(0.2)
-            for part in [each for each in running if each.has_ended]:
+            for part in [item for item in running if item.has_ended]:
                 running.remove(part)
                 codes[part.name] = part.wait()
                 if not part.shown:

@@ -240,8 +240,7 @@ def main() -> None:
                 with start as plane:
                     rounds[name].append(asyncio.run(measure(plane, data_dir, options.objects)))
     figures = {
-        name: {key: statistics.median(each[key] for each in found) for key in found[0]}
-        for name, found in rounds.items()
+        name: {key: statistics.median(obj[key] for obj in found) for key in found[0]} for name, found in rounds.items()
     }
     print_table(figures)
     if options.json:

@@ -130,7 +130,7 @@ async def opening(browser: Browser, estate: Estate, remembered: Any, rounds: int
                 for each, found in seen.items():
                     found.append(taken[each] / 1000)
         medians = {each: statistics.median(found) for each, found in seen.items()}
-        rows.append([name, *(duration(medians[each]) for each in seen), duration(max(seen["content"]))])
+        rows.append([name, *(duration(medians[item]) for item in seen), duration(max(seen["content"]))])
         if name != "tenants":
             paint = medians["first-contentful-paint"]
             goals.append(Goal(f"first paint of the {name} under 1.5 s", duration(paint), paint < FIRST_PAINT))
@@ -154,7 +154,7 @@ async def following(browser: Browser, estate: Estate, remembered: Any, rounds: i
     rows = [[name, duration(statistics.median(found)), duration(max(found))] for name, found in taken.items()]
     table(["page", "median", "slowest"], rows)
     note("allocation has a decision of the controllers in it: what waits is granted when its pool grows")
-    together = [each for found in taken.values() for each in found]
+    together = [seconds for found in taken.values() for seconds in found]
     middle, late = statistics.median(together), ranked(together, 0.95)
     note(f"all pages: median {duration(middle)}, 95 % within {duration(late)}, slowest {duration(max(together))}")
     return [Goal("a change on every page within 500 ms (95 %)", duration(late), late < CHANGE)]

@@ -141,9 +141,9 @@ def memory() -> float:
 
 def connections() -> int:
     found = 0
-    for each in Path("/proc/self/fd").iterdir():
+    for path in Path("/proc/self/fd").iterdir():
         try:
-            found += str(each.readlink()).startswith("socket:")
+            found += str(path.readlink()).startswith("socket:")
         except OSError:
             continue
     return found

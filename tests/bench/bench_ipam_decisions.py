@@ -59,8 +59,8 @@ class Cost(NamedTuple):
 def check(pool: Range, taken: Sequence[Range], history: Sequence[tuple[Range | None, Range | None]]) -> None:
     """Replay grants and releases on a map of the pool, one byte an address."""
     cells = bytearray(pool.size)
-    for each in taken:
-        cells[each.first - pool.first : each.last - pool.first + 1] = b"\1" * each.size
+    for span in taken:
+        cells[span.first - pool.first : span.last - pool.first + 1] = b"\1" * span.size
     for granted, released in history:
         if granted is not None:
             first, last = granted.first - pool.first, granted.last - pool.first
@@ -188,7 +188,7 @@ def rebuild() -> float:
     pool = shapes.pool_of(12)
     taken = shapes.random_sizes(pool, 10_000)
     random.Random(shapes.SEED).shuffle(taken)
-    texts = [(address_text(each.first, Family.V4), address_text(each.last, Family.V4)) for each in taken]
+    texts = [(address_text(item.first, Family.V4), address_text(item.last, Family.V4)) for item in taken]
     from_text, from_numbers, by_netaddr = [], [], []
     for _ in range(15):
         began = time.perf_counter()

@@ -180,7 +180,7 @@ def show_large(
         ["", "seen"],
         [
             ["create and grant at the same time, per second", f"{filled.per_second:.0f}"],
-            ["cold start to the first new grant (each)", ", ".join(duration(each) for each in cold)],
+            ["cold start to the first new grant (each)", ", ".join(duration(seconds) for seconds in cold)],
             ["memory of the controller, at rest (highest)", f"{memory:.0f} MB ({peak:.0f} MB)"],
             [f"writes in {rest:.0f} s of rest, leases apart ({leases})", what],
         ],

@@ -110,7 +110,8 @@ class Bench:
         items = (await self.server.get(objects.POOLS))["items"]
         conditions = [item.get("status", {}).get("conditions", ()) for item in items]
         return (
-            sum(any(each["type"] == "Ready" and each["status"] == "True" for each in of) for of in conditions) == count
+            sum(any(entry["type"] == "Ready" and entry["status"] == "True" for entry in of) for of in conditions)
+            == count
         )
 
     async def until(self, holds: Callable[[], Any]) -> float:
@@ -210,23 +211,23 @@ def show_pools(curve: Sequence[Grown], kind: str) -> list[Goal]:
         ],
         [
             [
-                f"{each.size:,}",
-                f"{each.controller:.2f} s",
-                _line(curve, each, "controller"),
-                f"{each.server:.2f} s",
-                _line(curve, each, "server"),
-                f"{each.seconds:.1f} s",
-                f"{each.more['reconciles']:.1f}",
-                f"{each.more['refused']:.2f}",
-                duration(each.more["another"]) if each.more["another"] else "under 10 ms",
-                f"{each.memory:.0f} MB",
+                f"{grown.size:,}",
+                f"{grown.controller:.2f} s",
+                _line(curve, grown, "controller"),
+                f"{grown.server:.2f} s",
+                _line(curve, grown, "server"),
+                f"{grown.seconds:.1f} s",
+                f"{grown.more['reconciles']:.1f}",
+                f"{grown.more['refused']:.2f}",
+                duration(grown.more["another"]) if grown.more["another"] else "under 10 ms",
+                f"{grown.memory:.0f} MB",
             ]
-            for each in curve
+            for grown in curve
         ],
     )
     note("processor time; reconciles and refused writes (409) per pool; `one more` is the controller's for one pool")
     goals = []
-    at_400 = next((each for each in curve if each.size == 400), None)
+    at_400 = next((grown for grown in curve if grown.size == 400), None)
     if at_400 is not None:
         # What it was before was measured with the embedded server in the same process.
         spent, of = (
@@ -276,18 +277,18 @@ def show_events(curve: Sequence[dict[str, float]]) -> list[Goal]:
         ],
         [
             [
-                f"{each['pools']:,} x {each['allocations']:,}",
-                f"{each['start']:.2f} s",
-                f"{each['start'] / first['start'] * first['allocations'] / each['allocations']:.2f}",
-                duration(each["grant"]),
-                f"{each['grant'] / first['grant']:.2f}",
-                duration(each["release"]),
-                f"{each['release'] / first['release']:.2f}",
-                duration(each["pinned question"]),
-                f"{each['pinned question'] / first['pinned question']:.2f}",
-                f"{each['memory']:.0f} MB",
+                f"{obj['pools']:,} x {obj['allocations']:,}",
+                f"{obj['start']:.2f} s",
+                f"{obj['start'] / first['start'] * first['allocations'] / obj['allocations']:.2f}",
+                duration(obj["grant"]),
+                f"{obj['grant'] / first['grant']:.2f}",
+                duration(obj["release"]),
+                f"{obj['release'] / first['release']:.2f}",
+                duration(obj["pinned question"]),
+                f"{obj['pinned question'] / first['pinned question']:.2f}",
+                f"{obj['memory']:.0f} MB",
             ]
-            for each in curve
+            for obj in curve
         ],
     )
     note("x: beside the smallest, 1.0 where the size does not matter; memory is of the controller and its API server")
@@ -344,7 +345,7 @@ def _line(curve: Sequence[Grown], each: Grown, what: str) -> str:
 
 
 def _straight(what: str, curve: Sequence[Grown], of: str) -> Goal:
-    worst = max(float(_line(curve, each, of)) for each in curve)
+    worst = max(float(_line(curve, grown, of)) for grown in curve)
     return Goal(f"a straight line: {what}", f"at most {worst:.2f} times the line", worst <= 1.5)
 
 

@@ -130,17 +130,17 @@ def replay(policy: type[Policy], trace: str, events: int) -> Outcome:
 def show(trace: str, outcomes: list[Outcome]) -> None:
     heading(f"Packing, {trace}: {outcomes[0].requests:,} requests in {TIDES} tides, {POOL:,} addresses")
     rows = []
-    for each in outcomes:
-        failures = [100 * share for share in each.first_failures]
+    for outcome in outcomes:
+        failures = [100 * share for share in outcome.first_failures]
         rows.append(
             [
-                each.policy,
+                outcome.policy,
                 f"{statistics.mean(failures):.1f} %" if failures else "never",
                 f"{min(failures):.1f}..{max(failures):.1f}" if failures else "",
-                f"{100 * statistics.mean(each.occupancy_after_failure):.1f} %" if failures else "",
-                f"{each.refused:,} ({100 * each.refused / each.requests:.2f} %)",
-                f"{each.refused_though_free:,}",
-                f"{statistics.mean(each.waste):.1f} %",
+                f"{100 * statistics.mean(outcome.occupancy_after_failure):.1f} %" if failures else "",
+                f"{outcome.refused:,} ({100 * outcome.refused / outcome.requests:.2f} %)",
+                f"{outcome.refused_though_free:,}",
+                f"{statistics.mean(outcome.waste):.1f} %",
             ]
         )
     table(
@@ -151,8 +151,12 @@ def show(trace: str, outcomes: list[Outcome]) -> None:
     table(
         [f"fragmentation at {LOOK_AT:.0%} demand, by tide", *(str(tide + 1) for tide in range(TIDES)), "holes"],
         [
-            [each.policy, *(f"{value:.0f}" for value in each.fragmentation), f"{statistics.mean(each.holes):.0f}"]
-            for each in outcomes
+            [
+                outcome.policy,
+                *(f"{value:.0f}" for value in outcome.fragmentation),
+                f"{statistics.mean(outcome.holes):.0f}",
+            ]
+            for outcome in outcomes
         ],
     )
 
@@ -167,7 +171,7 @@ def run(events: int = 1_000_000) -> list[Goal]:
             ours, others = outcomes[0], outcomes[1:]
             assert ours.policy == BestFit.name
             mean = statistics.mean(ours.first_failures)
-            best = max(others, key=lambda each: statistics.mean(each.first_failures))
+            best = max(others, key=lambda other: statistics.mean(other.first_failures))
             goals.append(
                 Goal(
                     f"packing, {trace.split(':')[0]}: first failure no earlier than any other's",

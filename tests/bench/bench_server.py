@@ -289,7 +289,7 @@ def _row(name: str, found: Figures) -> list[str]:
         f"{found.rate:.0f}",
         duration(found.median),
         duration(found.slow),
-        *(duration(found.slow_by_path[each]) for each in PAGE),
+        *(duration(found.slow_by_path[text]) for text in PAGE),
         f"{found.unchanged:.0%}",
         f"{found.cpu:.0%}",
         duration(found.cpu_each),

@@ -58,16 +58,14 @@ async def run(order: dict[str, Any]) -> dict[str, Any]:
     ready = [asyncio.Event() for _ in heard]
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(connector=connector, cookies=order["cookies"]) as session:
-        tasks = [asyncio.create_task(listen(session, order["url"], *each)) for each in zip(heard, ready, strict=True)]
-        await asyncio.gather(*(each.wait() for each in ready))
+        tasks = [asyncio.create_task(listen(session, order["url"], *pair)) for pair in zip(heard, ready, strict=True)]
+        await asyncio.gather(*(event.wait() for event in ready))
         made = await change(order)
         await asyncio.sleep(1)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    since = [
-        (at - made[version][0], at - made[version][1]) for each in heard for version, at in each if version in made
-    ]
+    since = [(at - made[version][0], at - made[version][1]) for row in heard for version, at in row if version in made]
     return {"since": since, "wanted": len(made) * order["streams"]}
 
 

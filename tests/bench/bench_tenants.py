@@ -69,7 +69,7 @@ class Processes:
         found: dict[str, list[int]] = {}
         for pid in processor.pids_of(self._folder, but="nobody"):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
-            name = next((each for each in PROGRAMS if each in words), None)
+            name = next((program for program in PROGRAMS if program in words), None)
             if name is not None:
                 found.setdefault(name, []).append(pid)
         return found
@@ -237,7 +237,7 @@ def measure(name: str, folder: Path, clusters: int, workers: int, *, delete: boo
                 found.after[event] = told["after"]
                 found.created = told.get("created", found.created)
                 now, sent = processes.seconds(), requests(port)
-                found.cpu[event] = {each: now[each] - cpu.get(each, 0.0) for each in now}
+                found.cpu[event] = {text: now[text] - cpu.get(text, 0.0) for text in now}
                 found.requests[event] = sent - asked
                 note(f"{event}: {len(told['after'])} of {clusters}")
                 if event == "allocated":

@@ -105,7 +105,7 @@ def _rest(name: str, processes: Processes, port: int, seconds: float) -> Rest:
     found.seconds = time.monotonic() - clock
     now, memory = processes.seconds(), processes.megabytes()
     found.requests = requests(port) - asked
-    shares = {each: (now[each] - cpu.get(each, 0.0)) / found.seconds for each in now}
+    shares = {item: (now[item] - cpu.get(item, 0.0)) / found.seconds for item in now}
     found.share, found.memory = shares.pop(BUTLER), memory.pop(BUTLER)
     found.highest = processes.megabytes("VmHWM")[BUTLER]
     found.others = {each: (memory[each], share) for each, share in shares.items()}
@@ -154,9 +154,9 @@ def _done(port: int) -> _Done:
 
 def _sockets(pid: int) -> int:
     found = 0
-    for each in Path(f"/proc/{pid}/fd").iterdir():
+    for path in Path(f"/proc/{pid}/fd").iterdir():
         try:
-            found += str(each.readlink()).startswith("socket:")
+            found += str(path.readlink()).startswith("socket:")
         except OSError:
             continue
     return found
@@ -168,17 +168,17 @@ def _sockets(pid: int) -> int:
 def show(rests: list[Rest], empty: float, ready: int, tenants: int) -> list[Goal]:
     print()
     table(
-        ["butleradm controller run, the process", *(each.name for each in rests)],
+        ["butleradm controller run, the process", *(rest.name for rest in rests)],
         [
-            ["memory at rest, MB", *(f"{each.memory:.0f}" for each in rests)],
+            ["memory at rest, MB", *(f"{rest.memory:.0f}" for rest in rests)],
             ["  of one without tenants, MB", *(f"{empty:.0f}" for _ in rests)],
-            ["  for each tenant, bytes", *(f"{(each.memory - empty) * 1024 * 1024 / tenants:,.0f}" for each in rests)],
-            ["  highest so far, MB", *(f"{each.highest:.0f}" for each in rests)],
-            [f"share of one core over {rests[0].seconds:.0f} s", *(f"{each.share:.2%}" for each in rests)],
-            ["requests a second, management", *(f"{each.requests.total() / each.seconds:.2f}" for each in rests)],
-            ["connections", *(f"{each.sockets:,}" for each in rests)],
-            ["tenants watched", *(f"{each.watched:,}" for each in rests)],
-            ["settled after, s", *(f"{each.settled:.0f}" for each in rests)],
+            ["  for each tenant, bytes", *(f"{(rest.memory - empty) * 1024 * 1024 / tenants:,.0f}" for rest in rests)],
+            ["  highest so far, MB", *(f"{rest.highest:.0f}" for rest in rests)],
+            [f"share of one core over {rests[0].seconds:.0f} s", *(f"{rest.share:.2%}" for rest in rests)],
+            ["requests a second, management", *(f"{rest.requests.total() / rest.seconds:.2f}" for rest in rests)],
+            ["connections", *(f"{rest.sockets:,}" for rest in rests)],
+            ["tenants watched", *(f"{rest.watched:,}" for rest in rests)],
+            ["settled after, s", *(f"{rest.settled:.0f}" for rest in rests)],
         ],
     )
     note("requests to tenants are not in its metrics")
@@ -195,10 +195,10 @@ def show(rests: list[Rest], empty: float, ready: int, tenants: int) -> list[Goal
         [[name, f"{memory:,.0f} MB", f"{share:.2%}"] for name, (memory, share) in sorted(last.others.items())],
     )
     goals = []
-    for each in rests:
+    for rest in rests:
         goals += [
-            Goal(f"{each.name}: {tenants:,} tenants in under 300 MB", f"{each.memory:.0f} MB", each.memory < 300),
-            Goal(f"{each.name}: under 5 % of one core", f"{each.share:.2%}", each.share < 0.05),
-            Goal(f"{each.name}: all are watched", f"{each.watched:,}", each.watched == ready == tenants),
+            Goal(f"{rest.name}: {tenants:,} tenants in under 300 MB", f"{rest.memory:.0f} MB", rest.memory < 300),
+            Goal(f"{rest.name}: under 5 % of one core", f"{rest.share:.2%}", rest.share < 0.05),
+            Goal(f"{rest.name}: all are watched", f"{rest.watched:,}", rest.watched == ready == tenants),
         ]
     return goals

@@ -72,7 +72,7 @@ def _wait(plane: ControlPlane, wave: list[str]) -> list[str]:
 def _clusters(plane: ControlPlane) -> dict[str, dict[str, Any]]:
     status, answer = plane.request("GET", _CLUSTERS)
     assert status == 200, answer
-    return {each["metadata"]["name"]: each for each in answer["items"]}
+    return {item["metadata"]["name"]: item for item in answer["items"]}
 
 
 def _is_ready(cluster: dict[str, Any]) -> bool:

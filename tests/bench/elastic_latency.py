@@ -105,7 +105,7 @@ def _send_waves(found: Measured, kubeconfig: Path, processes: Processes, port: i
         for line in load.stdout:
             facts = json.loads(line)
             now, sent = processes.seconds(), requests(port)
-            spent = {each: now[each] - cpu.get(each, 0.0) for each in now}
+            spent = {item: now[item] - cpu.get(item, 0.0) for item in now}
             found.waves[facts["event"]] = Wave(facts, spent, sent - asked)
             note(f"{facts['event']}: {_arrived(facts)} of {facts['wanted']}")
             time.sleep(SETTLE)
@@ -182,8 +182,8 @@ def _show_shrink(found: Measured, tenants: int) -> list[Goal]:
         ],
     )
     note(f"{len(rows)} of {wanted} allocations went back")
-    for each in moved[:5]:
-        note(f"moved: {each}")
+    for item in moved[:5]:
+        note(f"moved: {item}")
     if facts["gaps"]:
         note(f"{facts['gaps']} watches of the users ended and were begun anew: some moments were seen late")
     return [

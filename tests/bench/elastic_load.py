@@ -89,7 +89,7 @@ class Seen:
         key = tenant, meta["namespace"], meta["name"]
         service = self.services.setdefault(key, Service(tenant, meta["name"]))
         ingress = ((obj.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-        address = ",".join(each["ip"] for each in ingress if each.get("ip"))
+        address = ",".join(item["ip"] for item in ingress if item.get("ip"))
         if service.address and address != service.address:
             self.moved.append(f"{'/'.join(key)}: {service.address} to {address or 'none'}")
         if address and service.shown is None:
@@ -103,8 +103,8 @@ class Seen:
         entries = () if kind == "DELETED" else obj["spec"].get("addresses") or ()
         after = {address for entry in entries for address in spelled_out(entry)}
         self.pooled[tenant] = after
-        self.published.update({(tenant, each): now for each in after - before})
-        self.withdrawn.update({(tenant, each): now for each in before - after})
+        self.published.update({(tenant, text): now for text in after - before})
+        self.withdrawn.update({(tenant, text): now for text in before - after})
 
     def take_allocation(self, _: str, kind: str, obj: Json, now: float) -> None:
         spec, status, meta = obj["spec"], obj.get("status") or {}, obj["metadata"]
@@ -129,7 +129,7 @@ class Seen:
 
 def spelled_out(entry: str) -> list[str]:
     """The addresses of `10.0.0.250-10.0.1.3`, as they are written; a pool of this benchmark has no other entries."""
-    first, last = (int.from_bytes(map(int, each.split("."))) for each in entry.split("-"))
+    first, last = (int.from_bytes(map(int, part.split("."))) for part in entry.split("-"))
     return [".".join(map(str, number.to_bytes(4))) for number in range(first, last + 1)]
 
 
@@ -155,8 +155,8 @@ class Users:
     async def find_tenants(self, team: str) -> None:
         """The way into each tenant that is Ready: the kubeconfig that Butler's status names."""
         listed = await self.send(self._management, "GET", f"{OWN}/namespaces/{team}/tenantclusters")
-        for each in listed["items"]:
-            status, name = each["status"], each["metadata"]["name"]
+        for item in listed["items"]:
+            status, name = item["status"], item["metadata"]["name"]
             if status.get("phase") != "Ready":
                 continue
             path = f"/api/v1/namespaces/{status['tenantNamespace']}/secrets/{status['kubeconfigSecretRef']['name']}"
@@ -191,8 +191,8 @@ class Users:
         while True:
             try:
                 found = await self.send(plane, "GET", path)
-                for each in found["items"]:
-                    take(plane.name, "ADDED", each, time.perf_counter())
+                for item in found["items"]:
+                    take(plane.name, "ADDED", item, time.perf_counter())
                 listed.set()
                 query = {
                     "watch": "true", "resourceVersion": found["metadata"]["resourceVersion"], "timeoutSeconds": "3600",
@@ -234,8 +234,8 @@ class Users:
         """Read all Services once more: the watches might have missed one that moved."""
         for plane in self.tenants.values():
             listed = await self.send(plane, "GET", "/api/v1/services")
-            for each in listed["items"]:
-                self.seen.take_service(plane.name, "MODIFIED", each, time.perf_counter())
+            for item in listed["items"]:
+                self.seen.take_service(plane.name, "MODIFIED", item, time.perf_counter())
 
     # Waves.
 
@@ -257,22 +257,22 @@ class Users:
 def told(seen: Seen, services: list[Service]) -> Json:
     """How long each Service waited, and for what, in seconds."""
     rows = []
-    for each in services:
-        if each.shown is None:
+    for service in services:
+        if service.shown is None:
             continue
-        start, allocation = each.acknowledged, seen.holder.get(each.address)
+        start, allocation = service.acknowledged, seen.holder.get(service.address)
         moments = {
             "asked": allocation.seen["asked"] if allocation else None,
             "granted": allocation.seen["granted"] if allocation else None,
-            "published": seen.published.get((each.tenant, each.address)),
+            "published": seen.published.get((service.tenant, service.address)),
         }
         # What was there before the Service took none of its time; the watch may also be ahead of the acknowledgement.
         steps, last = {}, start
-        for name, moment in [*moments.items(), ("shown", each.shown)]:
+        for name, moment in [*moments.items(), ("shown", service.shown)]:
             reached = max(last, moment or last)
             steps[name], last = reached - last, reached
-        grew = allocation is not None and allocation.grown and allocation.seen["asked"] >= each.sent
-        rows.append({"waited": each.shown - start, "answered": start - each.sent, "grew": grew, **steps})
+        grew = allocation is not None and allocation.grown and allocation.seen["asked"] >= service.sent
+        rows.append({"waited": service.shown - start, "answered": start - service.sent, "grew": grew, **steps})
     return {"services": rows, "wanted": len(services)}
 
 
@@ -280,16 +280,16 @@ def given_back(seen: Seen, services: list[Service]) -> Json:
     """For each allocation of which Services went: from the last of them to each step of giving back."""
     last: dict[int, float] = {}
     found: dict[int, Allocation] = {}
-    for each in services:
-        allocation = seen.holder.get(each.address)
+    for service in services:
+        allocation = seen.holder.get(service.address)
         if allocation is not None and allocation.grown:
             found[id(allocation)] = allocation
-            last[id(allocation)] = max(last.get(id(allocation), 0.0), each.deleted)
+            last[id(allocation)] = max(last.get(id(allocation), 0.0), service.deleted)
     rows = []
     for key, allocation in found.items():
         if "released" not in allocation.seen:
             continue
-        gone = [seen.withdrawn.get((allocation.tenant, each), 0.0) for each in allocation.addresses]
+        gone = [seen.withdrawn.get((allocation.tenant, address), 0.0) for address in allocation.addresses]
         moments = {**allocation.seen, "withdrawn": max(gone, default=0.0)}
         rows.append(
             {name: moments.get(name, last[key]) - last[key] for name in ("idle", "draining", "withdrawn", "released")}
@@ -316,7 +316,7 @@ async def play(users: Users, home: str, team: str, rate: float, seconds: float, 
 
     async def wave(event: str, coming: Awaitable[list[Service]]) -> list[Service]:
         services = await coming
-        await until(lambda: all(each.shown is not None for each in services))
+        await until(lambda: all(service.shown is not None for service in services))
         say(event, told(seen, services))
         await heard()
         return services
@@ -329,8 +329,8 @@ async def play(users: Users, home: str, team: str, rate: float, seconds: float, 
     going = await wave("burst", users.all_at_once((name, "burst") for name in names))
     going += await wave("batch", users.all_at_once((names[0], f"batch-{number}") for number in range(batch)))
     await asyncio.gather(*map(users.delete, going))
-    allocations = {id(found): found for each in going if (found := seen.holder.get(each.address)) and found.grown}
-    await until(lambda: all("released" in each.seen for each in allocations.values()))
+    allocations = {id(found): found for service in going if (found := seen.holder.get(service.address)) and found.grown}
+    await until(lambda: all("released" in allocation.seen for allocation in allocations.values()))
     await users.compare()
     say("shrunk", given_back(seen, going) | {"moved": seen.moved, "gaps": seen.gaps, "tenants": len(names)})
     await heard()

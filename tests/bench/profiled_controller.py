@@ -66,14 +66,14 @@ def report_memory(file: Path) -> None:
         print(f"resident without both: {_mb(resident - traced - own)}\n", file=out)
         led: Counter[tuple[str, int]] = Counter()
         inner: Counter[tuple[str, int]] = Counter()
-        for each in taken.statistics("traceback"):
-            frames = list(each.traceback)  # the innermost last
+        for statistic in taken.statistics("traceback"):
+            frames = list(statistic.traceback)  # the innermost last
             ours = next((f for f in reversed(frames) if "/butler/" in f.filename), None)
-            led[(ours.filename, ours.lineno) if ours else NONE] += each.size
-            inner[frames[-1].filename, frames[-1].lineno] += each.size
+            led[(ours.filename, ours.lineno) if ours else NONE] += statistic.size
+            inner[frames[-1].filename, frames[-1].lineno] += statistic.size
         _table(out, "bytes by the innermost line of Butler", led, _mb)
         _table(out, "bytes by the innermost line", inner, _mb)
-        _table(out, "objects by type", Counter((type(each).__qualname__, 0) for each in gc.get_objects()), str)
+        _table(out, "objects by type", Counter((type(get_obj).__qualname__, 0) for get_obj in gc.get_objects()), str)
         out.write(END)
 
 

@@ -183,13 +183,13 @@ def subset(wanted: Any, live: Any, path: str = "") -> list[str]:
     """Where live does not say what was wanted."""
     if isinstance(wanted, dict) and isinstance(live, dict):
         return [
-            each
+            text
             for key, value in wanted.items()
-            for each in (subset(value, live[key], f"{path}.{key}") if key in live else [f"{path}.{key} is gone"])
+            for text in (subset(value, live[key], f"{path}.{key}") if key in live else [f"{path}.{key} is gone"])
         ]
     if isinstance(wanted, list) and isinstance(live, list) and len(wanted) == len(live):
         return [
-            each for i, (a, b) in enumerate(zip(wanted, live, strict=True)) for each in subset(a, b, f"{path}[{i}]")
+            text for i, (a, b) in enumerate(zip(wanted, live, strict=True)) for text in subset(a, b, f"{path}[{i}]")
         ]
     return [] if wanted == live else [f"{path}: {wanted!r} became {live!r}"]
 

@@ -79,7 +79,7 @@ def an_allocation(name: str, owner: str, kind: str, held: tuple[int, int] | None
     status: Json = {"phase": "Pending"}
     if held is not None:
         addresses = [
-            f"10.{(each >> 16) & 255}.{(each >> 8) & 255}.{each & 255}" for each in range(held[0], held[1] + 1)
+            f"10.{(item >> 16) & 255}.{(item >> 8) & 255}.{item & 255}" for item in range(held[0], held[1] + 1)
         ]
         status = {"phase": "Allocated", "startAddress": addresses[0], "endAddress": addresses[-1]}
         status |= {"addresses": addresses, "allocatedCount": len(addresses), "cidr": None}

@@ -47,7 +47,7 @@ def read(plane: ControlPlane, plural: str, name: str) -> Json:
 
 def names(plane: ControlPlane) -> set[str]:
     """All allocations."""
-    return {each["metadata"]["name"] for each in plane.request("GET", _path("ipallocations"))[1]["items"]}
+    return {item["metadata"]["name"] for item in plane.request("GET", _path("ipallocations"))[1]["items"]}
 
 
 def make_pool(plane: ControlPlane, network: str) -> str:
@@ -58,7 +58,7 @@ def make_pool(plane: ControlPlane, network: str) -> str:
 
     def ready() -> bool:
         found = read(plane, "networkpools", name).get("status", {}).get("conditions", [])
-        return any(each["type"] == "Ready" and each["status"] == "True" for each in found)
+        return any(item["type"] == "Ready" and item["status"] == "True" for item in found)
 
     eventually(ready, f"{name} is ready")
     return name
@@ -90,8 +90,8 @@ def phase(plane: ControlPlane, name: str) -> str:
 def make_tenant(plane: ControlPlane, data_dir: Path) -> Path:
     """Tenant cluster team-platform/web of the examples; the kubeconfig of its administrator, once it is ready."""
     plane.kubectl("apply", "-f", str(EXAMPLES / "pools.yaml"), "-f", str(EXAMPLES / "provider.yaml"))
-    wanted = [each for each in yaml.safe_load_all((EXAMPLES / "tenants.yaml").read_text()) if each]
-    one = [each for each in wanted if each["kind"] != "TenantCluster" or each["metadata"]["name"] == "web"]
+    wanted = [item for item in yaml.safe_load_all((EXAMPLES / "tenants.yaml").read_text()) if item]
+    one = [item for item in wanted if item["kind"] != "TenantCluster" or item["metadata"]["name"] == "web"]
     plane.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": one}))
     path = f"/apis/{API}/namespaces/team-platform/tenantclusters/web"
 

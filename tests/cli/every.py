@@ -100,7 +100,7 @@ def covers_all(*tables: Iterable[str]) -> None:
 def words(call: str, arguments: str, **places: object) -> tuple[str, list[str]]:
     """The program, and what is typed behind it; `places` stand in braces in the arguments."""
     program, *path = call.split()
-    return program, [*path, *(each.format(**places) for each in arguments.split())]
+    return program, [*path, *(part.format(**places) for part in arguments.split())]
 
 
 def kubeconfig_for(url: str, path: Path) -> Path:

@@ -130,7 +130,7 @@ class Cli:
                     if not read:
                         break
                     seen += decoder.decode(read)
-                for text in [each for each in waiting if each in seen]:
+                for text in [item for item in waiting if item in seen]:
                     typed = waiting.pop(text)
                     os.write(master, (typed if isinstance(typed, str) else typed()).encode())
                 if until is not None and not interrupted and until(seen):

@@ -298,7 +298,7 @@ def test_several_are_released_together_or_none(adm: Cli, plane: ControlPlane, ra
     refused = adm.refused(3, "allocation", "release", f"{rack}-a", "no-such-thing", "--yes")
     assert refused.startswith(f"there is no IPAllocation no-such-thing in namespace {HOME}")
     told = adm.json("allocation", "release", f"{rack}-a", f"{rack}-b", "--yes", "--wait")
-    assert [each["allocation"] for each in told["allocations"]] == [f"{rack}-a", f"{rack}-b"]
+    assert [allocation["allocation"] for allocation in told["allocations"]] == [f"{rack}-a", f"{rack}-b"]
     assert adm("allocation", "list", "--pool", rack) == ""
 
 
@@ -366,8 +366,8 @@ def test_who_remembers_earlier_owners(adm: Cli, plane: ControlPlane, rack: str, 
     release_by_hand(plane, f"{rack}-old")
     new(plane, f"{rack}-new", rack, "t/new", count=1)
     found = adm.json("ipam", "who", f"{network}.0.16")
-    assert [each["allocation"] for each in found["places"][0]["owners"]] == [f"{rack}-new"]
-    assert [(each["allocation"], each["phase"]) for each in found["earlier"]] == [(f"{rack}-old", "Released")]
+    assert [owner["allocation"] for owner in found["places"][0]["owners"]] == [f"{rack}-new"]
+    assert [(item["allocation"], item["phase"]) for item in found["earlier"]] == [(f"{rack}-old", "Released")]
     assert "Earlier\n" in adm("ipam", "who", f"{network}.0.16")
 
 
@@ -397,14 +397,14 @@ EVERY = [
 ]
 
 
-@pytest.mark.parametrize("command", EVERY, ids=lambda each: " ".join(each[:2]))
+@pytest.mark.parametrize("command", EVERY, ids=lambda item: " ".join(item[:2]))
 def test_who_may_not_is_told_so(adm: Cli, command: tuple[str, ...]) -> None:
     said = adm.run(*command, "--as", "nobody")
     assert (said.code, said.out) == (4, ""), str(said)
     assert 'User "nobody" cannot' in said.error
 
 
-@pytest.mark.parametrize("command", [EVERY[0], EVERY[5]], ids=lambda each: " ".join(each[:2]))
+@pytest.mark.parametrize("command", [EVERY[0], EVERY[5]], ids=lambda item: " ".join(item[:2]))
 def test_a_server_that_is_away_is_named(plane: ControlPlane, tmp_path: Path, command: tuple[str, ...]) -> None:
     config = yaml.safe_load(plane.kubeconfig.read_text())
     config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"

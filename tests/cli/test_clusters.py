@@ -124,8 +124,8 @@ def test_two_clusters_of_one_name_are_told_apart_and_one_that_cannot_be_built_sa
 
 def test_addresses_are_told_from_both_sides(ctl: Cli, web: str) -> None:
     answer = ctl.json("cluster", "addresses", web, "-n", TEAM)
-    assert [(each["state"], each["count"]) for each in answer["nodes"]] == [("in use", 1), ("in use", 1), ("idle", 3)]
-    assert all("web-workers" in each["users"][0] for each in answer["nodes"][:2])
+    assert [(node["state"], node["count"]) for node in answer["nodes"]] == [("in use", 1), ("in use", 1), ("idle", 3)]
+    assert all("web-workers" in node["users"][0] for node in answer["nodes"][:2])
     assert answer["loadBalancers"][0]["users"] == ["traefik/traefik"]
     assert answer["metalLB"]["inStep"] is True
     assert (answer["waitingServices"], answer["unseen"]) == ([], [])
@@ -135,7 +135,7 @@ def test_addresses_are_told_from_both_sides(ctl: Cli, web: str) -> None:
 def test_events_are_those_of_this_cluster(ctl: Cli, web: str) -> None:
     assert "ClusterReady" in ctl("cluster", "events", web, "-n", TEAM)
     found = ctl.json("cluster", "events", web, "-n", TEAM)["items"]
-    assert {each["involvedObject"]["name"] for each in found} == {"web"}
+    assert {item["involvedObject"]["name"] for item in found} == {"web"}
     said = ctl.in_terminal("cluster", "events", web, "-n", TEAM, "--watch", until=lambda text: "ClusterReady" in text)
     assert said.code == 130, str(said)
 
@@ -206,7 +206,9 @@ def test_a_team_sees_its_clusters_and_is_told_what_it_may_not_see(ctl: Cli, plan
     plane.kubectl("create", "role", "keys", "-n", inside, "--verb=get", "--resource=secrets")
     plane.kubectl("create", "rolebinding", "keys", "-n", inside, "--role=keys", "--user=tia")
     with_key = json.loads(ctl.run("cluster", "addresses", web, *as_tia, "-o", "json").out)
-    assert [each["state"] for each in with_key["loadBalancers"]] == ["in use", "idle"], "MetalLB knows its ranges"
+    assert [load_balancer["state"] for load_balancer in with_key["loadBalancers"]] == ["in use", "idle"], (
+        "MetalLB knows its ranges"
+    )
     assert with_key["metalLB"]["inStep"] is None
 
 
@@ -408,7 +410,7 @@ def test_services_that_wait_and_growth_are_seen(ctl: Cli, adm: Cli, web: str, tm
     eventually(lambda: "1 Service waits for an address" in adm("tenant", "list", "-n", TEAM), "the list says so")
     answer = ctl.json("cluster", "addresses", web, "-n", TEAM)
     assert len(answer["waitingServices"]) == 1
-    assert {each["state"] for each in answer["loadBalancers"]} == {"in use"}
+    assert {load_balancer["state"] for load_balancer in answer["loadBalancers"]} == {"in use"}
     shown = ctl("cluster", "get", web, "-n", TEAM)
     for part in ("Trouble:", "held, added later (web-lb-2)", "Last growth:", "refused, for growth"):
         assert part in shown, shown

@@ -105,7 +105,7 @@ def test_without_controllers_and_with_old_definitions_it_fails(tmp_path: Path) -
 
 def test_the_definitions_are_those_of_the_server(adm: Cli, plane: ControlPlane) -> None:
     whole = list(yaml.safe_load_all(adm("crds")))
-    assert [each["spec"]["names"]["kind"] for each in whole] == [
+    assert [item["spec"]["names"]["kind"] for item in whole] == [
         "NetworkPool", "IPAllocation", "ProviderConfig", "TenantCluster", "TenantAddon",
     ]  # fmt: skip
     names = adm("crds", "-o", "name").split()

@@ -107,9 +107,9 @@ def test_no_command_is_forgotten() -> None:
 
 def _formats(call: str) -> set[str]:
     """Those of -o that a command knows, as its help says."""
-    options = [each for each in every()[call].params if each.name == "output"]
+    options = [param for param in every()[call].params if param.name == "output"]
     said = str(getattr(options[0], "help", "")) if options else ""
-    return {each.strip().partition(" ")[0] for each in said.split(",")}
+    return {part.strip().partition(" ")[0] for part in said.split(",")}
 
 
 @pytest.mark.parametrize("call", EMPTY)
@@ -144,6 +144,6 @@ def test_what_needs_a_provider_says_how_to_come_by_one(adm: Cli, ctl: Cli) -> No
 
 
 def test_the_doctor_is_not_worried_and_says_what_comes_next(adm: Cli) -> None:
-    checks = {each["check"]: each for each in adm.json("doctor")["checks"]}
+    checks = {check["check"]: check for check in adm.json("doctor")["checks"]}
     assert (checks["Pools"]["result"], checks["Providers"]["result"]) == ("WARN", "WARN")
     assert checks["Pools"]["todo"] == "`butleradm pool create` makes one"

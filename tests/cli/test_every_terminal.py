@@ -101,7 +101,7 @@ QUESTION = ("[y/N]", "to delete it:", "to release it:")
 
 
 def test_no_question_is_forgotten() -> None:
-    asking = {call for call, command in every().items() if any(each.name == "yes" for each in command.params)}
+    asking = {call for call, command in every().items() if any(param.name == "yes" for param in command.params)}
     assert asking == set(ASKS)
 
 
@@ -121,7 +121,7 @@ def _everything(plane: ControlPlane, asked_about: dict[str, Path]) -> list[objec
     """All that the questions are about, as it is."""
     kinds = ("networkpools", "ipallocations", "tenantclusters")
     lists = [plane.request("GET", f"/apis/{API}/{kind}")[1]["items"] for kind in kinds]
-    metas = [each["metadata"] for found in lists for each in found]
+    metas = [item["metadata"] for found in lists for item in found]
     objects = [(meta["name"], meta.get("generation"), meta.get("labels")) for meta in metas]
     return [*objects, asked_about["kubeconfig"].read_text(), (asked_about["stopped"] / "store.db").exists()]
 
@@ -130,9 +130,9 @@ def _everything(plane: ControlPlane, asked_about: dict[str, Path]) -> list[objec
 def test_ctrl_c_at_a_question_changes_nothing(call: str, plane: ControlPlane, asked_about: dict[str, Path]) -> None:
     before = _everything(plane, asked_about)
     program, typed = words(call, ASKS[call], **asked_about)
-    said = Cli(plane.kubeconfig, program).in_terminal(*typed, until=lambda seen: any(each in seen for each in QUESTION))
+    said = Cli(plane.kubeconfig, program).in_terminal(*typed, until=lambda seen: any(text in seen for text in QUESTION))
     assert said.code == 130, str(said)
-    assert any(each in said.out for each in QUESTION), str(said)
+    assert any(text in said.out for text in QUESTION), str(said)
     assert "Traceback" not in said.out
     assert _everything(plane, asked_about) == before
 

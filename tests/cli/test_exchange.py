@@ -51,7 +51,7 @@ def test_an_export_has_a_row_for_each_in_a_form_that_stays(
     assert row.split(",")[:8] == [rack, "team", "b", "nodes", f"{network}.0.16", f"{network}.0.18", "3", "Allocated"]
     whole = json.loads(adm("ipam", "export", "--pool", rack, "--all", "-o", "json"))
     assert whole["format"] == "butler-allocations/v1"
-    assert [(each["name"], each["phase"]) for each in whole["allocations"]] == [
+    assert [(allocation["name"], allocation["phase"]) for allocation in whole["allocations"]] == [
         (f"{rack}-b", "Allocated"),
         (f"{rack}-a", "Released"),
     ]
@@ -109,8 +109,8 @@ def test_two_hundred_rows_are_made_at_once(adm: Cli, rack: str, network: str, fi
     assert told["summary"] == {
         "toMake": 200, "made": 200, "failed": 0, "there": 0, "conflicts": 0, "invalid": 0, "passedOver": 0,
     }  # fmt: skip
-    assert {each["phase"] for each in told["items"]} == {"Allocated"}
-    assert {each["tenant"] for each in told["items"]} == {f"team-{n % 7}/r{rack[5:]}-{n}" for n in range(200)}
+    assert {item["phase"] for item in told["items"]} == {"Allocated"}
+    assert {item["tenant"] for item in told["items"]} == {f"team-{n % 7}/r{rack[5:]}-{n}" for n in range(200)}
 
 
 def test_what_was_exported_can_be_imported_in_every_form(

@@ -41,15 +41,15 @@ def tenants(server: LocalServer, adm: Cli) -> dict[str, Path]:
     """Kubeconfigs of two clusters that are up and have what they should have."""
     plane = server.plane
     plane.kubectl("apply", "-f", str(EXAMPLES / "pools.yaml"), "-f", str(EXAMPLES / "provider.yaml"))
-    wanted = [each for each in yaml.safe_load_all((EXAMPLES / "tenants.yaml").read_text()) if each]
-    two = [each for each in wanted if each["kind"] != "TenantCluster" or each["metadata"]["name"] in ("web", "search")]
+    wanted = [item for item in yaml.safe_load_all((EXAMPLES / "tenants.yaml").read_text()) if item]
+    two = [item for item in wanted if item["kind"] != "TenantCluster" or item["metadata"]["name"] in ("web", "search")]
     plane.kubectl("apply", "-f", "-", stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": two}))
 
     def ready() -> dict[str, Path] | None:
         listed = json.loads(plane.kubectl("get", "tenantclusters", "-A", "-o", "json").stdout)["items"]
-        if [each.get("status", {}).get("phase") for each in listed] != ["Ready", "Ready"]:
+        if [item.get("status", {}).get("phase") for item in listed] != ["Ready", "Ready"]:
             return None
-        homes = {each["metadata"]["name"]: each["status"]["tenantNamespace"] for each in listed}
+        homes = {item["metadata"]["name"]: item["status"]["tenantNamespace"] for item in listed}
         return {name: server.data_dir / "clusters" / home / name / "kubeconfig" for name, home in homes.items()}
 
     found: dict[str, Path] = eventually(ready, "both clusters are ready")
@@ -61,7 +61,7 @@ def on(kubeconfig: Path, plane: ControlPlane, *arguments: str, stdin: str | None
 
 
 def by_code(report: dict[str, Any]) -> Findings:
-    return {each["code"]: each for each in report["findings"]}
+    return {finding["code"]: finding for finding in report["findings"]}
 
 
 def test_an_estate_of_several_tenants_is_clean(adm: Cli, tenants: dict[str, Path]) -> None:
@@ -84,7 +84,7 @@ def planted(adm: Cli, plane: ControlPlane, tenants: dict[str, Path]) -> Findings
     """What fsck finds after somebody did everything that one should not do."""
     # Another tenant's addresses, into MetalLB's pool.
     listed = json.loads(plane.kubectl("get", "ipallocation", "web-lb", "search-lb", "-n", HOME, "-o", "json").stdout)
-    web, search = [f"{each['status']['startAddress']}-{each['status']['endAddress']}" for each in listed["items"]]
+    web, search = [f"{item['status']['startAddress']}-{item['status']['endAddress']}" for item in listed["items"]]
     edit = json.dumps({"spec": {"addresses": [web, search]}})
     where = ("-n", "metallb-system", "ipaddresspool", "default-pool")
     on(tenants["web"], plane, "patch", *where, "--type", "merge", "-p", edit)
@@ -157,7 +157,7 @@ def test_a_service_with_an_address_of_others_is_found(planted: Findings) -> None
 
 def test_an_address_that_is_held_twice_is_found(planted: Findings) -> None:
     found = planted["IPAM-S1-DUPLICATE"]
-    assert [each["name"] for each in found["objects"]] == ["one-lb", "other-lb"]
+    assert [obj["name"] for obj in found["objects"]] == ["one-lb", "other-lb"]
     assert found["what"].startswith("1 address held twice (10.92.90.")
 
 
@@ -206,7 +206,7 @@ def test_a_repair_does_what_is_safe_and_tells_the_rest(adm: Cli, planted: Findin
     left = json.loads(said.out)
     assert set(by_code(left)) == {"IPAM-SERVICE-OUTSIDE", "IPAM-S1-DUPLICATE", "IPAM-ORPHAN", "IPAM-TENANT-NEVER-SEEN"}
     assert by_code(left)["IPAM-ORPHAN"]["objects"][0]["name"] == "gone-lb", "what holds addresses is never released"
-    assert sorted((each["what"], each["problem"]) for each in left["repairs"]) == [
+    assert sorted((repair["what"], repair["problem"]) for repair in left["repairs"]) == [
         ("delete IPAllocation butler-system/gone-too-lb, which holds nothing", None),
         ("have the controllers look at TenantCluster team-platform/web again", None),
         ("label IPAllocation butler-system/web-lb with tenant=web", None),

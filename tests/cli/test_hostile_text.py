@@ -150,7 +150,7 @@ def test_what_is_escaped_means_the_same(hostile: Path) -> None:
     pools = json.loads(adm("pool", "list", "-o", "json"))
     again = yaml.safe_load(adm("pool", "list", "-o", "yaml"))
     for found in (pools, again):
-        [block] = [each["spec"]["reserved"][0] for each in found["items"] if each["metadata"]["name"] == RACK]
+        [block] = [item["spec"]["reserved"][0] for item in found["items"] if item["metadata"]["name"] == RACK]
         assert block["description"] == f"switches{POISON}"
 
 

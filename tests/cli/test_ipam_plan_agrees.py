@@ -31,7 +31,7 @@ def test_single_requests_get_the_ranges_that_were_planned(plane: ControlPlane, a
     states = [make(random, number, f"-{number}", waiting=False) for number in range(7)]
     _apply(plane, states)
     planned: dict[str, list[Json]] = {}
-    for pool in (each["metadata"]["name"] for made in states for each in made.pools):
+    for pool in (obj["metadata"]["name"] for made in states for obj in made.pools):
         counts = [str(random.choice([1, 2, 3, 5, 8, 13, 21])) for _ in range(REQUESTS)]
         asked = [word for count in counts for word in ("--count", count)]
         planned[pool] = _planned(adm, "--pool", pool, *asked)["requests"]
@@ -44,9 +44,9 @@ def test_single_requests_get_the_ranges_that_were_planned(plane: ControlPlane, a
             plan = planned[pool][place]
             assert _range(status) == plan["range"], f"{name}: {plan}"
             if plan["range"] is None:
-                ready = next(each for each in status["conditions"] if each["type"] == "Ready")
+                ready = next(condition for condition in status["conditions"] if condition["type"] == "Ready")
                 assert (ready["reason"], ready["message"]) == (plan["reason"], plan["message"]), name
-    outcomes = [each["range"] is None for requests in planned.values() for each in requests]
+    outcomes = [request["range"] is None for requests in planned.values() for request in requests]
     assert 10 < sum(outcomes) < len(outcomes) - 10, "too few of either kind to show anything"
 
 
@@ -93,16 +93,20 @@ def test_tenants_get_the_ranges_that_were_planned(plane: ControlPlane, adm: Cli)
 def _came_true(plane: ControlPlane, place: str, name: str, planned: Json) -> bool:
     """Whether a cluster holds exactly what was planned, and says what was planned about the rest."""
     blocks = {
-        each["spec"]["type"]: (each["spec"]["poolRef"]["name"], _range(each.get("status", {})))
-        for each in _list(plane, "ipallocations", HOME)
-        if each["spec"]["tenantClusterRef"]["name"] == name
+        obj["spec"]["type"]: (obj["spec"]["poolRef"]["name"], _range(obj.get("status", {})))
+        for obj in _list(plane, "ipallocations", HOME)
+        if obj["spec"]["tenantClusterRef"]["name"] == name
     }
-    if blocks != {each["type"]: (each["pool"], each["range"]) for each in planned["blocks"]}:
+    if blocks != {block["type"]: (block["pool"], block["range"]) for block in planned["blocks"]}:
         return False
     if planned["fits"]:
         return True
     _, cluster = plane.request("GET", f"/apis/{API}/namespaces/{place}/tenantclusters/{name}")
-    said = [each["message"] for each in cluster.get("status", {}).get("conditions", ()) if each["status"] == "False"]
+    said = [
+        condition["message"]
+        for condition in cluster.get("status", {}).get("conditions", ())
+        if condition["status"] == "False"
+    ]
     return planned["message"] in said
 
 
@@ -123,14 +127,12 @@ def _apply(plane: ControlPlane, states: list[Made]) -> None:
             _create(plane, "networkpools", _bare(pool))
         for held in made.allocations:
             _create(plane, "ipallocations", _bare(held))
-    pools = {each["metadata"]["name"] for made in states for each in made.pools}
-    names = {each["metadata"]["name"] for made in states for each in made.allocations}
+    pools = {obj["metadata"]["name"] for made in states for obj in made.pools}
+    names = {allocation["metadata"]["name"] for made in states for allocation in made.allocations}
 
     def settled() -> bool:
-        held = {
-            each["metadata"]["name"] for each in _list(plane, "ipallocations", HOME) if _range(each.get("status", {}))
-        }
-        able = {each["metadata"]["name"] for each in _list(plane, "networkpools", HOME) if "totalIPs" in each["status"]}
+        held = {obj["metadata"]["name"] for obj in _list(plane, "ipallocations", HOME) if _range(obj.get("status", {}))}
+        able = {obj["metadata"]["name"] for obj in _list(plane, "networkpools", HOME) if "totalIPs" in obj["status"]}
         return names <= held and pools <= able
 
     eventually(settled, "the states are as they were made")
@@ -160,14 +162,14 @@ def _list(plane: ControlPlane, plural: str, namespace: str) -> list[Json]:
 
 
 def _ready(plane: ControlPlane) -> int:
-    return sum(bool(each.get("status", {}).get("ready")) for each in _list(plane, "providerconfigs", HOME))
+    return sum(bool(obj.get("status", {}).get("ready")) for obj in _list(plane, "providerconfigs", HOME))
 
 
 def _decided(plane: ControlPlane, suffix: str, wanted: int) -> dict[str, Json]:
     found = {
-        each["metadata"]["name"]: each["status"]
-        for each in _list(plane, "ipallocations", HOME)
-        if each["metadata"]["name"].endswith(suffix) and each.get("status", {}).get("phase") in ("Allocated", "Failed")
+        obj["metadata"]["name"]: obj["status"]
+        for obj in _list(plane, "ipallocations", HOME)
+        if obj["metadata"]["name"].endswith(suffix) and obj.get("status", {}).get("phase") in ("Allocated", "Failed")
     }
     return found if len(found) == wanted else {}
 

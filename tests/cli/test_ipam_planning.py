@@ -38,7 +38,7 @@ def _phase(plane: ControlPlane, name: str) -> str:
 def _versions(plane: ControlPlane) -> dict[str, str]:
     """What there is, but for the record of a grant in the annotations, which Butler writes a moment later."""
     listed = plane.request("GET", f"{HOME}/ipallocations")[1]["items"]
-    return {each["metadata"]["name"]: json.dumps([each["spec"], each.get("status")]) for each in listed}
+    return {item["metadata"]["name"]: json.dumps([item["spec"], item.get("status")]) for item in listed}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -212,7 +212,7 @@ def test_a_pool_that_is_not_fragmented_asks_nobody_to_leave(adm: Cli) -> None:
 
 
 def test_all_pools_are_advised_on_and_none_is_an_answer_too(adm: Cli) -> None:
-    assert {each["pool"] for each in adm.json("ipam", "advise")["pools"]} >= {"small", "grown"}
+    assert {pool["pool"] for pool in adm.json("ipam", "advise")["pools"]} >= {"small", "grown"}
     said = adm.run("ipam", "advise", "-n", "default")
     assert (said.code, said.out) == (0, "")
     assert "There are no pools in namespace default. `butleradm pool create` makes one." in said.err
@@ -230,7 +230,7 @@ def test_a_forecast_is_a_band_and_says_what_it_rests_on(adm: Cli) -> None:
     assert "and on the last 24 h, in which nobody left." in said
     assert "Older releases are no longer on record" in said
     found = adm.json("ipam", "forecast", "grown", "--size", "24")["pools"][0]
-    assert [each["size"] for each in found["refusals"]] == [24]
+    assert [refusal["size"] for refusal in found["refusals"]] == [24]
     warning = found["tiers"][0]
     assert (warning["percent"], warning["now"]) == (70, False)
     assert 1 < warning["days"]["low"] < warning["days"]["median"]

@@ -42,7 +42,7 @@ def test_who_finds_the_service_and_the_node_that_have_it(adm: Cli, held: dict[st
     assert f"Service traefik/traefik ({held['lb']}) on {WEB}" in said
     assert f"{WEB} may announce" in said
     node = adm.json("ipam", "who", held["nodes"], "--live")
-    assert [(each["kind"], each["tenant"]) for each in node["live"]] == [("Node", WEB)]
+    assert [(item["kind"], item["tenant"]) for item in node["live"]] == [("Node", WEB)]
     assert node["notAsked"] == []
 
 

@@ -41,8 +41,8 @@ def test_json_and_yaml_are_the_servers_own_objects_in_a_list(adm: Cli, plane: Co
     theirs = json.loads(plane.kubectl("get", "networkpools", "-n", "butler-system", "-o", "json").stdout)
     ours = adm.json("pool", "list")
     assert (ours["kind"], ours["apiVersion"]) == (theirs["kind"], theirs["apiVersion"])
-    strip = [{**each, "metadata": {**each["metadata"], "managedFields": None}} for each in theirs["items"]]
-    assert [{**each, "metadata": {**each["metadata"], "managedFields": None}} for each in ours["items"]] == strip
+    strip = [{**item, "metadata": {**item["metadata"], "managedFields": None}} for item in theirs["items"]]
+    assert [{**item, "metadata": {**item["metadata"], "managedFields": None}} for item in ours["items"]] == strip
     assert yaml.safe_load(adm("pool", "list", "-o", "yaml")) == ours
 
 

@@ -176,9 +176,9 @@ def test_a_part_that_makes_no_sense_is_refused(adm: Cli, options: tuple[str, ...
 
 def test_segments_for_programs_have_no_gaps(adm: Cli) -> None:
     made = adm.json("pool", "map", "vlan40")
-    assert sum(each["count"] for each in made["segments"]) == made["count"] == 256
+    assert sum(segment["count"] for segment in made["segments"]) == made["count"] == 256
     rows = list(csv.DictReader(io.StringIO(adm("pool", "map", "vlan40", "-o", "csv"))))
-    assert [row["start"] for row in rows] == [each["start"] for each in made["segments"]]
+    assert [row["start"] for row in rows] == [segment["start"] for segment in made["segments"]]
     held = next(row for row in rows if row["allocation"] == "bank-nodes")
     assert (held["kind"], held["tenant"], held["type"], held["count"]) == ("allocated", "team-b/bank", "nodes", "9")
 
@@ -278,7 +278,9 @@ def test_absurd_estates_are_shown_and_break_nothing(bare: ControlPlane) -> None:
 
     found = adm.run("pool", "overlaps", "-o", "json")
     assert found.code == 8
-    troubles = [(each["trouble"], each["subjects"][0].rpartition("/")[2]) for each in json.loads(found.out)["findings"]]
+    troubles = [
+        (finding["trouble"], finding["subjects"][0].rpartition("/")[2]) for finding in json.loads(found.out)["findings"]
+    ]
     assert sorted(troubles) == [
         ("HeldTwice", "a"),
         ("NoSuchPool", "orphan"),

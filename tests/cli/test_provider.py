@@ -42,10 +42,10 @@ def test_where_there_are_no_providers_it_says_what_to_do(adm: Cli) -> None:
 def test_a_file_is_judged_before_it_is_made(adm: Cli, example: Path, tmp_path: Path) -> None:
     assert "nothing is wrong with it" in adm("provider", "validate", "-f", str(example))
     objects = list(yaml.safe_load_all(example.read_text()))
-    config = next(each for each in objects if each["kind"] == "ProviderConfig")
+    config = next(obj for obj in objects if obj["kind"] == "ProviderConfig")
     config["spec"]["network"]["gateway"] = "10.9.9.9"
     config["spec"]["nonsense"] = True
-    secret = next(each for each in objects if each["kind"] == "Secret")
+    secret = next(obj for obj in objects if obj["kind"] == "Secret")
     secret["stringData"]["password"] = "hunter2"
     bad = tmp_path / "bad.yaml"
     bad.write_text(yaml.safe_dump_all(objects))
@@ -53,10 +53,10 @@ def test_a_file_is_judged_before_it_is_made(adm: Cli, example: Path, tmp_path: P
     assert said.code == 8, str(said)
     answer = json.loads(said.out)
     assert answer["valid"] is False
-    about = {each["about"]: each["message"] for each in answer["findings"]}
+    about = {finding["about"]: finding["message"] for finding in answer["findings"]}
     assert "lies in none of the pools for nodes" in about["spec.network.gateway"]
     assert "password must be the secret" in about["Secret butler-system/proxmox"]
-    assert any("nonsense" in each for each in about.values()), "the server's own rules count too"
+    assert any("nonsense" in value for value in about.values()), "the server's own rules count too"
     assert "hunter2" not in said.out + said.err
     refused = adm.refused(1, "provider", "create", "-f", str(bad))
     assert "10.9.9.9 lies in none of the pools" in refused

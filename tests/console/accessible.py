@@ -25,9 +25,9 @@ async def violations(page: Page, *, within: str = "html") -> list[str]:
     ask = "([within, options]) => axe.run(within, options).then(({violations}) => violations)"
     found = await page.evaluate(ask, [within, OPTIONS])
     return [
-        f"{each['id']} ({each['impact']}): {each['help']}: "
-        + "; ".join(f"{node['target']} {node['failureSummary'].splitlines()[-1].strip()}" for node in each["nodes"][:4])
-        for each in found
+        f"{item['id']} ({item['impact']}): {item['help']}: "
+        + "; ".join(f"{node['target']} {node['failureSummary'].splitlines()[-1].strip()}" for node in item["nodes"][:4])
+        for item in found
     ]
 
 

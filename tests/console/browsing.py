@@ -57,7 +57,7 @@ class Watch:
 
     @property
     def unexpected(self) -> list[str]:
-        return [each for each in self.problems if not any(re.search(known, each) for known in self.expected)]
+        return [problem for problem in self.problems if not any(re.search(known, problem) for known in self.expected)]
 
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):

@@ -55,7 +55,9 @@ async def in_all_lights(page: Page, name: str, *, within: str = "html") -> list[
         for width, height in (WIDE, NARROW):
             await page.set_viewport_size({"width": width, "height": height})
             await page.evaluate(STILL)
-            found += [f"{name}, {theme}, {width} pixels: {each}" for each in await violations(page, within=within)]
+            found += [
+                f"{name}, {theme}, {width} pixels: {violation}" for violation in await violations(page, within=within)
+            ]
     return found
 
 

@@ -30,7 +30,7 @@ async def test_tab_comes_around_on_every_page_and_is_always_seen(context: Browse
         await page.evaluate("document.activeElement.blur()")
         stops, unseen = await tour(page)
         assert len(stops) > 8, (name, stops)
-        found += [f"{name}: the focus on {each} cannot be seen" for each in unseen]
+        found += [f"{name}: the focus on {text} cannot be seen" for text in unseen]
     assert not found, "\n".join(found)
 
 

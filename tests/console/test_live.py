@@ -35,7 +35,7 @@ async def test_a_change_from_a_terminal_is_on_every_open_page_at_once(context: B
     taken = {
         name: await measured(page, estate, ELSEWHERE.get(name, PAGES[name]), change) for name, change in CHANGES.items()
     }
-    for name, seconds in sorted(taken.items(), key=lambda each: each[1]):
+    for name, seconds in sorted(taken.items(), key=lambda text: text[1]):
         print(f"{name:20} {seconds * 1000:6.0f} ms")
     inner = sorted(taken.values())
     print(f"{'p50':20} {inner[len(inner) // 2] * 1000:6.0f} ms\n{'slowest':20} {inner[-1] * 1000:6.0f} ms")
@@ -90,4 +90,4 @@ async def shown_pools(page: Page) -> list[str]:
 
 async def pools_of_the_api(page: Page) -> list[str]:
     items = await page.evaluate("fetch('/api/v1/pools?limit=50').then(got => got.json()).then(got => got.items)")
-    return sorted(each["name"] for each in items)
+    return sorted(item["name"] for item in items)

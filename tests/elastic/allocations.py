@@ -19,7 +19,7 @@ def found(web: ElasticTenant, name: str) -> Json:
 
 def deleting(web: ElasticTenant, name: str) -> Json:
     conditions = (found(web, name).get("status") or {}).get("conditions") or ()
-    return next((each for each in conditions if each["type"] == "Deleting"), {})
+    return next((condition for condition in conditions if condition["type"] == "Deleting"), {})
 
 
 def delete(place: Place, name: str) -> None:

@@ -58,4 +58,4 @@ class Butler(ControllerProcess):
         """The sum of a metric over its labels."""
         with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=10) as answer:
             lines = answer.read().decode().splitlines()
-        return sum(float(each.split()[-1]) for each in lines if each.split("{")[0].split(" ")[0] == name)
+        return sum(float(line.split()[-1]) for line in lines if line.split("{")[0].split(" ")[0] == name)

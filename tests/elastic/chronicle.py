@@ -75,16 +75,16 @@ def track(having: Iterable[tuple[Dated, set[int]]]) -> Track:
 
 def having(dated: Iterable[Dated], addresses_of: Callable[[Json], set[int]]) -> list[tuple[Dated, set[int]]]:
     """Revisions with what the object has after each, which is nothing once it is gone."""
-    return [(each, addresses_of(each.revision.after) if each.revision.after is not None else set()) for each in dated]
+    return [(item, addresses_of(item.revision.after) if item.revision.after is not None else set()) for item in dated]
 
 
 def of_kind(dated: Iterable[Dated], kind: str) -> list[Dated]:
-    return [each for each in dated if each.revision.kind == kind]
+    return [item for item in dated if item.revision.kind == kind]
 
 
 def latest(dated: Iterable[Dated], kind: str) -> list[Json]:
     """The objects of a kind as they are after everything recorded."""
-    found: dict[str, Json | None] = {each.revision.uid: each.revision.after for each in of_kind(dated, kind)}
+    found: dict[str, Json | None] = {item.revision.uid: item.revision.after for item in of_kind(dated, kind)}
     return [obj for obj in found.values() if obj is not None]
 
 
@@ -109,7 +109,7 @@ def granted(allocation: Json) -> set[int]:
     """The load-balancer addresses that an allocation holds."""
     if phase(allocation) != "Allocated" or allocation["spec"]["type"] != "loadbalancer":
         return set()
-    return {number(each) for each in allocation["status"]["addresses"]}
+    return {number(address) for address in allocation["status"]["addresses"]}
 
 
 def announced(pool: Json) -> set[int]:
@@ -120,7 +120,7 @@ def announced(pool: Json) -> set[int]:
         if dash:
             found |= set(range(number(first.strip()), number(last.strip()) + 1))
         else:
-            found |= {int(each) for each in ipaddress.ip_network(entry)}
+            found |= {int(item) for item in ipaddress.ip_network(entry)}
     return found
 
 
@@ -129,7 +129,7 @@ def shown(service: Json) -> set[int]:
     if service["spec"].get("type") != "LoadBalancer":
         return set()
     entries = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    return {number(each["ip"]) for each in entries if each.get("ip") and ":" not in each["ip"]}
+    return {number(entry["ip"]) for entry in entries if entry.get("ip") and ":" not in entry["ip"]}
 
 
 def _annotation(service: Json, name: str) -> str:
@@ -140,7 +140,7 @@ def _annotation(service: Json, name: str) -> str:
 def asked(service: Json) -> tuple[str, ...]:
     """The addresses that a Service names itself."""
     named = _annotation(service, "loadBalancerIPs") or service["spec"].get("loadBalancerIP") or ""
-    return tuple(each.strip() for each in named.split(",") if each.strip())
+    return tuple(part.strip() for part in named.split(",") if part.strip())
 
 
 def asked_pool(service: Json) -> str:
@@ -154,7 +154,7 @@ def sharing_key(service: Json) -> str:
 def wishes(service: Json) -> tuple[object, ...]:
     """Everything by which a user can make MetalLB choose another address."""
     spec = service["spec"]
-    ports = tuple(sorted((str(each.get("protocol", "TCP")), int(each["port"])) for each in spec.get("ports") or ()))
+    ports = tuple(sorted((str(port.get("protocol", "TCP")), int(port["port"])) for port in spec.get("ports") or ()))
     families = (tuple(spec.get("ipFamilies") or ()), spec.get("ipFamilyPolicy"))
     named = (spec.get("type"), spec.get("loadBalancerClass"), asked(service), asked_pool(service))
     return (*named, sharing_key(service), ports, families, spec.get("externalTrafficPolicy"))

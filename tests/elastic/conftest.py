@@ -62,10 +62,10 @@ def _left_clean(estate: Elastic) -> Iterator[None]:
     estate.kubectl("delete", "tenantclusters", "--all", "--all-namespaces", "--wait=false")
     witness.until(
         lambda: not witness.list("tenantclusters"),
-        lambda: f"all clusters are gone: {[each['status'] for each in witness.list('tenantclusters')]}",
+        lambda: f"all clusters are gone: {[obj['status'] for obj in witness.list('tenantclusters')]}",
     )
-    held = [each for each in witness.list("ipallocations", HOME) if phase_of(each) != "Released"]
-    tenants = [each for each in held if each["metadata"].get("labels", {}).get("butler.butlerlabs.dev/tenant-uid")]
+    held = [obj for obj in witness.list("ipallocations", HOME) if phase_of(obj) != "Released"]
+    tenants = [obj for obj in held if obj["metadata"].get("labels", {}).get("butler.butlerlabs.dev/tenant-uid")]
     assert not tenants, f"addresses are left behind: {tenants}"
 
 

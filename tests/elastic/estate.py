@@ -105,12 +105,16 @@ class Elastic(Estate):
         every = [tenant for place in self._places for tenant in place.tenants]
         tenants = {tenant.uid: tenant for tenant in chosen or every}
         seen = [
-            ("", each)
-            for each in self.record.management.written()
-            if each.kind == ALLOCATION and tenant_of(each.obj) in tenants
+            ("", revision)
+            for revision in self.record.management.written()
+            if revision.kind == ALLOCATION and tenant_of(revision.obj) in tenants
         ]
         for tenant in tenants.values():
-            seen += [(tenant.name, each) for each in tenant.side.written() if each.kind in (SERVICE, ADDRESS_POOL)]
+            seen += [
+                (tenant.name, revision)
+                for revision in tenant.side.written()
+                if revision.kind in (SERVICE, ADDRESS_POOL)
+            ]
         seen.sort(key=lambda pair: pair[1].seconds)
         return [f"{where:>4}{line(each, seen[0][1].seconds)}" for where, each in seen]
 
@@ -168,7 +172,7 @@ class Place(Site):
 
     def describe_provider(self, network: Json | None = None, spec: Json | None = None) -> Json:
         nodes = {"name": self.other_pool, "types": ["nodes"], "gateway": f"{self.other_network}.1"}
-        balancers = [{"types": ["loadbalancer"], **each} for each in self.pools]
+        balancers = [{"types": ["loadbalancer"], **pool} for pool in self.pools]
         sizes = {
             "initialPoolSize": self.initial,
             "growthIncrement": self.increment,
@@ -252,7 +256,7 @@ class Place(Site):
             if time.monotonic() > deadline:
                 insist(written, "it never comes to rest: ")
         self._rest()
-        insist([each for each in rules.check(after) if each.rule != but], f"{self.namespace}: ")
+        insist([violation for violation in rules.check(after) if violation.rule != but], f"{self.namespace}: ")
         history = record.history([self.pool, self.spare_pool, self.other_pool])
         # Ranges of many tenants go back at once, and a controller knows its own writes in the order of their answers:
         # counters may speak of a state that never was, until all answers are there.
@@ -270,7 +274,7 @@ class Place(Site):
         restless: list[str] = []
 
         def rests() -> bool:
-            wrong = [f"{each.rule}: {each.what}" for each in at_rest(look())]
+            wrong = [f"{violation.rule}: {violation.what}" for violation in at_rest(look())]
             if wrong and wrong != restless:
                 restless[:] = wrong
                 print(f"+{time.monotonic() - began:.1f} s not at rest: {'; '.join(wrong)}")
@@ -279,7 +283,7 @@ class Place(Site):
         self.estate.witness.until(rests, told, PATIENCE)
 
     def _why_restless(self, look: Callable[[], Any]) -> str:
-        wrong = "; ".join(f"{each.rule}: {each.what}" for each in at_rest(look()))
+        wrong = "; ".join(f"{violation.rule}: {violation.what}" for violation in at_rest(look()))
         return "\n".join([f"at rest: {wrong}", *(tenant.story() for tenant in self.tenants)])
 
 
@@ -335,7 +339,7 @@ class ElasticTenant(Tenant):
     def address(self, name: str, namespace: str = "default") -> str:
         """What a Service shows; empty while it has nothing."""
         found = self.service(name, namespace)
-        return ",".join(text((each, each)) for each in sorted(shown(found))) if found else ""
+        return ",".join(text((number, number)) for number in sorted(shown(found))) if found else ""
 
     def gets(self, *names: str, namespace: str = "default") -> list[str]:
         """Wait until these Services have addresses; the addresses, each a different one."""
@@ -367,8 +371,8 @@ class ElasticTenant(Tenant):
         return [name for namespace, name in self._balancers() if namespace == "default"]
 
     def _balancers(self) -> list[tuple[str, str]]:
-        found = [each for each in self.side.list("services") if each["spec"].get("type") == "LoadBalancer"]
-        return [(each["metadata"]["namespace"], each["metadata"]["name"]) for each in found]
+        found = [obj for obj in self.side.list("services") if obj["spec"].get("type") == "LoadBalancer"]
+        return [(obj["metadata"]["namespace"], obj["metadata"]["name"]) for obj in found]
 
     # MetalLB.
 
@@ -394,8 +398,10 @@ class ElasticTenant(Tenant):
         self.send("DELETE", f"{METALLB}/ipaddresspools/default-pool")
 
         def gone() -> list[int]:
-            found = [each for each in self.side.written() if each.key == DEFAULT_POOL and each.after is None]
-            return [each.version for each in found]
+            found = [
+                revision for revision in self.side.written() if revision.key == DEFAULT_POOL and revision.after is None
+            ]
+            return [revision.version for revision in found]
 
         for version in self.sees(gone, "the pool was deleted"):
             self.record.edited(self.uid, version)
@@ -404,18 +410,18 @@ class ElasticTenant(Tenant):
 
     def growths(self) -> list[Json]:
         """Growth allocations that hold addresses or wait for them."""
-        return [each for each in self.allocations("loadbalancer") if is_growth(each)]
+        return [allocation for allocation in self.allocations("loadbalancer") if is_growth(allocation)]
 
     def grown(self) -> dict[str, int]:
         """All growth allocations that were ever made for it, with their counts."""
-        made = [each.obj for each in self.record.management.written() if each.kind == ALLOCATION]
-        mine = [each for each in made if tenant_of(each) == self.uid and is_growth(each)]
-        return {each["metadata"]["uid"]: each["spec"]["count"] for each in mine}
+        made = [revision.obj for revision in self.record.management.written() if revision.kind == ALLOCATION]
+        mine = [obj for obj in made if tenant_of(obj) == self.uid and is_growth(obj)]
+        return {obj["metadata"]["uid"]: obj["spec"]["count"] for obj in mine}
 
     def shrinks_to(self, addresses: int) -> None:
         def look() -> bool:
             return len(self.addresses("loadbalancer")) == addresses and len(self.growths()) == len(
-                [each for each in self.growths() if phase(each) == "Allocated"]
+                [growth for growth in self.growths() if phase(growth) == "Allocated"]
             )
 
         self.until(look, f"{self.name} holds {addresses} addresses")

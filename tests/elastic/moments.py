@@ -52,7 +52,7 @@ class Period(NamedTuple):
 def gaps(periods: list[Period]) -> list[Period]:
     """What is between some periods of one thing, before the first and after the last; they do not overlap."""
     found, begin = [], NEVER_BEGAN
-    for period in sorted(periods, key=lambda each: each.begin.latest):
+    for period in sorted(periods, key=lambda item: item.begin.latest):
         found.append(Period(begin, period.begin))
         begin = period.end
     return [*found, Period(begin, NEVER_ENDED)] if begin != NEVER_ENDED else found

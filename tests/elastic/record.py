@@ -92,7 +92,7 @@ class Side(Witness):
             if code == 404:
                 continue
             assert code == 200, answer
-            wanted = {_key(each): _version(each) for each in answer["items"]}
+            wanted = {_key(item): _version(item) for item in answer["items"]}
             listed_at = _version(answer)
             told = f"the watch of {plural} came as far as a list at {listed_at}"
             self.until(partial(self._has_seen, plural, wanted, listed_at), partial(str, told))
@@ -283,15 +283,15 @@ class Record:
     def history(self, pools: Iterable[str] | None = None) -> History:
         """What `ipam.invariants` judges: of these pools, or of all."""
         chosen = None if pools is None else set(pools)
-        found = [each for each in self.management.written() if _is_about(each, chosen)]
+        found = [revision for revision in self.management.written() if _is_about(revision, chosen)]
         return History(found, 0)
 
     def _dated(self, side: Side, wanted: Callable[[Revision], bool]) -> list[Dated]:
-        found = [each for each in side.written() if wanted(each)]
+        found = [revision for revision in side.written() if wanted(revision)]
         if self.one_store:
-            return [Dated(Moment.exact(each.version), each) for each in found]
+            return [Dated(Moment.exact(revision.version), revision) for revision in found]
         clock = self._clocks[urlsplit(side.plane.url).netloc].clock
-        return [Dated(clock.moment(each.version, each.seconds), each) for each in found]
+        return [Dated(clock.moment(revision.version, revision.seconds), revision) for revision in found]
 
 
 def _current(side: Side, plurals: Iterable[str]) -> list[Dated]:

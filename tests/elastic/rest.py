@@ -45,7 +45,7 @@ def at_rest(chronicle: Chronicle) -> list[Violation]:
     """Every broken rule of rest, of the last state in the record."""
     found: list[Violation] = []
     for uid in chronicle.tenants:
-        cluster = next((each for each in latest(chronicle.management, TENANT) if each["metadata"]["uid"] == uid), None)
+        cluster = next((obj for obj in latest(chronicle.management, TENANT) if obj["metadata"]["uid"] == uid), None)
         if cluster is None or cluster["metadata"].get("deletionTimestamp"):
             continue
         tenant = Standing(chronicle, cluster)
@@ -59,14 +59,14 @@ def written_since(chronicle: Chronicle, mark: Chronicle) -> list[Violation]:
     found = []
     for tenant, dated in chronicle.tenants.items():
         known = len(mark.tenants.get(tenant, []))
-        found += [each.revision for each in dated[known:]]
-    known_versions = {(each.revision.kind, each.revision.version) for each in mark.management}
-    for each in chronicle.management:
-        obj = each.revision.obj
+        found += [item.revision for item in dated[known:]]
+    known_versions = {(item.revision.kind, item.revision.version) for item in mark.management}
+    for item in chronicle.management:
+        obj = item.revision.obj
         mine = obj["metadata"]["uid"] in chronicle.tenants or tenant_of(obj) in chronicle.tenants
-        if mine and (each.revision.kind, each.revision.version) not in known_versions:
-            found.append(each.revision)
-    return [Violation("L3", f"{each.kind} {each.name} was written at rest", (each,)) for each in found]
+        if mine and (item.revision.kind, item.revision.version) not in known_versions:
+            found.append(item.revision)
+    return [Violation("L3", f"{revision.kind} {revision.name} was written at rest", (revision,)) for revision in found]
 
 
 class Standing:
@@ -77,17 +77,17 @@ class Standing:
         self.name = cluster["metadata"]["name"]
         self.cluster = cluster
         every = latest(chronicle.management, ALLOCATION)
-        self.allocations = [each for each in every if tenant_of(each) == uid and each["spec"]["type"] == "loadbalancer"]
+        self.allocations = [obj for obj in every if tenant_of(obj) == uid and obj["spec"]["type"] == "loadbalancer"]
         self.everybodys = every
-        self.pools = {each["metadata"]["name"]: each for each in latest(chronicle.management, POOL)}
+        self.pools = {obj["metadata"]["name"]: obj for obj in latest(chronicle.management, POOL)}
         reference = cluster["spec"]["providerConfigRef"]["name"]
         providers = latest(chronicle.management, PROVIDER)
-        provider = next((each for each in providers if each["metadata"]["name"] == reference), None)
+        provider = next((obj for obj in providers if obj["metadata"]["name"] == reference), None)
         self.network: Json = ((provider or {}).get("spec") or {}).get("network") or {}
         services = latest(chronicle.tenants[uid], SERVICE)
-        self.services = [each for each in services if each["spec"].get("type") == "LoadBalancer"]
+        self.services = [service for service in services if service["spec"].get("type") == "LoadBalancer"]
         pools = latest(chronicle.tenants[uid], ADDRESS_POOL)
-        self.metallb = {(each["metadata"]["namespace"], each["metadata"]["name"]): each for each in pools}
+        self.metallb = {(pool["metadata"]["namespace"], pool["metadata"]["name"]): pool for pool in pools}
 
     @property
     def is_elastic(self) -> bool:
@@ -95,13 +95,13 @@ class Standing:
 
     @property
     def held(self) -> set[int]:
-        return {address for each in self.allocations for address in granted(each)}
+        return {address for allocation in self.allocations for address in granted(allocation)}
 
     @property
     def going(self) -> set[int]:
         """What was deleted and is held until no Service uses it; new Services get other addresses."""
-        deleted = [each for each in self.allocations if each["metadata"].get("deletionTimestamp")]
-        return {address for each in deleted for address in granted(each)}
+        deleted = [allocation for allocation in self.allocations if allocation["metadata"].get("deletionTimestamp")]
+        return {address for obj in deleted for address in granted(obj)}
 
     @property
     def published(self) -> set[int]:
@@ -110,16 +110,16 @@ class Standing:
 
     def claimed(self) -> set[int]:
         """Addresses that a Service shows or names."""
-        named = [each for service in self.services for each in asked(service) if ":" not in each and _lives(service)]
-        return {each for service in self.services for each in shown(service)} | {number(each) for each in named}
+        named = [item for service in self.services for item in asked(service) if ":" not in item and _lives(service)]
+        return {item for service in self.services for item in shown(service)} | {number(entry) for entry in named}
 
     def waiting(self) -> list[Json]:
-        return [each for each in self.services if waits(each)]
+        return [service for service in self.services if waits(service)]
 
     def demand(self) -> int:
         """Those with the same sharing key need one address together."""
-        keys = {sharing_key(each) for each in self.waiting() if sharing_key(each)}
-        return len([each for each in self.waiting() if not sharing_key(each)]) + len(keys)
+        keys = {sharing_key(obj) for obj in self.waiting() if sharing_key(obj)}
+        return len([obj for obj in self.waiting() if not sharing_key(obj)]) + len(keys)
 
     # Rules.
 
@@ -127,7 +127,7 @@ class Standing:
         waiting = self.waiting()
         if not waiting:
             return
-        names = ", ".join(each["metadata"]["name"] for each in waiting)
+        names = ", ".join(obj["metadata"]["name"] for obj in waiting)
         free = sorted((self.published & self.held) - self.claimed() - self.going)
         if free:
             what = f"{names} of {self.name} wait, and {text((free[0], free[0]))} is free"
@@ -143,9 +143,9 @@ class Standing:
     def room(self) -> list[str]:
         """The provider's pools for load balancers in which an address is free."""
         held = [
-            (number(each["status"]["startAddress"]), number(each["status"]["endAddress"]))
-            for each in self.everybodys
-            if phase(each) == "Allocated"
+            (number(everybody["status"]["startAddress"]), number(everybody["status"]["endAddress"]))
+            for everybody in self.everybodys
+            if phase(everybody) == "Allocated"
         ]
         found = []
         for reference in self.network.get("poolRefs") or ():
@@ -158,8 +158,8 @@ class Standing:
     def unpublished(self) -> Iterator[Violation]:
         pool = self.metallb.get(DEFAULT_POOL)
         entries = list((pool or {"spec": {}})["spec"].get("addresses") or ())
-        granted_now = [each["status"] for each in self.allocations if phase(each) == "Allocated"]
-        wanted = [f"{each['startAddress']}-{each['endAddress']}" for each in granted_now]
+        granted_now = [allocation["status"] for allocation in self.allocations if phase(allocation) == "Allocated"]
+        wanted = [f"{item['startAddress']}-{item['endAddress']}" for item in granted_now]
         if sorted(entries) != sorted(wanted):
             yield Violation("unpublished", f"default-pool of {self.name} has {entries}, and the tenant holds {wanted}")
         if pool is not None and pool["spec"].get("autoAssign") is False and not self.going:
@@ -170,14 +170,14 @@ class Standing:
         if use is None:
             yield Violation("miscounted", f"{self.name} says nothing of its load balancers")
             return
-        held, used = self.held, self.held & {each for service in self.services for each in shown(service)}
-        served = [each for each in self.services if shown(each)]
+        held, used = self.held, self.held & {item for service in self.services for item in shown(service)}
+        served = [obj for obj in self.services if shown(obj)]
         right = {
             "held": len(held),
             "inUse": len(used),
             "idle": len(held) - len(used),
             "services": len(served),
-            "platformServices": len([each for each in served if _is_platform(each)]),
+            "platformServices": len([obj for obj in served if _is_platform(obj)]),
             "waitingServices": len(self.waiting()),
         }
         wrong = {name: (use.get(name, 0), value) for name, value in right.items() if use.get(name, 0) != value}
@@ -187,11 +187,11 @@ class Standing:
     def untrue(self) -> Iterator[Violation]:
         """A condition that says that all is well while it is not, or the other way round."""
         conditions = (self.cluster.get("status") or {}).get("conditions") or ()
-        said = next((each for each in conditions if each["type"] == CONDITION), None)
+        said = next((condition for condition in conditions if condition["type"] == CONDITION), None)
         if said is None:
             return
         pool = self.metallb.get(DEFAULT_POOL)
-        wrong = [f"{each['metadata']['name']} waits" for each in self.waiting()]
+        wrong = [f"{obj['metadata']['name']} waits" for obj in self.waiting()]
         if pool is not None and pool["spec"].get("autoAssign") is False:
             wrong.append("default-pool hands out nothing")
         if self.going:
@@ -204,12 +204,14 @@ class Standing:
 
     def needless(self) -> Iterator[Violation]:
         """Requests under way although nobody waits."""
-        for each in self.allocations:
-            pending = phase(each) in ("", "Pending", "Failed") and not each["metadata"].get("deletionTimestamp")
-            labels = each["metadata"].get("labels") or {}
+        for allocation in self.allocations:
+            pending = phase(allocation) in ("", "Pending", "Failed") and not allocation["metadata"].get(
+                "deletionTimestamp"
+            )
+            labels = allocation["metadata"].get("labels") or {}
             growth = labels.get("butler.butlerlabs.dev/allocation-role") == "growth"
             if pending and growth and not self.waiting():
-                yield Violation("needless", f"{each['metadata']['name']} is asked for, and no Service waits")
+                yield Violation("needless", f"{allocation['metadata']['name']} is asked for, and no Service waits")
 
 
 def _lives(service: Json) -> bool:
@@ -228,7 +230,7 @@ def waits(service: Json) -> bool:
     return bool(
         spec.get("type") == "LoadBalancer"
         and _lives(service)
-        and not any(each.get("ip") or each.get("hostname") for each in entries)
+        and not any(entry.get("ip") or entry.get("hostname") for entry in entries)
         and not spec.get("loadBalancerClass")
         and not asked(service)
         and asked_pool(service) in ("", "default-pool")

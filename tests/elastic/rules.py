@@ -58,21 +58,21 @@ def check(chronicle: Chronicle) -> list[Violation]:
 
 
 def default_pool(dated: list[Dated]) -> list[Dated]:
-    return [each for each in of_kind(dated, ADDRESS_POOL) if each.revision.key == DEFAULT_POOL]
+    return [item for item in of_kind(dated, ADDRESS_POOL) if item.revision.key == DEFAULT_POOL]
 
 
 def _held(chronicle: Chronicle, tenant: str) -> Track:
-    own = [each for each in of_kind(chronicle.management, ALLOCATION) if tenant_of(each.revision.obj) == tenant]
+    own = [dated for dated in of_kind(chronicle.management, ALLOCATION) if tenant_of(dated.revision.obj) == tenant]
     return track(having(own, granted))
 
 
 def _uncovered(hold: Hold, cover: list[Hold]) -> bool:
-    return any(hold.period.surely_meets(gap) for gap in gaps([each.period for each in cover]))
+    return any(hold.period.surely_meets(gap) for gap in gaps([item.period for item in cover]))
 
 
 def _story(hold: Hold, cover: list[Hold]) -> tuple[Revision, ...]:
     both = [hold, *cover]
-    return tuple(found for each in both for found in (each.began, each.ended) if found is not None)
+    return tuple(found for item in both for found in (item.began, item.ended) if found is not None)
 
 
 # S5.
@@ -113,8 +113,8 @@ def used_is_held(chronicle: Chronicle) -> Iterator[Violation]:
         for address, holds in track(having(of_kind(dated, SERVICE), shown)).items():
             for hold in holds:
                 if address in known and _uncovered(hold, held.get(address, [])):
-                    others = [each for each in known[address] if hold.period.surely_meets(each.period)]
-                    who = ", ".join(each.began.name for each in others) or "nobody"
+                    others = [item for item in known[address] if hold.period.surely_meets(item.period)]
+                    who = ", ".join(other.began.name for other in others) or "nobody"
                     name = f"{hold.began.namespace}/{hold.began.name} of {tenant}"
                     what = f"{name} has {text((address, address))}, held in between by {who}"
                     yield Violation("S4", what, _story(hold, [*held.get(address, []), *others]))
@@ -146,8 +146,8 @@ def _moved(tenant: str, dated: list[Dated], edits: frozenset[tuple[str, int]]) -
     given: dict[tuple[str, int], tuple[Revision, tuple[object, ...]]] = {}
     pool: set[int] = set()
     taken_by_user: set[int] = set()
-    for each in dated:
-        revision = each.revision
+    for item in dated:
+        revision = item.revision
         if revision.kind == ADDRESS_POOL and revision.key == DEFAULT_POOL:
             now = announced(revision.after) if revision.after is not None else set()
             if (tenant, revision.version) in edits:
@@ -177,59 +177,60 @@ def _moved(tenant: str, dated: list[Dated], edits: frozenset[tuple[str, int]]) -
 def nobody_goes_in_circles(chronicle: Chronicle) -> Iterator[Violation]:
     for tenant in chronicle.tenants:
         asked = _asked(chronicle, tenant)
-        own = [each for each in of_kind(chronicle.management, ALLOCATION) if tenant_of(each.revision.obj) == tenant]
+        own = [dated for dated in of_kind(chronicle.management, ALLOCATION) if tenant_of(dated.revision.obj) == tenant]
         draining: dict[str, Dated] = {}
         returned: list[tuple[Dated, Revision]] = []
-        for each in own:
-            revision = each.revision
+        for dated in own:
+            revision = dated.revision
             if revision.after is None or not is_growth(revision.after):
                 continue
             if revision.before is None:
                 for begun, ended in returned:
-                    if not any(moment.maybe_within(begun.moment, each.moment) for moment in asked):
+                    if not any(moment.maybe_within(begun.moment, dated.moment) for moment in asked):
                         what = f"{revision.name} was made though nobody asked since {ended.name} began to go back"
                         yield Violation("circle", what, (begun.revision, ended, revision))
                         break
             if (revision.after.get("status") or {}).get("drainingSince"):
-                draining.setdefault(revision.uid, each)
+                draining.setdefault(revision.uid, dated)
             elif phase(revision.after) == "Allocated":
                 draining.pop(revision.uid, None)
             if phase(revision.after) == "Released" and phase(revision.before or {}) == "Allocated":
-                returned.append((draining.get(revision.uid, each), revision))
+                returned.append((draining.get(revision.uid, dated), revision))
 
 
 def _asked(chronicle: Chronicle, tenant: str) -> list[Moment]:
     """When somebody changed what the tenant wants or what it may have."""
     wished = [
-        each.moment
-        for each in of_kind(chronicle.tenants[tenant], SERVICE)
-        if _wish(each.revision.before) != _wish(each.revision.after)
+        dated.moment
+        for dated in of_kind(chronicle.tenants[tenant], SERVICE)
+        if _wish(dated.revision.before) != _wish(dated.revision.after)
     ]
     edited = [
-        each.moment
-        for each in default_pool(chronicle.tenants[tenant])
-        if (tenant, each.revision.version) in chronicle.edits
+        dated.moment
+        for dated in default_pool(chronicle.tenants[tenant])
+        if (tenant, dated.revision.version) in chronicle.edits
     ]
     own = _conditions_of(chronicle, tenant)
     allowed = [
-        each.moment
-        for each in chronicle.management
-        if (each.revision.kind, each.revision.name) in own and _spec(each.revision.before) != _spec(each.revision.after)
+        dated.moment
+        for dated in chronicle.management
+        if (dated.revision.kind, dated.revision.name) in own
+        and _spec(dated.revision.before) != _spec(dated.revision.after)
     ]
     return wished + edited + allowed
 
 
 def _conditions_of(chronicle: Chronicle, tenant: str) -> set[tuple[str, str]]:
     """The objects in whose specs stands what a tenant may have: itself, its provider, and the provider's pools."""
-    clusters = [each.revision for each in of_kind(chronicle.management, TENANT) if each.revision.uid == tenant]
-    providers = {each.obj["spec"]["providerConfigRef"]["name"] for each in clusters}
+    clusters = [dated.revision for dated in of_kind(chronicle.management, TENANT) if dated.revision.uid == tenant]
+    providers = {cluster.obj["spec"]["providerConfigRef"]["name"] for cluster in clusters}
     pools = {
         reference["name"]
-        for each in of_kind(chronicle.management, PROVIDER)
-        if each.revision.name in providers
-        for reference in (each.revision.obj["spec"].get("network") or {}).get("poolRefs") or ()
+        for dated in of_kind(chronicle.management, PROVIDER)
+        if dated.revision.name in providers
+        for reference in (dated.revision.obj["spec"].get("network") or {}).get("poolRefs") or ()
     }
-    found = {(TENANT, each.name) for each in clusters} | {(PROVIDER, name) for name in providers}
+    found = {(TENANT, cluster.name) for cluster in clusters} | {(PROVIDER, name) for name in providers}
     return found | {(POOL, name) for name in pools}
 
 
@@ -241,7 +242,7 @@ def _wish(service: Json | None) -> object:
 
 def _hostnames(service: Json) -> tuple[str, ...]:
     entries = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
-    return tuple(str(each["hostname"]) for each in entries if each.get("hostname"))
+    return tuple(str(entry["hostname"]) for entry in entries if entry.get("hostname"))
 
 
 def _spec(obj: Json | None) -> object:

@@ -21,14 +21,14 @@ def insist(violations: Iterable[Violation], context: str = "") -> None:
     """Fail with the stories of the first few violations."""
     found = list(violations)
     if found:
-        stories = "\n\n".join(_told(each) for each in found[:MOST])
+        stories = "\n\n".join(_told(violation) for violation in found[:MOST])
         raise AssertionError(f"{context}{len(found)} broken rules; the first:\n\n{stories}")
 
 
 def _told(violation: Violation) -> str:
     seen = sorted(violation.revisions, key=lambda revision: revision.seconds)
     began = seen[0].seconds if seen else 0.0
-    return "\n".join([f"{violation.rule}: {violation.what}", *(line(each, began) for each in seen)])
+    return "\n".join([f"{violation.rule}: {violation.what}", *(line(item, began) for item in seen)])
 
 
 def line(revision: Revision, began: float) -> str:

@@ -26,7 +26,7 @@ def test_what_a_service_uses_stays_and_goes_by_the_drain_when_none_does(estate: 
     web = place.started(addons=WITHOUT_INGRESS)
     web.add("a")
     (address,) = web.gets("a")
-    (name,) = [each["metadata"]["name"] for each in web.allocations("loadbalancer")]
+    (name,) = [allocation["metadata"]["name"] for allocation in web.allocations("loadbalancer")]
     delete(place, name)
     # Somebody waits for that very address.
     rival = f"{place.namespace}-rival"
@@ -57,7 +57,7 @@ def test_growth_and_hand_made_ranges_go_the_same_way_and_services_get_other_addr
     web.sees(lambda: place.range(30) in web.published(), "what was made by hand is published too")
     web.add("c", annotations={"metallb.io/loadBalancerIPs": place.address(30)})
     web.gets("c")
-    (growth,) = [each["metadata"]["name"] for each in web.growths()]
+    (growth,) = [obj["metadata"]["name"] for obj in web.growths()]
     delete(place, growth)
     delete(place, by_hand)
     web.until(lambda: "default/c" in deleting(web, by_hand).get("message", ""), "it says who uses it")

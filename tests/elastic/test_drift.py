@@ -18,7 +18,7 @@ WITHOUT_INGRESS = {"ingress": {"enabled": False}}
 
 
 def _count(web: ElasticTenant) -> int:
-    return sum(each.get("count", 1) for each in web.events("MetalLBDriftCorrected"))
+    return sum(event.get("count", 1) for event in web.events("MetalLBDriftCorrected"))
 
 
 def _is_right(web: ElasticTenant, entries: list[str]) -> bool:

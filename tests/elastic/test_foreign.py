@@ -45,7 +45,7 @@ def test_what_a_service_shows_is_told_and_goes_to_nobody_else_while_it_does(esta
     rival = f"{place.namespace}-rival"
     pinned(place, rival, taken, {"name": "nobody", "namespace": place.namespace})
     web.until(lambda: phase(found(web, rival)) == "Failed", "it is refused")
-    (ready,) = [each for each in found(web, rival)["status"]["conditions"] if each["type"] == "Ready"]
+    (ready,) = [condition for condition in found(web, rival)["status"]["conditions"] if condition["type"] == "Ready"]
     assert ready["reason"] == "PinnedRangeConflict"
     assert f"TenantCluster {web.namespace}/{web.name}" in ready["message"]
     web.add(*(f"s{number}" for number in range(7)))

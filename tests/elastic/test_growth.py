@@ -103,7 +103,7 @@ def test_a_pool_that_is_added_serves_those_who_wait(estate: Elastic) -> None:
     web.add("a", "b")
     web.says("LoadBalancersReady", "False", "PoolExhausted")
     place.change(pools=[{"name": place.pool}, {"name": place.spare_pool}])
-    _, added = sorted(web.gets("a", "b"), key=lambda each: not each.startswith("10."))
+    _, added = sorted(web.gets("a", "b"), key=lambda text: not text.startswith("10."))
     assert added == f"{place.spare_network}.16"
     place.verdict()
 
@@ -116,11 +116,11 @@ def test_pools_are_tried_by_priority(estate: Elastic) -> None:
     with estate.butler.frozen():
         web.add("a", "b", "c")
     web.gets("a", "b", "c")
-    assert [each["spec"]["poolRef"]["name"] for each in web.growths()] == [place.pool]
+    assert [growth["spec"]["poolRef"]["name"] for growth in web.growths()] == [place.pool]
     with estate.butler.frozen():
         web.add("d", "e")
     web.gets("d", "e")
-    assert {each["spec"]["poolRef"]["name"] for each in web.growths()} == {place.pool, place.spare_pool}
+    assert {growth["spec"]["poolRef"]["name"] for growth in web.growths()} == {place.pool, place.spare_pool}
     assert web.published()[-1] == f"{place.spare_network}.16-{place.spare_network}.17"
     place.verdict()
 
@@ -141,7 +141,7 @@ def test_a_pool_in_pieces_serves_a_batch_in_pieces(estate: Elastic) -> None:
     with estate.butler.frozen():
         web.add(*names)
     web.gets(*names)
-    assert sorted(each["status"]["allocatedCount"] for each in web.growths()) == [1, 2, 2]
+    assert sorted(growth["status"]["allocatedCount"] for growth in web.growths()) == [1, 2, 2]
     assert len(web.published()) == 4
     place.verdict()
 

@@ -55,7 +55,7 @@ class Story:
         **status: Any,
     ) -> None:
         labels = {"butler.butlerlabs.dev/tenant-uid": tenant, "butler.butlerlabs.dev/allocation-role": role}
-        addresses = [f"10.0.0.{each}" for each in last]
+        addresses = [f"10.0.0.{number}" for number in last]
         ends = {"startAddress": addresses[0], "endAddress": addresses[-1]} if last else {}
         obj = {
             "metadata": {
@@ -71,7 +71,7 @@ class Story:
 
     def pool(self, *entries: str, tenant: str = RED, by_user: bool = False, when: When = None, **spec: Any) -> None:
         meta = {"uid": f"p-{tenant}", "name": "default-pool", "namespace": "metallb-system"}
-        obj = {"metadata": meta, "spec": {"addresses": [f"10.0.0.{each}" for each in entries], **spec}}
+        obj = {"metadata": meta, "spec": {"addresses": [f"10.0.0.{entry}" for entry in entries], **spec}}
         key = ("metallb-system", "default-pool")
         written = self._write(self.chronicle.tenants[tenant], tenant, obj if entries else None, ADDRESS_POOL, key, when)
         if by_user:
@@ -80,7 +80,7 @@ class Story:
 
     def service(self, name: str, *last: int, tenant: str = RED, when: When = None, **given: Any) -> None:
         meta = {"uid": f"s-{name}", "name": name, "namespace": "default", **given.pop("metadata", {})}
-        ingress = given.pop("ingress", [{"ip": f"10.0.0.{each}"} for each in last])
+        ingress = given.pop("ingress", [{"ip": f"10.0.0.{number}"} for number in last])
         obj = {
             "metadata": meta,
             "spec": {"type": "LoadBalancer", "ports": [{"port": 80}], **given},
@@ -111,10 +111,10 @@ class Story:
         self.manage(TENANT, meta["name"], {"metadata": meta, "spec": spec, "status": status})
 
     def broken(self) -> list[str]:
-        return [each.rule for each in rules.check(self.chronicle)]
+        return [violation.rule for violation in rules.check(self.chronicle)]
 
     def broken_at_rest(self) -> list[str]:
-        return [each.rule for each in at_rest(self.chronicle)]
+        return [violation.rule for violation in at_rest(self.chronicle)]
 
 
 @pytest.fixture
@@ -336,7 +336,9 @@ def test_an_overlap_that_the_bounds_leave_open_is_no_accusation(story: Story) ->
     story.pool("1-10.0.0.1", when=Moment(2, 3))
     story.allocation("red-lb", "Released", 1, when=Moment(10, 12))
     story.pool("2-10.0.0.2", when=Moment(9, 12.5))
-    assert "S5" not in [each.rule for each in rules.announced_is_held(story.chronicle) if "10.0.0.1 " in each.what]
+    assert "S5" not in [
+        violation.rule for violation in rules.announced_is_held(story.chronicle) if "10.0.0.1 " in violation.what
+    ]
 
 
 def test_an_overlap_that_the_bounds_prove_is_one(story: Story) -> None:
@@ -360,7 +362,7 @@ def test_a_clock_knows_the_bounds_of_a_version_from_looks_at_the_counter() -> No
 
 
 def test_gaps_are_what_is_between_periods() -> None:
-    one, two, three = (Moment.exact(each) for each in (1, 2, 3))
+    one, two, three = (Moment.exact(number) for number in (1, 2, 3))
     assert gaps([]) == [Period(NEVER_BEGAN, NEVER_ENDED)]
     assert gaps([Period(three), Period(one, two)]) == [Period(NEVER_BEGAN, one), Period(two, three)]
     assert not Period(one, two).surely_meets(Period(two, three))
@@ -497,4 +499,4 @@ def test_what_is_written_at_rest_is_found_on_both_sides(story: Story) -> None:
     story.pool("1-10.0.0.1", "2-10.0.0.2")
     story.cluster(held=2)
     story.allocation("red-lb-2", "Allocated", 2)
-    assert [each.rule for each in written_since(story.chronicle, mark)] == ["L3"] * 3
+    assert [violation.rule for violation in written_since(story.chronicle, mark)] == ["L3"] * 3

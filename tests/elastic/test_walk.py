@@ -79,15 +79,19 @@ def test_a_shrink_goes_step_by_step(estate: Elastic) -> None:
     place.verdict()
     marks = [
         mark
-        for each in estate.record.management.written()
-        if each.kind == ALLOCATION and each.uid in web.grown()
+        for revision in estate.record.management.written()
+        if revision.kind == ALLOCATION and revision.uid in web.grown()
         for mark in ("idleSince", "drainingSince", "releasedAt")
-        if ((each.after or {}).get("status") or {}).get(mark)
-        and not ((each.before or {}).get("status") or {}).get(mark)
+        if ((revision.after or {}).get("status") or {}).get(mark)
+        and not ((revision.before or {}).get("status") or {}).get(mark)
     ]
     # Where MetalLB is slow, the new range is idle once before its Service has it.
     assert [mark for mark, _ in groupby(marks)] == ["idleSince", "drainingSince", "releasedAt"]
-    pools = [each.after for each in web.side.written() if each.kind == ADDRESS_POOL and each.key == DEFAULT_POOL]
+    pools = [
+        revision.after
+        for revision in web.side.written()
+        if revision.kind == ADDRESS_POOL and revision.key == DEFAULT_POOL
+    ]
     states = [(len(pool["spec"]["addresses"]), pool["spec"].get("autoAssign", True)) for pool in pools if pool]
     states = [state for state, _ in groupby(states)]  # MetalLB writes its counts into the pool's status, too
     assert states == [(1, True), (2, True), (2, False), (1, True)]

@@ -238,7 +238,7 @@ class Estate:
     def reason(self, name: str) -> str:
         """The reason in an allocation's Ready condition."""
         conditions = (self.allocations[name].get("status") or {}).get("conditions") or ()
-        return next((str(each["reason"]) for each in conditions if each["type"] == "Ready"), "")
+        return next((str(condition["reason"]) for condition in conditions if condition["type"] == "Ready"), "")
 
     async def until(
         self, condition: Callable[[], bool], what: str | Callable[[], str], seconds: float = PATIENCE

@@ -161,9 +161,9 @@ class Witness:
             connector=connector, headers=self._headers, timeout=limits, read_bufsize=LINE_LIMIT
         )
         try:
-            for each in self._watched:
-                await self._first_list(each)
-            self._tasks = [asyncio.create_task(self._follow(each)) for each in self._watched]
+            for watched in self._watched:
+                await self._first_list(watched)
+            self._tasks = [asyncio.create_task(self._follow(watched)) for watched in self._watched]
             yield self
         finally:
             for task in self._tasks:
@@ -174,7 +174,7 @@ class Witness:
 
     def state(self, kind: str) -> Objects:
         """The objects of a kind as last seen."""
-        return next(each.live for each in self._watched if each.kind == kind)
+        return next(watched.live for watched in self._watched if watched.kind == kind)
 
     async def until(self, condition: Callable[[], bool], seconds: float) -> bool:
         """Wait for a state of the watched objects; False when it does not come."""
@@ -194,20 +194,20 @@ class Witness:
 
     async def finish(self) -> History:
         """Read on until everything that a consistent list shows has been seen; the whole record."""
-        for each in self._watched:
-            wanted, listed_at = await self._list(each)
+        for watched in self._watched:
+            wanted, listed_at = await self._list(watched)
 
-            def caught_up(each: _Watched = each, wanted: Objects = wanted, listed_at: int = listed_at) -> bool:
+            def caught_up(watched: _Watched = watched, wanted: Objects = wanted, listed_at: int = listed_at) -> bool:
                 # What is newer than the list is as good: a watch is in order.
                 return all(
-                    _version(each.live[key]) > listed_at
+                    _version(watched.live[key]) > listed_at
                     if key not in wanted
-                    else _version(each.live.get(key)) >= _version(wanted[key]) or each.position > listed_at
-                    for key in {*each.live, *wanted}
+                    else _version(watched.live.get(key)) >= _version(wanted[key]) or watched.position > listed_at
+                    for key in {*watched.live, *wanted}
                 )
 
             if not await self.until(caught_up, CATCH_UP_SECONDS):
-                raise Gap(f"the watch of {each.kind} did not come as far as a list in {CATCH_UP_SECONDS} s")
+                raise Gap(f"the watch of {watched.kind} did not come as far as a list in {CATCH_UP_SECONDS} s")
         self._complain()
         return self.history
 

@@ -451,7 +451,7 @@ def _intents(pool: Json | None) -> dict[str, Json]:
 def _foreign(pool: Json | None) -> dict[Span, Json]:
     """Addresses that a Service shows and nobody granted it, and its cluster."""
     shown = ((pool or {}).get("status") or {}).get("foreignAddresses") or ()
-    return {(number(each["address"]), number(each["address"])): each["tenantClusterRef"] for each in shown}
+    return {(number(item["address"]), number(item["address"])): item["tenantClusterRef"] for item in shown}
 
 
 def _seen(pool: Json) -> int:

@@ -26,21 +26,22 @@ async def provider(estate: Estate) -> Json:
 
 def ready(estate: Estate) -> str:
     conditions = estate.pool_status(estate.namespace).get("conditions") or ()
-    return next((str(each["message"]) for each in conditions if each["type"] == "Ready"), "")
+    return next((str(condition["message"]) for condition in conditions if condition["type"] == "Ready"), "")
 
 
 def excluded(estate: Estate) -> dict[str, str]:
     return {
-        each["address"]: each["reason"] for each in estate.pool_status(estate.namespace).get("excludedAddresses") or ()
+        excluded_address["address"]: excluded_address["reason"]
+        for excluded_address in estate.pool_status(estate.namespace).get("excludedAddresses") or ()
     }
 
 
 def addresses(estate: Estate) -> set[str]:
     return {
         address
-        for each in estate.allocations.values()
-        if (each.get("status") or {}).get("phase") == "Allocated"
-        for address in each["status"]["addresses"]
+        for allocation in estate.allocations.values()
+        if (allocation.get("status") or {}).get("phase") == "Allocated"
+        for address in allocation["status"]["addresses"]
     }
 
 
@@ -77,7 +78,9 @@ async def test_a_range_that_is_pinned_on_a_gateway_is_refused_with_a_sentence(es
     await estate.until(lambda: estate.phases().get("pinned") == "Failed", lambda: str(estate.phases()))
     assert estate.reason("pinned") == "PinnedRangeConflict"
     said = next(
-        each["message"] for each in estate.allocations["pinned"]["status"]["conditions"] if each["type"] == "Ready"
+        condition["message"]
+        for condition in estate.allocations["pinned"]["status"]["conditions"]
+        if condition["type"] == "Ready"
     )
     assert said == (
         "10.40.0.1-10.40.0.4 is pinned, but 10.40.0.1 is the gateway of ProviderConfig lab:"
@@ -106,7 +109,7 @@ async def test_a_gateway_that_is_named_too_late_stays_with_its_holder_and_is_tol
     async def told() -> str:
         config = await estate.api.get("providerconfigs", "lab")
         conditions = (config.get("status") or {}).get("conditions") or ()
-        return next((str(each["message"]) for each in conditions if each["type"] == "PoolAvailable"), "")
+        return next((str(condition["message"]) for condition in conditions if condition["type"] == "PoolAvailable"), "")
 
     while f"{estate.namespace}: {GATEWAY} is the gateway of ProviderConfig lab, and held by early" not in await told():
         await estate.until(lambda: True, "the ProviderConfig says so too")

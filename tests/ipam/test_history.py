@@ -42,8 +42,12 @@ async def test_a_witness_whose_connections_break_misses_nothing(ready_plane: Con
         )
         async with shaken.watching(), calm.watching():
             await _change(api)
-            seen = [(each.version, each.name, each.after) for each in (await shaken.finish()).in_order()]
-            assert seen == [(each.version, each.name, each.after) for each in (await calm.finish()).in_order()]
+            seen = [
+                (revision.version, revision.name, revision.after) for revision in (await shaken.finish()).in_order()
+            ]
+            assert seen == [
+                (revision.version, revision.name, revision.after) for revision in (await calm.finish()).in_order()
+            ]
             assert len(seen) > CHANGES * 0.8
         assert line.counts["watch", "cut_within"] + line.counts["watch", "close"] > 3, "too calm to prove anything"
 

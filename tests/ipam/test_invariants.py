@@ -143,7 +143,7 @@ def test_s1_two_allocations_on_one_address_are_found(tale: Tale) -> None:
     tale.intent(("b", "10.40.0.11", "10.40.0.14"), allocationsSeen=tale.now(), recounted=False)
     tale.grant("b", "10.40.0.11", "10.40.0.14")
     assert found(tale) >= {"S1"}
-    story = "\n".join(each.told() for each in check(tale.history))
+    story = "\n".join(violation.told() for violation in check(tale.history))
     assert "a holds 10.40.0.8-10.40.0.11" in story
 
 
@@ -202,7 +202,7 @@ def test_s2_another_range_or_size_than_asked_for_is_found(tale: Tale) -> None:
     tale.request("c", pinnedRange={"startAddress": "10.40.0.30", "endAddress": "10.40.0.31"})
     tale.intent(("c", "10.40.0.8", "10.40.0.9"))
     tale.intent(("c", "10.40.0.8", "10.40.0.9"), ("a", "10.40.0.10", "10.40.0.14"))
-    assert [each.rule for each in check(tale.history)] == ["S2", "S2"]
+    assert [violation.rule for violation in check(tale.history)] == ["S2", "S2"]
 
 
 @pytest.mark.parametrize(
@@ -275,7 +275,7 @@ def test_s6_at_rest_is_exact(tale: Tale) -> None:
     whole_life(tale)
     tale.write("b", phase="Released")
     assert not check(tale.history)
-    assert {each.rule for each in at_rest(tale.history)} == {"S6"}
+    assert {violation.rule for violation in at_rest(tale.history)} == {"S6"}
 
 
 def test_an_intent_that_moves_is_found(tale: Tale) -> None:
@@ -308,7 +308,7 @@ def test_a_grant_without_finalizer_is_found(tale: Tale) -> None:
     tale.intent(("c", "10.40.0.8", "10.40.0.11"))
     assert found(tale) == {"finalizer"}
     tale.grant("c", "10.40.0.8", "10.40.0.11")
-    assert [each.rule for each in check(tale.history)] == ["finalizer", "finalizer"]
+    assert [violation.rule for violation in check(tale.history)] == ["finalizer", "finalizer"]
 
 
 def test_an_allocation_that_vanishes_is_found(tale: Tale) -> None:
@@ -398,7 +398,7 @@ def test_a_promise_by_a_pool_that_goes_is_found(tale: Tale) -> None:
 def test_l1_a_request_that_fits_and_waits_is_found(tale: Tale) -> None:
     whole_life(tale)
     tale.request("c", count=8)
-    assert {each.rule for each in at_rest(tale.history)} == {"L1"}
+    assert {violation.rule for violation in at_rest(tale.history)} == {"L1"}
     assert not check(tale.history)
 
 
@@ -413,7 +413,7 @@ def test_l1_a_request_that_does_not_fit_may_wait(tale: Tale, spec: Json) -> None
 
 def test_l2_an_orphan_that_is_kept_is_found(tale: Tale) -> None:
     whole_life(tale)
-    assert {each.rule for each in at_rest(tale.history, orphans=["u-b"])} == {"L2"}
+    assert {violation.rule for violation in at_rest(tale.history, orphans=["u-b"])} == {"L2"}
 
 
 def test_what_stood_before_the_record_is_given(tale: Tale) -> None:
@@ -465,4 +465,4 @@ def test_an_address_that_the_pool_says_it_withholds_is_promised(tale: Tale, stil
     shown = [{"address": "10.40.0.21", "tenantClusterRef": {"namespace": "team-a", "name": "web"}}]
     tale.status("p", recounted=False, foreignAddresses=shown)
     tale.intent(("c", "10.40.0.20", "10.40.0.23"), foreignAddresses=shown if still else [])
-    assert ("foreign" in {each.rule for each in check(tale.history)}) is still
+    assert ("foreign" in {violation.rule for violation in check(tale.history)}) is still

@@ -69,7 +69,7 @@ def wait_for_establishment(control_plane: ControlPlane, name: str) -> dict[str, 
     deadline = time.monotonic() + 30
     while True:
         _, answer = control_plane.request("GET", f"{PATH}/{name}")
-        conditions = {each["type"]: each for each in answer["status"].get("conditions") or []}
+        conditions = {condition["type"]: condition for condition in answer["status"].get("conditions") or []}
         if conditions.get("Established", {}).get("status") == "True":
             return conditions
         assert time.monotonic() < deadline, f"{name} is not established: {conditions}"

@@ -126,17 +126,17 @@ class Estate:
     async def until(self, name: str, is_so: Callable[[IPAllocation], bool], what: str) -> IPAllocation:
         """Wait for a state of one allocation, and give it."""
         found = await eventually(
-            lambda: self.read(name), lambda each: each is not None and is_so(each), f"{name} is {what}"
+            lambda: self.read(name), lambda item: item is not None and is_so(item), f"{name} is {what}"
         )
         assert found is not None
         return found
 
     async def phase(self, name: str, phase: str) -> IPAllocation:
-        return await self.until(name, lambda each: each.status.phase == phase, phase)
+        return await self.until(name, lambda item: item.status.phase == phase, phase)
 
     async def gone(self, *names: str) -> None:
         for name in names:
-            await eventually(lambda name=name: self.read(name), lambda each: each is None, f"{name} is gone")  # type: ignore[misc]
+            await eventually(lambda name=name: self.read(name), lambda item: item is None, f"{name} is gone")  # type: ignore[misc]
 
     async def allocated_ips(self, wanted: int) -> None:
         """Wait until the pool counts so many addresses as held."""
@@ -148,7 +148,7 @@ class Estate:
 
         async def told() -> list[str]:
             listed = (await self.client.list(EVENTS, self.namespace)).items
-            return [each["message"] for each in listed if each["reason"] == reason]
+            return [obj["message"] for obj in listed if obj["reason"] == reason]
 
         return await eventually(told, lambda found: len(found) >= at_least, f"{at_least} events {reason}")
 

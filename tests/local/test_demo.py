@@ -49,7 +49,7 @@ class Seen:
     async def until(self, what: str, holds: Callable[[], bool]) -> None:
         async with asyncio.timeout(PATIENCE):
             while not holds():
-                pool = next((each for each in (await self.client.list(POOLS, HOME)).items if _is(each)), None)
+                pool = next((item for item in (await self.client.list(POOLS, HOME)).items if _is(item)), None)
                 if pool is not None:
                     self.states.add((pool.status.allocated_ips or 0, pool.status.total_ips or 0))
                 await asyncio.sleep(0.05)
@@ -92,7 +92,7 @@ async def test_the_worked_example_happens_and_what_people_made_stays(connection:
         assert there.metadata.labels == {}
         labels = (await client.get(NAMESPACES, "team-shop"))["metadata"]["labels"]
         assert objects.LABEL[0] not in labels
-        listed = {(each.metadata.namespace, each.metadata.name) for each in (await client.list(CLUSTERS)).items}
+        listed = {(item.metadata.namespace, item.metadata.name) for item in (await client.list(CLUSTERS)).items}
         assert listed >= set(EIGHT)
 
 
@@ -105,7 +105,7 @@ async def test_where_the_stage_is_taken_it_says_so_and_touches_nothing(connectio
             await asyncio.sleep(1)
         (told,) = seen.told
         assert f"NetworkPool {HOME}/{objects.POOL} is there already and is not the demo's" in told
-        assert [each.metadata.name for each in (await client.list(POOLS)).items] == [objects.POOL]
+        assert [pool.metadata.name for pool in (await client.list(POOLS)).items] == [objects.POOL]
         assert (await client.list(CLUSTERS)).items == []
         assert (await client.list(ALLOCATIONS)).items == []
 
@@ -123,13 +123,13 @@ async def test_what_somebody_put_into_a_cluster_is_found(connection: Connection)
                 while True:
                     scene = await player.look()
                     assert scene is not None
-                    found = {each.name: each for each in scene.tenants}
-                    if len(found) == 2 and all(each.open for each in found.values()):
+                    found = {tenant.name: tenant for tenant in scene.tenants}
+                    if len(found) == 2 and all(text.open for text in found.values()):
                         return found
                     await asyncio.sleep(0.1)
 
         found = await settled()
-        assert not any(each.lived_in for each in found.values())
+        assert not any(text.lived_in for text in found.values())
         await player.do(Publish(found["reports"], "api"))
         inside = await player._client_of(found["ledger"])
         assert inside is not None
@@ -137,4 +137,4 @@ async def test_what_somebody_put_into_a_cluster_is_found(connection: Connection)
         found = await settled()
         assert found["ledger"].lived_in
         assert not found["reports"].lived_in
-        assert [each.name for each in found["reports"].services] == ["api"]
+        assert [service.name for service in found["reports"].services] == ["api"]

@@ -49,7 +49,7 @@ class Paper:
 
     @property
     def allocated(self) -> int:
-        return self.others + sum(each.held for each in self.tenants.values())
+        return self.others + sum(tenant.held for tenant in self.tenants.values())
 
     def scene(self) -> Scene:
         pool = Pool(self.total, self.allocated, "grown" if self.grown else "small")
@@ -77,7 +77,7 @@ class Paper:
             case Publish(tenant, service):
                 now = self.tenants[tenant.key]
                 assert now.services is not None
-                assert service not in {each.name for each in now.services}
+                assert service not in {item.name for item in now.services}
                 self.tenants[tenant.key] = replace(now, services=(*now.services, Service(service, f"{self.clock}")))
             case Withdraw(tenant, service):
                 now = self.tenants[tenant.key]
@@ -126,12 +126,12 @@ def test_the_first_wave_is_the_worked_example() -> None:
     assert (12, 24, 32, 1) in seen, "75 %: CapacityWarning"
     assert (14, 28, 32, 2) in seen, "87 %: CapacityCritical too"
     assert (16, 32, 32, 3) in seen, "all three"
-    assert any(any(each.waiting for each in scene.here) for _, scene in history), "the seventeenth waits"
+    assert any(any(tenant.waiting for tenant in scene.here) for _, scene in history), "the seventeenth waits"
     assert len(steps(history, Grow)) == 1
     assert len(steps(history, Leave)) == 9
     assert steps(history, TakeBack)
     assert paper.total == 32, "as small as before, for the next wave"
-    assert {each.key for each in paper.tenants.values()} >= set(EIGHT)
+    assert {tenant.key for tenant in paper.tenants.values()} >= set(EIGHT)
     assert 180 < paper.clock < 600, f"a wave that people watch to its end ({paper.clock:.0f} s)"
     order = [type(step) for step, _ in history if not isinstance(step, Wait)]
     assert order[:8] == [Come] * 8
@@ -146,7 +146,7 @@ def test_it_never_ends_and_never_grows_beyond_its_peaks(seed: int) -> None:
         assert max(len(scene.here) for _, scene in history) <= max(PEAKS)
         assert max(len(scene.here) for _, scene in history) >= PEAKS[wave % len(PEAKS)]
         assert paper.total == 32
-        assert all(len(each.services or ()) <= len(SERVICES) for each in paper.tenants.values())
+        assert all(len(tenant.services or ()) <= len(SERVICES) for tenant in paper.tenants.values())
         assert steps(history, Publish)
         assert steps(history, Withdraw)
 
@@ -208,6 +208,6 @@ def test_a_cursor_from_elsewhere_does_no_harm() -> None:
 def test_the_imported_estate_lies_in_its_pool_and_overlaps_nothing() -> None:
     found = imported.allocations("butler-system", 1)
     assert len(found) == imported.RANGES
-    assert len({each["metadata"]["name"] for each in found}) == len(found)
-    assert all(each["metadata"]["labels"].items() >= {objects.LABEL} for each in found)
+    assert len({obj["metadata"]["name"] for obj in found}) == len(found)
+    assert all(obj["metadata"]["labels"].items() >= {objects.LABEL} for obj in found)
     assert found == imported.allocations("butler-system", 1)

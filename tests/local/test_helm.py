@@ -59,7 +59,7 @@ class Helm:
 
     def history(self, release: str) -> list[tuple[int, str, str]]:
         found = json.loads(self("history", release, "-o", "json"))
-        return [(each["revision"], each["status"], each["description"]) for each in found]
+        return [(item["revision"], item["status"], item["description"]) for item in found]
 
     def kubectl(self, *arguments: str) -> str:
         return self.control_plane.kubectl("--namespace", self.namespace, *arguments).stdout

@@ -119,7 +119,7 @@ async def test_finalizers_of_others_stay_and_hold_it_while_the_addresses_are_fre
         granted = await estate.phase("web-lb", "Allocated")
         assert set(granted.metadata.finalizers) == {FOREIGN, OURS}
         await estate.delete("web-lb")
-        left = await estate.until("web-lb", lambda each: OURS not in each.metadata.finalizers, "let go by Butler")
+        left = await estate.until("web-lb", lambda item: OURS not in item.metadata.finalizers, "let go by Butler")
         assert left.metadata.finalizers == (FOREIGN,)
         assert left.status.phase == "Released"
         await estate.allocated_ips(0)
@@ -204,7 +204,7 @@ async def test_a_tenant_that_comes_later_is_recorded_with_one_write(estate: Esta
         assert found is not None
         assert (found.status, granted.status.tenant_cluster_uid) == ("False", None)
         tenant = await estate.tenant()
-        known = await estate.until("web-lb", lambda each: each.status.tenant_cluster_uid is not None, "owned")
+        known = await estate.until("web-lb", lambda item: item.status.tenant_cluster_uid is not None, "owned")
         assert known.status.tenant_cluster_uid == tenant.metadata.uid
         assert known.status.addresses == granted.status.addresses
         found = find_condition(known.status.conditions, ConditionType.TENANT_FOUND)

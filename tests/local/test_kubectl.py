@@ -176,9 +176,10 @@ def test_server_side_apply_tells_conflicts_and_can_be_forced(kubectl: Kubectl) -
     kubectl(*apply, "second", "--force-conflicts", stdin=config_map("a", {"x": "2"}))
     found = kubectl.json("get", "configmap", "a", "--show-managed-fields")
     assert found["data"] == {"x": "2"}
-    assert {each["manager"]: list(each["fieldsV1"]["f:data"]) for each in found["metadata"]["managedFields"]} == {
-        "second": ["f:x"]
-    }
+    assert {
+        managed_field["manager"]: list(managed_field["fieldsV1"]["f:data"])
+        for managed_field in found["metadata"]["managedFields"]
+    } == {"second": ["f:x"]}
 
 
 def test_server_side_apply_takes_over_from_client_side_apply(kubectl: Kubectl) -> None:
@@ -254,7 +255,7 @@ def test_edit_keeps_what_cannot_be_saved(kubectl: Kubectl, change: str, tmp_path
     assert refusal.startswith('error: configmaps "a" is invalid')
     assert "A copy of your changes has been stored to" in refusal
     assert refusal.endswith("error: Edit cancelled, no valid changes were saved.")
-    kept = [each.read_text() for each in tmp_path.glob("kubectl-edit-*.yaml")]
+    kept = [path.read_text() for path in tmp_path.glob("kubectl-edit-*.yaml")]
     assert any('# configmaps "a" was not valid:\n# * ' in text for text in kept), "the editor shows what was wrong"
     assert value(kubectl) == "1"
 

@@ -65,7 +65,7 @@ def test_output_forms(three: Kubectl) -> None:
     assert three("get", "configmap", "a", "-o", "yaml").startswith('apiVersion: v1\ndata:\n  "n": a\nkind: ConfigMap\n')
     assert three.json("get", "configmaps", "-l", "l")["kind"] == "List"
     managed = three.json("get", "configmap", "a", "--show-managed-fields")["metadata"]["managedFields"]
-    assert [each["manager"] for each in managed] == ["kubectl-create"]
+    assert [item["manager"] for item in managed] == ["kubectl-create"]
 
 
 def test_wide_tables_have_more_columns(kubectl: Kubectl) -> None:
@@ -86,7 +86,7 @@ def test_all_shows_the_kinds_of_a_workload(kubectl: Kubectl) -> None:
 def test_several_kinds_come_in_several_tables(three: Kubectl) -> None:
     three("create", "serviceaccount", "robot")
     printed = three("get", "configmap/a", "serviceaccount/robot")
-    assert [each.split()[0] for each in printed.splitlines() if each] == [
+    assert [text.split()[0] for text in printed.splitlines() if text] == [
         "NAME", "configmap/a", "NAME", "serviceaccount/robot",
     ]  # fmt: skip
 
@@ -196,7 +196,7 @@ def test_describe_a_node_and_take_it_out_of_use(kubectl: Kubectl, node: str) -> 
 
 def fields(description: str) -> dict[str, str]:
     """The `name: value` lines of a description."""
-    pairs = (each.partition(":") for each in description.splitlines())
+    pairs = (text.partition(":") for text in description.splitlines())
     return {name: rest.strip() for name, colon, rest in pairs if colon}
 
 

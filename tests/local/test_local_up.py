@@ -161,11 +161,11 @@ def test_nobody_else_looks_into_the_data_directory(tmp_path: Path) -> None:
     with up(data, "--no-controllers", "--no-console"):
         plane = ControlPlane.from_kubeconfig("embedded", data / "kubeconfig", tmp_path / "client")
         assert plane.request("PUT", "/clusters/team-a/web")[0] == 201
-        assert {str(each): mode(each) for each in folders if mode(each) != 0o700} == {}
+        assert {str(path): mode(path) for path in folders if mode(path) != 0o700} == {}
     for folder in folders[:4]:
         folder.chmod(0o755)  # as an earlier version left them
     with up(data, "--no-controllers", "--no-console"):
-        assert {str(each): mode(each) for each in folders if mode(each) != 0o700} == {}
+        assert {str(path): mode(path) for path in folders if mode(path) != 0o700} == {}
 
 
 def test_a_directory_with_other_things_in_it_keeps_its_mode(tmp_path: Path) -> None:

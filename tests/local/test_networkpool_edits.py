@@ -189,8 +189,8 @@ def test_pools_created_at_once_agree_on_one(control_plane: ControlPlane, definit
             desk.ask(f"of-{name}", 4, of=name)
         with RunningOperator(control_plane, desk.namespace):
             names = ("of-a", "of-b", "of-c")
-            desk.until(lambda: all(_phase(desk, each) != "Pending" for each in names), "all were answered")
-            granted = [each for each in names if _phase(desk, each) == "Allocated"]
+            desk.until(lambda: all(_phase(desk, text) != "Pending" for text in names), "all were answered")
+            granted = [text for text in names if _phase(desk, text) == "Allocated"]
             assert len(granted) == 1
             assert list(register(desk)) == [granted[0].removeprefix("of-")]
 

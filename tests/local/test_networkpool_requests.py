@@ -132,7 +132,7 @@ def test_pinned_requests_of_a_batch_come_before_older_ones(control_plane: Contro
             desk.counted("pool", allocatedIPs=8, availableIPs=0)
 
             def phases() -> set[str]:
-                return {desk.status(ALLOCATIONS, each)["phase"] for each in ("first", "second")}
+                return {desk.status(ALLOCATIONS, name)["phase"] for name in ("first", "second")}
 
             desk.until(lambda: phases() == {"Allocated", "Failed"}, "what is left goes to one of the others")
 
@@ -165,8 +165,8 @@ def test_an_allocation_made_by_hand_gets_its_finalizer_before_its_addresses(desk
     desk.granted("by-hand")
     desk.delete(ALLOCATIONS, "by-hand")
     states = [
-        (bool(each["object"]["metadata"].get("finalizers")), each["object"]["status"]["phase"])
-        for each in desk.history(ALLOCATIONS, "by-hand", since)
+        (bool(obj["object"]["metadata"].get("finalizers")), obj["object"]["status"]["phase"])
+        for obj in desk.history(ALLOCATIONS, "by-hand", since)
     ]
     assert states[:3] == [(False, "Pending"), (True, "Pending"), (True, "Allocated")]
     assert states[-1][1] == "Released"
@@ -258,7 +258,7 @@ def test_what_the_server_cannot_refuse_fails_with_advice_and_holds_up_nobody(des
         "of-nothing": allocation("of-nothing", of="nothing"),
     }
     with ThreadPoolExecutor(4) as hands:
-        list(hands.map(lambda each: desk.create(ALLOCATIONS, each), bad.values()))
+        list(hands.map(lambda item: desk.create(ALLOCATIONS, item), bad.values()))
     desk.ask("good", 8)
     assert desk.granted("good")
 
@@ -281,9 +281,9 @@ def test_what_the_server_cannot_refuse_fails_with_advice_and_holds_up_nobody(des
     assert "crosses the edge" in desk.ready("edge", "ValidationFailed")
     for name in ("edge", "twice", "nothing"):
         tiers = [
-            condition(desk.status(POOLS, name), f"Capacity{each}") for each in ("Warning", "Critical", "Exhausted")
+            condition(desk.status(POOLS, name), f"Capacity{text}") for text in ("Warning", "Critical", "Exhausted")
         ]
-        assert [each["status"] for each in tiers] == ["False"] * 3, f"{name} shows all its conditions"
+        assert [tier["status"] for tier in tiers] == ["False"] * 3, f"{name} shows all its conditions"
     for name in bad:
         desk.delete(ALLOCATIONS, name)
     for name in bad:

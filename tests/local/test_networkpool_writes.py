@@ -39,14 +39,14 @@ def allocations(desk: Desk) -> list[Json]:
 def all_granted(desk: Desk, number: int) -> list[Json]:
     def look() -> list[Json] | None:
         found = allocations(desk)
-        done = [each for each in found if each["status"]["phase"] == "Allocated"]
+        done = [obj for obj in found if obj["status"]["phase"] == "Allocated"]
         return done if len(done) == number else None
 
     return list(desk.until(look, f"all {number} are granted"))
 
 
 def insist_no_overlap(granted: list[Json]) -> None:
-    held = [address for each in granted for address in each["status"]["addresses"]]
+    held = [address for obj in granted for address in obj["status"]["addresses"]]
     assert len(held) == len(set(held)), "an address was granted twice"
 
 
@@ -55,7 +55,7 @@ def tidied(desk: Desk) -> None:
 
     def look() -> bool:
         status = desk.status(POOLS, "pool")
-        granted = [each for each in allocations(desk) if each["status"]["phase"] == "Allocated"]
+        granted = [allocation for allocation in allocations(desk) if allocation["status"]["phase"] == "Allocated"]
         return not status.get("intents") and status.get("allocationCount") == len(granted)
 
     desk.until(look, "what was carried out is forgotten and counted")
@@ -94,7 +94,7 @@ def test_requests_that_come_in_a_burst_share_their_reserves(control_plane: Contr
 def test_a_restart_writes_nothing(control_plane: ControlPlane, desk: Desk) -> None:
     def versions() -> list[str]:
         found = [*allocations(desk), *desk.send("GET", desk.path(POOLS))[1]["items"]]
-        return [each["metadata"]["resourceVersion"] for each in found]
+        return [item["metadata"]["resourceVersion"] for item in found]
 
     desk.pool("pool", "10.1.0.0/16")
     ask_for_many(desk, number=20)

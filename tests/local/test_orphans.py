@@ -63,7 +63,7 @@ async def test_requests_that_still_wait_are_collected_too(estate: Estate) -> Non
         await estate.request("labelled", pool="nowhere", owner=tenant.metadata.uid, finalizers=(OURS,))
         await estate.request("seen", pool="nowhere")
         await estate.phase("labelled", "Failed")
-        await estate.until("seen", lambda each: each.status.tenant_cluster_uid is not None, "owned")
+        await estate.until("seen", lambda item: item.status.tenant_cluster_uid is not None, "owned")
         await delete_tenant(estate)
         await estate.phase("labelled", "Released")
         await estate.phase("seen", "Released")

@@ -100,7 +100,7 @@ def comparable(text: str, page: str) -> str:
 def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(
     page: str, server: LocalServer, tmp_path: Path
 ) -> None:
-    typed = [step for step in steps(ROOT / page) if not any(each in step.command for each in NOT_TYPED)]
+    typed = [step for step in steps(ROOT / page) if not any(text in step.command for text in NOT_TYPED)]
     assert typed
     for step in typed:
         result = type_in(server, tmp_path, step.command)

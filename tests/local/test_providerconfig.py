@@ -120,13 +120,13 @@ class Site:
             return (status, reason) in [(e.status, e.reason) for e in found.status.conditions if e.type == kind]
 
         found = await self.until(look, f"{kind}={status} {reason}", name)
-        return next(each.message for each in found.status.conditions if each.type == kind)
+        return next(item.message for item in found.status.conditions if item.type == kind)
 
     async def events(self, reason: str) -> list[Json]:
         async with asyncio.timeout(PATIENCE):
             while True:
                 listed = (await self.client.list(EVENTS, self.namespace)).items
-                if found := [each for each in listed if each["reason"] == reason]:
+                if found := [obj for obj in listed if obj["reason"] == reason]:
                     return found
                 await asyncio.sleep(0.05)
 
@@ -136,7 +136,7 @@ def _named(version: str, kind: str, name: str) -> Json:
 
 
 def ipam(*pools: str, **network: Any) -> Json:
-    return {"mode": "ipam", "poolRefs": [{"name": each} for each in pools], **network}
+    return {"mode": "ipam", "poolRefs": [{"name": pool} for pool in pools], **network}
 
 
 @pytest.fixture
@@ -162,7 +162,7 @@ async def test_a_provider_becomes_ready_and_is_left_alone(site: Site) -> None:
     async with site.butler(look_every=0.3):
         await site.create(site.provider())
         await site.condition("Ready", "True", "Ready")
-        found = await site.until(lambda each: each.status.provider_version, "its version is known")
+        found = await site.until(lambda item: item.status.provider_version, "its version is known")
         assert found.status.provider_version == "pc.2024.3"
         assert (found.status.ready, found.status.validated, found.status.capacity) == (True, True, None)
         assert found.status.last_probe_time is not None
@@ -250,12 +250,12 @@ async def test_capacity_follows_the_pools(site: Site) -> None:
         await site.condition("Ready", "True", "Ready")
         said = await site.condition("PoolAvailable", "True", "PoolAvailable")
         assert said == "free addresses are there; spare does not exist"
-        found = await site.until(lambda each: each.status.capacity, "capacity is known")
+        found = await site.until(lambda item: item.status.capacity, "capacity is known")
         assert _capacity(found) == (32, 4)  # 5 nodes and 2 for load balancers each
 
         # Eight in the middle: two holes of 12, which three tenants share.
         await site.create(_allocation("pinned", startAddress="10.40.0.45", endAddress="10.40.0.52"))
-        await site.until(lambda each: _capacity(each) == (24, 3), "what is held is not free")
+        await site.until(lambda item: _capacity(item) == (24, 3), "what is held is not free")
         await site.create(_allocation("rest-a", startAddress="10.40.0.33", endAddress="10.40.0.44"))
         await site.create(_allocation("rest-b", startAddress="10.40.0.53", endAddress="10.40.0.64"))
         said = await site.condition("PoolAvailable", "False", "PoolExhausted")
@@ -269,12 +269,12 @@ async def test_a_rush_for_addresses_costs_few_writes(site: Site) -> None:
     every = 2.0
     async with site.butler(capacity_every=every):
         # Without the network's own address, the broadcast address and the gateway.
-        await site.until(lambda each: _capacity(each) == (1021, 78), "all is free")
+        await site.until(lambda item: _capacity(item) == (1021, 78), "all is free")
         before, clock = site.writes["providerconfigs"], asyncio.get_running_loop().time
         began = clock()
         for number in range(100):  # one after the other, so that there is always something new to count
             await site.client.create(ALLOCATIONS, _allocation(f"web-{number}"), site.namespace)
-        await site.until(lambda each: _capacity(each) == (1021 - 500, 40), "what is held is not free")
+        await site.until(lambda item: _capacity(item) == (1021 - 500, 40), "what is held is not free")
         most = (clock() - began) / every + 2
         assert site.writes["providerconfigs"] - before <= most
         assert site.writes["networkpools"] >= 10  # each of which changed what there was to count

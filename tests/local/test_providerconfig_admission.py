@@ -42,7 +42,7 @@ def provider(name: str = "prism", **spec: Any) -> Json:
 
 
 def ipam(*pools: str, **network: Any) -> Json:
-    return {"mode": "ipam", "poolRefs": [{"name": each} for each in pools], "gateway": "10.40.0.1", **network}
+    return {"mode": "ipam", "poolRefs": [{"name": pool} for pool in pools], "gateway": "10.40.0.1", **network}
 
 
 def cluster(name: str, provider: str, namespace: str) -> Json:

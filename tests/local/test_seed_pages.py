@@ -110,7 +110,7 @@ class Operator:
         return [line.split() for line in self.types(command).splitlines()]
 
     def applies(self, *objects: object) -> None:
-        self.types("kubectl apply -f -", "\n---\n".join(json.dumps(each) for each in objects))
+        self.types("kubectl apply -f -", "\n---\n".join(json.dumps(value) for value in objects))
 
     def reports(self, kind: str, name: str, status: object) -> None:
         """Write a status, as a controller would."""
@@ -171,7 +171,7 @@ def condition(name: str, status: str = "False", reason: str = "UtilizationBelowT
 
 
 def granted(first: int, last: int, **more: object) -> dict[str, object]:
-    addresses = [f"10.40.0.{each}" for each in range(first, last + 1)]
+    addresses = [f"10.40.0.{number}" for number in range(first, last + 1)]
     return {
         "phase": "Allocated",
         "conditions": [condition("Ready", "True", "Allocated")],

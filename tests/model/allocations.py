@@ -128,7 +128,7 @@ class AllocationsModel:
     # What must never be.
 
     def broken(self, state: State) -> str:
-        live = [each for each in state.views[-1] if each is not None and each.phase == ALLOCATED]
+        live = [view for view in state.views[-1] if view is not None and view.phase == ALLOCATED]
         for index, one in enumerate(live):
             for other in live[:index]:
                 if one.address & other.address:
@@ -138,11 +138,11 @@ class AllocationsModel:
     def unfinished(self, state: State) -> str:
         pool, view = state.pools[-1], state.views[-1]
         held = 0
-        for each in view:
-            if each is not None:
-                held |= each.address if each.phase == ALLOCATED else 0
-                if each.deleting:
-                    return f"{self._name(each.uid)} is deleted and never goes"
+        for allocation in view:
+            if allocation is not None:
+                held |= allocation.address if allocation.phase == ALLOCATED else 0
+                if allocation.deleting:
+                    return f"{self._name(allocation.uid)} is deleted and never goes"
         if pool is None:
             return ""
         if pool.deleting and not held:
@@ -150,9 +150,9 @@ class AllocationsModel:
         for intent in pool.intents:
             held |= intent.address
         free = 0 if pool.deleting else pool.addresses & ~held
-        for each in view:
-            if each is not None and each.phase in WAITING and self.decisions.fits(each.uid, free):
-                return f"{self._name(each.uid)} waits for ever though {address_told(free)} is free"
+        for allocation in view:
+            if allocation is not None and allocation.phase in WAITING and self.decisions.fits(allocation.uid, free):
+                return f"{self._name(allocation.uid)} waits for ever though {address_told(free)} is free"
         return ""
 
     def _committed(self, state: State, now: Allocation, write: Write) -> str:
@@ -236,7 +236,7 @@ class AllocationsModel:
         if pool is None:
             if left.pool_deletions:
                 after = state._replace(budget=left._replace(pool_deletions=left.pool_deletions - 1))
-                uid = 1 + max((each.uid for each in state.pools if each is not None), default=0)
+                uid = 1 + max((item.uid for item in state.pools if item is not None), default=0)
                 claimed = UNCLAIMED if self.world.budget.forced else NOTHING_SEEN
                 for addresses in self.world.addresses:
                     words = f"somebody creates the pool anew, with {address_told(addresses)}"
@@ -297,11 +297,13 @@ class AllocationsModel:
                 write = Write("commit", *intent)
                 if write not in told:
                     yield self._arrives(state, write, "somebody with an old look at the pool writes: ")
-        for each in state.views[-1]:
+        for allocation in state.views[-1]:
             # Some old look will always do to find nothing free.
-            if each is not None and each.phase == PENDING and not each.deleting:
-                after = self._logged(state, each.uid % self.world.names, each._replace(phase=FAILED))
-                yield Step(f"somebody writes: {self._told(Write('refuse', each.uid), state)}", after, outside=True)
+            if allocation is not None and allocation.phase == PENDING and not allocation.deleting:
+                after = self._logged(state, allocation.uid % self.world.names, allocation._replace(phase=FAILED))
+                yield Step(
+                    f"somebody writes: {self._told(Write('refuse', allocation.uid), state)}", after, outside=True
+                )
 
     def _wanted(self, state: State, mind: Mind) -> tuple[Write, ...]:
         pool, view = state.pools[mind.pool], state.views[mind.view]
@@ -384,15 +386,15 @@ class AllocationsModel:
         if rules.reserve_for_the_version_decided_on and not self.world.budget.pool_deletions:
             # All that a former version is good for is to carry out its intents.
             former = len(state.pools) - 1
-            waiting = {each.uid for each in state.views[-1] if each is not None and each.phase in WAITING}
-            known = {*state.promised, *(intent for each in state.pools if each is not None for intent in each.intents)}
+            waiting = {view.uid for view in state.views[-1] if view is not None and view.phase in WAITING}
+            known = {*state.promised, *(intent for item in state.pools if item is not None for intent in item.intents)}
             promised = sorted(
                 intent for intent in known if intent.uid in waiting and (pool is None or intent not in pool.intents)
             )
             state = state._replace(promised=tuple(promised))
         oldest = 0
         if rules.views_reach_what_the_pool_has_seen:
-            oldest = max(0, min(-1 if each is None else each.seen for each in state.pools[former:]))
+            oldest = max(0, min(-1 if item is None else item.seen for item in state.pools[former:]))
         return _from(state, former, oldest)
 
     def canonical(self, state: State) -> State:
@@ -408,7 +410,7 @@ class AllocationsModel:
         if mind.pool + 1 < len(state.pools):
             old.append(f"the pool as it was ({self._pool_told(state.pools[mind.pool], state.views)})")
         if mind.view + 1 < len(state.views):
-            seen = [self._allocation_told(each) for each in state.views[mind.view] if each is not None]
+            seen = [self._allocation_told(view) for view in state.views[mind.view] if view is not None]
             old.append(f"allocations as they were ({', '.join(seen) or 'none'})")
         return f"somebody who sees {' and '.join(old)}" if old else "somebody"
 
@@ -437,9 +439,9 @@ class AllocationsModel:
         promised = ", ".join(f"{self._name(intent.uid)} -> {address_told(intent.address)}" for intent in pool.intents)
         told = f"{address_told(pool.addresses)}, intents {promised or 'none'}"
         for view in views:
-            for each in view:
-                if each is not None and each.version == pool.seen:
-                    return f"{told}, seen that {self._allocation_told(each)}"
+            for allocation in view:
+                if allocation is not None and allocation.version == pool.seen:
+                    return f"{told}, seen that {self._allocation_told(allocation)}"
         return told
 
     def _news(self, before: View, after: View) -> str:
@@ -480,9 +482,9 @@ def _from(state: State, oldest_pool: int, oldest: int) -> State:
     """The logs from these positions on, with all positions numbered from there."""
     pools, views, minds, abandoned = state.pools[oldest_pool:], state.views[oldest:], state.minds, state.abandoned
     written = [write.pool for write in abandoned if write.pool is not None]
-    named = [each for each in (*pools, *written) if each is not None]
-    known = {number for each in named for number in (each.seen, each.created, each.claimed)}
-    known.update(each.version for view in views for each in view if each is not None)
+    named = [item for item in (*pools, *written) if item is not None]
+    known = {number for item in named for number in (item.seen, item.created, item.claimed)}
+    known.update(allocation.version for view in views for allocation in view if allocation is not None)
     # Older than the log: only which of two is older still matters.
     before = sorted(number for number in known if NOTHING_SEEN < number < oldest)
     renumbered = {number: index - len(before) for index, number in enumerate(before)}
@@ -501,7 +503,12 @@ def _from(state: State, oldest_pool: int, oldest: int) -> State:
         return write if write.pool is None else write._replace(pool=pool_of(write.pool))
 
     def view_of(view: View) -> View:
-        return tuple([None if each is None else Allocation(*each[:4], version=number(each.version)) for each in view])
+        return tuple(
+            [
+                None if allocation is None else Allocation(*allocation[:4], version=number(allocation.version))
+                for allocation in view
+            ]
+        )
 
     return State(
         tuple([None if pool is None else pool_of(pool) for pool in pools]),

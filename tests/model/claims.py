@@ -281,7 +281,7 @@ class ClaimsModel:
         pool = state.pools[mind.pool]
         match mind.stage:
             case "read the claims" if state.claims is None:
-                listed = tuple(each.claimed if each is not None else 0 for each in state.pools)
+                listed = tuple(item.claimed if item is not None else 0 for item in state.pools)
                 words = f"{name} finds no ConfigMap and lists what pools claim"
                 yield Step(words, _think(state, who, mind._replace(stage="create", listed=listed)))
             case "create":
@@ -374,7 +374,7 @@ class ClaimsModel:
             return state
         state = _claims(state, _put(state.claims, mind.pool, mind.entry))
         if self.rules.emptied_names_the_uid:
-            state = state._replace(minds=tuple(_names_another(each, mind) for each in state.minds))
+            state = state._replace(minds=tuple(_names_another(item, mind) for item in state.minds))
         return _tidy(state, self.rules, swapped=True)
 
     def _swap_both(self, state: State) -> Iterator[Step[State]]:

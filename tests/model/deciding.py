@@ -119,7 +119,11 @@ class Designed:
     def reserves(self, pool: Pool, view: View) -> Iterator[Pool]:
         kept = self._kept(pool, view)
         promised = {intent.uid for intent in kept}
-        waiting = [each for each in view if each is not None and _asks(each) and each.uid not in promised]
+        waiting = [
+            allocation
+            for allocation in view
+            if allocation is not None and _asks(allocation) and allocation.uid not in promised
+        ]
         free = list(_bits(self._free(pool, kept, view))) if not pool.deleting and self.rules.reserve_first else []
         for count in range(min(len(waiting), len(free)) + 1):
             for chosen in combinations(waiting, count):
@@ -132,7 +136,7 @@ class Designed:
                         yield after
 
     def commits(self, pool: Pool, view: View) -> Iterator[Intent]:
-        waiting = {each.uid for each in view if each is not None and _asks(each)}
+        waiting = {allocation.uid for allocation in view if allocation is not None and _asks(allocation)}
         if self.rules.reserve_first:
             yield from (intent for intent in pool.intents if intent.uid in waiting)
             return
@@ -145,31 +149,40 @@ class Designed:
         promised = {intent.uid for intent in kept}
         if self._free(pool, kept, view) and not pool.deleting:
             return
-        for each in view:
-            if each is not None and _asks(each) and each.phase == PENDING and each.uid not in promised:
-                yield each.uid
+        for allocation in view:
+            if (
+                allocation is not None
+                and _asks(allocation)
+                and allocation.phase == PENDING
+                and allocation.uid not in promised
+            ):
+                yield allocation.uid
 
     def releases(self, view: View) -> Iterator[int]:
-        return (each.uid for each in view if each is not None and each.deleting and each.phase != RELEASED)
+        return (
+            allocation.uid
+            for allocation in view
+            if allocation is not None and allocation.deleting and allocation.phase != RELEASED
+        )
 
     def leaves(self, pool: Pool | None, view: View) -> Iterator[int]:
-        for each in view:
-            if each is not None and _is_leaving(each):
-                noted = pool is None or pool.seen >= each.version
+        for allocation in view:
+            if allocation is not None and _is_leaving(allocation):
+                noted = pool is None or pool.seen >= allocation.version
                 if noted or not self.rules.leaving_awaits_the_pool:
-                    yield each.uid
+                    yield allocation.uid
 
     def may_go(self, pool: Pool, view: View) -> bool:
         if not self.rules.pool_stays_while_held:
             return True
-        live = any(each is not None and each.phase == ALLOCATED for each in view)
+        live = any(allocation is not None and allocation.phase == ALLOCATED for allocation in view)
         return not live and not self._kept(pool, view)
 
     def fits(self, uid: int, free: int) -> bool:
         return free != 0
 
     def _kept(self, pool: Pool, view: View) -> tuple[Intent, ...]:
-        by_uid = {each.uid: each for each in view if each is not None}
+        by_uid = {allocation.uid: allocation for allocation in view if allocation is not None}
         kept = []
         for intent in pool.intents:
             found = by_uid.get(intent.uid)
@@ -184,26 +197,30 @@ class Designed:
 
     def _free(self, pool: Pool, kept: Iterable[Intent], view: View) -> int:
         held = 0
-        for each in view:
-            if each is not None and each.phase == ALLOCATED:
-                held |= each.address
+        for allocation in view:
+            if allocation is not None and allocation.phase == ALLOCATED:
+                held |= allocation.address
         if self.rules.intents_are_held:
             for intent in kept:
                 held |= intent.address
         return pool.addresses & ~held
 
     def _seen(self, pool: Pool, view: View, kept: tuple[Intent, ...], granted: Iterable[Allocation]) -> int:
-        accounted = [each for each in view if each is not None and _is_leaving(each)]
+        accounted = [allocation for allocation in view if allocation is not None and _is_leaving(allocation)]
         if self.rules.seen_covers_grants:
             accounted += granted
         named = {intent.uid for intent in pool.intents}
         dropped = named - {intent.uid for intent in kept}
-        for each in view:
-            if each is None or each.uid not in named:
+        for allocation in view:
+            if allocation is None or allocation.uid not in named:
                 continue
-            if self.rules.seen_covers_carried_out_intents if each.uid in dropped else self.rules.seen_covers_grants:
-                accounted.append(each)
-        return max((pool.seen, *(each.version for each in accounted)))
+            if (
+                self.rules.seen_covers_carried_out_intents
+                if allocation.uid in dropped
+                else self.rules.seen_covers_grants
+            ):
+                accounted.append(allocation)
+        return max((pool.seen, *(allocation.version for allocation in accounted)))
 
 
 def _asks(allocation: Allocation) -> bool:

@@ -100,7 +100,7 @@ class ElasticModel:
     def is_well(self, state: State) -> bool:
         """All that a tenant has is published and taken in, and nothing is drained."""
         return all(
-            not any(each.live and each.marked for each in tenant.allocations)
+            not any(allocation.live and allocation.marked for allocation in tenant.allocations)
             and tenant.pool.mask == tenant.known == live_in(tenant)
             and tenant.pool.auto
             and tenant.known_auto
@@ -163,7 +163,7 @@ class ElasticModel:
             yield f"MetalLB takes in the pool: {pool_told(pool)}", after, ""
         if self.world.metallb == SIGNS and pool.exists and tenant.shown != tenant.known.bit_count():
             yield "MetalLB counts its addresses in the pool", tenant._replace(shown=tenant.known.bit_count()), ""
-        taken = sum(1 << each.address for each in tenant.services if each.address >= 0)
+        taken = sum(1 << item.address for item in tenant.services if item.address >= 0)
         for index, service in enumerate(tenant.services):
             yield from self._serve(tenant, index, service, tenant.known & ~taken)
 
@@ -231,7 +231,7 @@ def _seen(mind: Mind) -> Mind:
     if mind.held != LATELY and LATELY not in mind.out:
         return mind
     held = SETTLED if mind.held == LATELY else mind.held
-    return mind._replace(held=held, out=tuple(SETTLED if each == LATELY else each for each in mind.out))
+    return mind._replace(held=held, out=tuple(SETTLED if number == LATELY else number for number in mind.out))
 
 
 def _served(tenant: Tenant, index: int, service: Service) -> Tenant:
@@ -243,7 +243,7 @@ def _crashed(tenant: Tenant, who: int) -> Tenant:
     gone = {who + 1: FORMER}
     minds = [_renamed(mind, gone) for mind in tenant.minds]
     minds[who] = began(tenant)
-    late = tuple(each._replace(pool=_named(each.pool, gone)) for each in tenant.late)
+    late = tuple(item._replace(pool=_named(item.pool, gone)) for item in tenant.late)
     return tenant._replace(minds=tuple(minds), pool=_named(tenant.pool, gone), late=late)
 
 
@@ -263,7 +263,7 @@ def _swapped(tenant: Tenant) -> Tenant:
     first, second = tenant.minds
     late: tuple[Late, ...] = tenant.late
     if late:
-        late = tuple(sorted(each._replace(pool=_named(each.pool, SWAP)) for each in late))
+        late = tuple(sorted(item._replace(pool=_named(item.pool, SWAP)) for item in late))
     return tenant._replace(
         minds=(_renamed(second, SWAP), _renamed(first, SWAP)), pool=_named(tenant.pool, SWAP), late=late
     )

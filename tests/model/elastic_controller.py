@@ -71,7 +71,7 @@ Happening = tuple[str, Tenant]
 
 def began(tenant: Tenant) -> Mind:
     """A process that has just listed everything."""
-    return Mind(tuple(Cached(*each) for each in tenant.allocations), out=(NOT,) * len(tenant.allocations))
+    return Mind(tuple(Cached(*allocation) for allocation in tenant.allocations), out=(NOT,) * len(tenant.allocations))
 
 
 class ControllerSteps:
@@ -107,7 +107,7 @@ class ControllerSteps:
 
     def _at_rest(self) -> Iterator[Happening]:
         mind, tenant = self.mind, self.tenant
-        if any(not each.newest for each in mind.cache):
+        if any(not cached.newest for cached in mind.cache):
             yield self._now(self._heard(), "hears of all allocations")
         draining, blocks = draining_in(mind), blocks_in(mind)
         if not draining:
@@ -290,10 +290,12 @@ class ControllerSteps:
         job, services = self.mind.job, self.tenant.services
         inside = job.stage == LIST_INSIDE
         looks = self.rules.list_before_withdrawing if inside else self.rules.list_before_the_release
-        if looks and any(waits(each) or claims(each, job.slots) for each in services):
+        if looks and any(waits(service) or claims(service, job.slots) for service in services):
             after = self.tenant
             if inside and job.newest:
-                spared = (each._replace(spared=True) if claims(each, job.slots) else each for each in services)
+                spared = (
+                    service._replace(spared=True) if claims(service, job.slots) else service for service in services
+                )
                 after = after._replace(services=tuple(spared))
             mind = self._settled_versions(self.mind, Job(UNMARK, slots=job.slots))
             return self._now(mind, "lists Services: one has it, asks for it or waits", after)
@@ -341,7 +343,7 @@ class ControllerSteps:
 
     def _heard(self) -> Mind:
         mind, tenant = self.mind, self.tenant
-        cache = tuple(Cached(*each) for each in tenant.allocations)
+        cache = tuple(Cached(*allocation) for allocation in tenant.allocations)
         out = tuple(
             NOT
             if not (now.live and now.marked)
@@ -350,7 +352,7 @@ class ControllerSteps:
             else since
             for since, before, now in zip(mind.out, mind.cache, cache, strict=True)
         )
-        held = mind.held if any(each.live and each.marked for each in cache) else NOT
+        held = mind.held if any(cached.live and cached.marked for cached in cache) else NOT
         return mind._replace(cache=cache, out=out, held=held)
 
     def _now(self, mind: Mind, words: str, after: Tenant | None = None) -> Happening:
@@ -380,7 +382,7 @@ class ControllerSteps:
 
 def arrives(rules: Rules, tenant: Tenant, late: Late) -> Happening:
     """A late write is taken, or refused."""
-    rest = tenant._replace(late=tuple(each for each in tenant.late if each != late))
+    rest = tenant._replace(late=tuple(item for item in tenant.late if item != late))
     if late.purpose in (UNMARK, RELEASE):
         now = tenant.allocations[late.slot]
         changed = now._replace(marked=False) if late.purpose == UNMARK else now._replace(live=False)
@@ -395,7 +397,7 @@ def pool_written(rules: Rules, tenant: Tenant, pool: Pool) -> Tenant:
     minds = tuple(_outdated(rules, mind) for mind in tenant.minds)
     late = tenant.late
     if rules.pool_for_the_version_read:
-        late = tuple(each for each in late if each.purpose in (UNMARK, RELEASE) or each.creates)
+        late = tuple(item for item in late if item.purpose in (UNMARK, RELEASE) or item.creates)
     shown = tenant.shown if pool.exists else -1
     taken_in = tenant.taken_in and (tenant.known, tenant.known_auto) == (pool.mask, pool.auto)
     return tenant._replace(pool=pool, minds=minds, late=late, shown=shown, taken_in=taken_in)
@@ -404,7 +406,7 @@ def pool_written(rules: Rules, tenant: Tenant, pool: Pool) -> Tenant:
 def allocation_written(rules: Rules, tenant: Tenant, slot: int, now: Allocation) -> Tenant:
     """An allocation has a new version: all views of it are old."""
     minds = tuple(_outdated_view(rules, mind, slot) for mind in tenant.minds)
-    late = tuple(each for each in tenant.late if each.purpose not in (UNMARK, RELEASE) or each.slot != slot)
+    late = tuple(item for item in tenant.late if item.purpose not in (UNMARK, RELEASE) or item.slot != slot)
     allocations = _put(tenant.allocations, slot, now)
     return tenant._replace(allocations=allocations, minds=minds, late=late)
 

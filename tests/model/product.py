@@ -32,7 +32,7 @@ from butler.api.networkpool import (
 )
 from butler.api.networkpool import Intent as RealIntent
 from butler.api.objects import key_of
-from butler.controllers.ipallocation.controller import controller as ipallocation
+from butler.controllers.ipallocation import controller as ipallocation
 from butler.ipam.layout import read_layout
 from butler.rules.pool import next_status as planning
 from butler.rules.pool.conditions import NotHandingOut
@@ -76,7 +76,7 @@ class Product:
                 yield _intent(intent)
 
     def refusals(self, pool: Pool, view: View) -> Iterator[int]:
-        pending = {each.uid for each in view if each is not None and each.phase == PENDING}
+        pending = {allocation.uid for allocation in view if allocation is not None and allocation.phase == PENDING}
         refused = {int(refusal.uid) for refusal in self._plan(pool, view).refusals}
         yield from sorted(pending & refused)
 
@@ -110,9 +110,9 @@ class Product:
         real, real_view = _pool(pool), self._view(view)
         layout = read_layout(real.spec)
         held = [
-            (each.metadata.uid, holding)
-            for each in self._allocations(view)
-            if (holding := holding_of(each)) is not None
+            (allocation.metadata.uid, holding)
+            for allocation in self._allocations(view)
+            if (holding := holding_of(allocation)) is not None
         ]
         return planning.plan(
             real,
@@ -126,11 +126,11 @@ class Product:
 
     def _view(self, view: View) -> planning.View:
         allocations = self._allocations(view)
-        by_uid = {each.metadata.uid: each for each in allocations}
+        by_uid = {allocation.metadata.uid: allocation for allocation in allocations}
         return planning.View(
-            waiting=[each for each in allocations if planning.is_waiting(each)],
-            leaving=[each for each in allocations if planning.is_leaving(each)],
-            live=sum(each.status.phase is IPAllocationPhase.ALLOCATED for each in allocations),
+            waiting=[allocation for allocation in allocations if planning.is_waiting(allocation)],
+            leaving=[allocation for allocation in allocations if planning.is_leaving(allocation)],
+            live=sum(allocation.status.phase is IPAllocationPhase.ALLOCATED for allocation in allocations),
             find=by_uid.get,
         )
 

@@ -185,7 +185,7 @@ class RestoreModel:
             view[slot] = Allocation(slot, PENDING, deleting=False, address=0, version=slot + 1)
         pool = PoolAt(Pool(world.addresses, seen=world.seen), world.names + 1)
         mind = Mind(Cache(pool, FIRST), Cache(tuple(view), FIRST))
-        born = tuple(int(each is not None) for each in view)
+        born = tuple(int(allocation is not None) for allocation in view)
         return State(FIRST, pool, tuple(view), (), (mind,) * world.survivors, None, None, born, world.budget)
 
     def canonical(self, state: State) -> State:
@@ -198,7 +198,7 @@ class RestoreModel:
     # What must never be.
 
     def broken(self, state: State) -> str:
-        live = [each for each in state.view if each is not None and each.phase == ALLOCATED]
+        live = [allocation for allocation in state.view if allocation is not None and allocation.phase == ALLOCATED]
         for index, one in enumerate(live):
             for other in live[:index]:
                 if one.address & other.address:
@@ -207,14 +207,14 @@ class RestoreModel:
 
     def unfinished(self, state: State) -> str:
         held = 0
-        for each in state.view:
-            held |= each.address if each is not None and each.phase == ALLOCATED else 0
+        for allocation in state.view:
+            held |= allocation.address if allocation is not None and allocation.phase == ALLOCATED else 0
         for intent in state.pool.pool.intents:
             held |= intent.address
         free = state.pool.pool.addresses & ~held
-        for each in state.view:
-            if each is not None and each.phase in WAITING and self.decisions.fits(each.uid, free):
-                return f"{self._name(each.uid)} waits for ever though {address_told(free)} is free"
+        for allocation in state.view:
+            if allocation is not None and allocation.phase in WAITING and self.decisions.fits(allocation.uid, free):
+                return f"{self._name(allocation.uid)} waits for ever though {address_told(free)} is free"
         return ""
 
     # What may happen.
@@ -406,7 +406,7 @@ class RestoreModel:
 
     def _must_ask(self, mind: Mind) -> bool:
         """Whether contact has to be confirmed by a read before this is decided on."""
-        waits = any(each is not None and each.phase in WAITING for each in mind.allocations.contents)
+        waits = any(content is not None and content.phase in WAITING for content in mind.allocations.contents)
         return self.rules.a_grant_confirms_contact and waits and self.world.a_restore_takes_time
 
     def _take_back(self, state: State, who: int, known: PoolAt) -> Iterator[Step[State]]:
@@ -537,9 +537,18 @@ class RestoreModel:
 
     def _told_all(self, state: State) -> str:
         told = [
-            f"{self._name(each.uid)} {each.phase}{f' {address_told(each.address)}' if each.address else ''}"
-            for each in state.view
-            if each is not None
+            " ".join(
+                filter(
+                    None,
+                    (
+                        self._name(allocation.uid),
+                        f"{allocation.phase}",
+                        address_told(allocation.address) if allocation.address else "",
+                    ),
+                )
+            )
+            for allocation in state.view
+            if allocation is not None
         ]
         pool = self._pool_told(state.pool.pool)
         return f"{', '.join(told) or 'no allocations'}, the pool {pool}, at {state.revision}"

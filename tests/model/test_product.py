@@ -97,7 +97,7 @@ def _forgotten_intents_are_not_seen(patch: pytest.MonkeyPatch) -> None:
     honest = planning._seen
 
     def seen(status: NetworkPoolStatus, view: planning.View, granted: set[str]) -> str | None:
-        waiting = {each.metadata.uid: each for each in view.waiting}
+        waiting = {allocation.metadata.uid: allocation for allocation in view.waiting}
         only_waiting = planning.View(view.waiting, view.leaving, view.live, waiting.get)
         return honest(status, only_waiting, granted)
 

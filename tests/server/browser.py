@@ -79,7 +79,7 @@ class Browser:
 
     @property
     def cookies(self) -> dict[str, str]:
-        return {each.key: each.value for each in self.session.cookie_jar}
+        return {item.key: item.value for item in self.session.cookie_jar}
 
     def set_cookie(self, name: str, value: str) -> None:
         self.session.cookie_jar.update_cookies({name: value}, response_url=aiohttp.client.URL(self.url))

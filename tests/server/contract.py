@@ -28,7 +28,7 @@ def _document() -> dict[str, Any]:
 
 def _operation(path: str) -> dict[str, Any]:
     asked = BASE + path.partition("?")[0].rstrip("/")
-    templates = sorted(_document()["paths"], key=lambda each: (each.count("{"), -len(each)))
+    templates = sorted(_document()["paths"], key=lambda item: (item.count("{"), -len(item)))
     for template in templates:
         pattern = re.sub(r"\\{(\w+)\\}", lambda found: ".+" if found[1] == "address" else "[^/]+", re.escape(template))
         if re.fullmatch(pattern, asked):

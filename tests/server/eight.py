@@ -22,6 +22,6 @@ async def eight_tenants(api: Api, plane: ControlPlane) -> None:
 
     async def ready() -> None:
         found = await api.get(f"/tenants?namespace={TEAM}&phase=Ready")
-        assert [each["name"] for each in found["items"]] == NAMES
+        assert [item["name"] for item in found["items"]] == NAMES
 
     await eventually(ready, seconds=90)

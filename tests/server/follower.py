@@ -113,7 +113,7 @@ class Follower:
                     pipe.shutdown(socket.SHUT_RDWR)
 
     def changes(self, kind: str) -> list[Json]:
-        return [each for each in self.frames if each["type"] == "changed" and each["kind"] == kind]
+        return [frame for frame in self.frames if frame["type"] == "changed" and frame["kind"] == kind]
 
 
 @contextlib.asynccontextmanager

@@ -144,7 +144,7 @@ def with_shared_secret(claims: dict[str, Any], secret: bytes, kid: str) -> str:
 
 
 def _written(*parts: dict[str, Any]) -> str:
-    return ".".join(_text(json.dumps(each).encode()) for each in parts)
+    return ".".join(_text(json.dumps(part).encode()) for part in parts)
 
 
 def _text(raw: bytes) -> str:

@@ -111,7 +111,7 @@ async def test_a_link_works_without_scripts_by_its_button(up: Running, chromium:
     await page.goto(await up.one_time_link())
     await page.get_by_role("button", name="Open the console").click()
     await page.wait_for_url(f"{up.url}/")
-    assert [each["name"] for each in await context.cookies()] == ["butler-session"]
+    assert [cooky["name"] for cooky in await context.cookies()] == ["butler-session"]
     await context.close()
 
 
@@ -122,7 +122,7 @@ async def test_a_provider_on_another_site_lets_somebody_in(
     assert page.url == f"{up.url}/"
     assert provider.asked
     assert await whoami(page) == "oidc:ada"
-    assert {each["name"] for each in await context.cookies()} == {"butler-session"}
+    assert {cooky["name"] for cooky in await context.cookies()} == {"butler-session"}
 
 
 async def test_only_scripts_and_styles_of_the_console_itself_run(up: Running, page: Page) -> None:

@@ -147,7 +147,7 @@ async def test_over_https_cookies_are_for_this_host_alone_and_new_certificates_a
             assert opened.status == 303
             assert opened.set_cookies[0].startswith("__Host-butler-session=")
             assert {"secure", "httponly", "path=/"} <= {
-                each.strip().lower() for each in opened.set_cookies[0].split(";")
+                part.strip().lower() for part in opened.set_cookies[0].split(";")
             }
             assert "domain" not in opened.set_cookies[0].lower()
         _, other = certificate_for_loopback(tmp_path)

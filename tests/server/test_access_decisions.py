@@ -75,7 +75,7 @@ def test_whom_a_proxy_names_last_is_who_asks_and_nobody_else_may_name() -> None:
 def test_each_wrong_password_costs_twice_the_time_of_the_last() -> None:
     last = datetime(2026, 1, 1, tzinfo=UTC)
     waits = [wait_until(Tries(number, last)) - last for number in range(40)]
-    assert waits[: FREE + 4] == [timedelta(seconds=each) for each in (0, 0, 0, 0, 0, 1, 2, 4, 8)]
+    assert waits[: FREE + 4] == [timedelta(seconds=item) for item in (0, 0, 0, 0, 0, 1, 2, 4, 8)]
     assert waits == sorted(waits)
     assert waits[-1] == LONGEST_WAIT
 
@@ -83,7 +83,7 @@ def test_each_wrong_password_costs_twice_the_time_of_the_last() -> None:
 def test_passwords_are_made_of_enough_chance() -> None:
     made = {new_password() for _ in range(200)}
     assert len(made) == 200
-    assert all(len(each) == 29 for each in made)
+    assert all(len(text) == 29 for text in made)
 
 
 def test_a_limit_gives_back_with_time_and_counts_each_alone() -> None:

@@ -39,7 +39,7 @@ async def test_a_link_opens_the_console_once(up: Running, browser: Browser) -> N
     opened = await browser.open_link(link)
     assert (opened.status, opened.headers["Location"]) == (303, "/")
     cookie = opened.set_cookies[0].lower()
-    assert {"httponly", "samesite=strict", "path=/"} <= {each.strip() for each in cookie.split(";")}
+    assert {"httponly", "samesite=strict", "path=/"} <= {part.strip() for part in cookie.split(";")}
     me = await browser.me()
     assert (me["via"], me["world"]) == ("link", True)
     assert all(me["permissions"].values())
@@ -54,5 +54,5 @@ async def test_of_many_who_use_a_link_at_once_one_is_let_in(up: Running, browser
     link = await up.one_time_link()
     token = link.partition("token=")[2]
     tries = [browser.call("POST", "/link", data={"token": token}) for _ in range(10)]
-    answers = [each.status for each in await asyncio.gather(*tries)]
+    answers = [answer.status for answer in await asyncio.gather(*tries)]
     assert sorted(answers) == [303] + [403] * 9

@@ -64,7 +64,7 @@ async def to_provider(browser: Browser) -> str:
     begun = await browser.get("/api/v1/login/oidc")
     assert begun.status == 303, begun.body
     cookie = begun.set_cookies[0].lower()
-    assert {"httponly", "samesite=lax", "path=/"} <= {each.strip() for each in cookie.split(";")}
+    assert {"httponly", "samesite=lax", "path=/"} <= {part.strip() for part in cookie.split(";")}
     there = await browser.get(begun.headers["Location"])
     assert there.status == 302
     return there.headers["Location"]

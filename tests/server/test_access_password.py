@@ -104,8 +104,8 @@ async def test_many_tries_at_once_are_all_counted(plane: ControlPlane, up: Runni
     password = await new_password(plane)
     async with Browser(up.url) as one, running(config.load(plane.kubeconfig), Settings(local_admin=True)) as other:
         async with Browser(other.url) as two:
-            tries = [log_in(each, f"wrong{number}") for number in range(15) for each in (one, two)]
-            answers = [each.status for each in await asyncio.gather(*tries)]
+            tries = [log_in(item, f"wrong{number}") for number in range(15) for item in (one, two)]
+            answers = [answer.status for answer in await asyncio.gather(*tries)]
         # A few more may slip in as the first waits are a second and two; without the count it were all thirty.
         assert answers.count(401) <= FREE + 3
         assert set(answers) == {401, 429}
@@ -148,8 +148,8 @@ async def test_what_is_typed_as_a_name_is_not_written_down_unless_it_is_one(
     with caplog.at_level(logging.DEBUG):
         await log_in(browser, "wrong-password", user="oops-my-password")
         await log_in(browser, "wrong-password", user="admin")
-    lines: list[Any] = [json.loads(each.message) for each in caplog.records if each.name == "butler.audit"]
-    assert [(each["user"], each["via"], each["status"]) for each in lines] == [
+    lines: list[Any] = [json.loads(record.message) for record in caplog.records if record.name == "butler.audit"]
+    assert [(line["user"], line["via"], line["status"]) for line in lines] == [
         ("", "password", 401),
         ("admin", "password", 401),
     ]

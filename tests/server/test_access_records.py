@@ -100,7 +100,7 @@ def session_document(user: str, groups: list[str], via: str) -> dict[str, object
 
 def key_in(plane: ControlPlane, namespace: str) -> Key:
     """The key, if it is there to be read; else one of the attacker's own."""
-    found = [each for each in secrets_of(plane, namespace) if each["metadata"]["name"] == "butler-console-key"]
+    found = [obj for obj in secrets_of(plane, namespace) if obj["metadata"]["name"] == "butler-console-key"]
     return Key(base64.b64decode(content(found[0])["key"]) if found else b"k" * 32)
 
 

@@ -104,13 +104,15 @@ EMPTY_FOR_NOBODY = {
 def ways() -> list[Way]:
     """Everything the application answers to."""
     app = build(cast("Any", None))
-    found = [Way(method, each.path) for each in app.routes if isinstance(each, HTTPRoute) for method in each.methods]
+    found = [
+        Way(method, route.path) for route in app.routes if isinstance(route, HTTPRoute) for method in route.methods
+    ]
     assert len(found) > 40
     return sorted(found, key=str)
 
 
 def streams() -> list[str]:
-    return [each.path for each in build(cast("Any", None)).routes if isinstance(each, WebSocketRoute)]
+    return [route.path for route in build(cast("Any", None)).routes if isinstance(route, WebSocketRoute)]
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")
@@ -153,7 +155,7 @@ async def test_nobody_is_answered_anywhere(up: Running, way: Way) -> None:
         assert answer.headers["Content-Type"] == "application/problem+json"
 
 
-@pytest.mark.parametrize("way", [each for each in ways() if each.path not in OPEN], ids=str)
+@pytest.mark.parametrize("way", [item for item in ways() if item.path not in OPEN], ids=str)
 async def test_who_may_do_nothing_is_shown_nothing(estate: Api, way: Way) -> None:
     if str(way) in ABOUT_ONESELF or way.method == "OPTIONS":
         return
@@ -309,9 +311,9 @@ async def test_every_answer_carries_the_headers(up: Running, browser: Browser) -
             assert "Server" not in answer.headers
         assert (await browser.get("/api/v1/me")).headers["Cache-Control"] == "no-store"
         pages = [await stranger.get("/link") for _ in range(2)]
-        nonces = {re.findall(r"'nonce-([^']+)'", each.headers["Content-Security-Policy"])[0] for each in pages}
+        nonces = {re.findall(r"'nonce-([^']+)'", page.headers["Content-Security-Policy"])[0] for page in pages}
         assert len(nonces) == 2
-        assert all(each.headers["Referrer-Policy"] == "strict-origin" for each in pages)
+        assert all(page.headers["Referrer-Policy"] == "strict-origin" for page in pages)
 
 
 async def test_a_token_in_a_link_cannot_become_a_script(up: Running) -> None:

@@ -59,8 +59,8 @@ def account(control_plane: ControlPlane) -> Connection:
     for kind in KINDS:
         put(plane, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", custom_resource_definition(kind))
     put(plane, "/api/v1/namespaces", {"metadata": {"name": HOME}})
-    for each in yaml.safe_load_all(RIGHTS.read_text()):
-        put(plane, PLURALS[each["kind"]].format(namespace=each["metadata"].get("namespace", "")), each)
+    for item in yaml.safe_load_all(RIGHTS.read_text()):
+        put(plane, PLURALS[item["kind"]].format(namespace=item["metadata"].get("namespace", "")), item)
     asked: dict[str, Any] = {"spec": {}}
     token = put(plane, f"/api/v1/namespaces/{RECORDS}/serviceaccounts/butler-server/token", asked)["status"]["token"]
     return replace(config.load(plane.kubeconfig), client_cert=None, client_key=None, token=token)
@@ -101,7 +101,7 @@ async def test_people_act_in_their_own_name_and_the_server_has_no_right_to(
             "GET", f"/apis/butler.butlerlabs.dev/v1alpha1/namespaces/{HOME}/networkpools/rights"
         )
         assert status == 200
-        assert [each["manager"] for each in found["metadata"]["managedFields"]] == ["butler-console"]
+        assert [managed_field["manager"] for managed_field in found["metadata"]["managedFields"]] == ["butler-console"]
         assert (await browser.call("POST", "/api/v1/logout")).status == 204
         assert (await browser.get("/api/v1/me")).status == 401
     async with Client(account) as itself:

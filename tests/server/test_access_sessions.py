@@ -102,8 +102,8 @@ async def test_a_session_is_ended_from_another_and_on_every_replica(
             here.set_cookie("butler-session", token)
             mine = await here.me()  # a session of one replica is one of all
             listed = (await browser.get("/api/v1/sessions")).body["items"]
-            assert [each["current"] for each in listed if each["id"] == mine["session"]] == [False]
-            assert sum(each["current"] for each in listed) == 1
+            assert [item["current"] for item in listed if item["id"] == mine["session"]] == [False]
+            assert sum(item["current"] for item in listed) == 1
             ended = await browser.call("DELETE", f"/api/v1/sessions/{mine['session']}")
             assert ended.status == 204
             await out(here)
@@ -128,7 +128,7 @@ async def test_nobody_ends_the_session_of_another(plane: ControlPlane, up: Runni
         await eventually(theirs_now)
         for wrong in (me["session"], "x", "butler-console-key", "A" * 40, "%2e%2e%2fkey"):
             assert (await other.call("DELETE", f"/api/v1/sessions/{wrong}")).status in (404, 422)
-        assert [each["id"] for each in (await other.get("/api/v1/sessions")).body["items"]] == []
+        assert [item["id"] for item in (await other.get("/api/v1/sessions")).body["items"]] == []
     assert (await browser.me())["session"] == me["session"]
 
 
@@ -202,7 +202,7 @@ async def test_an_open_stream_ends_soon_after_its_session(
 
 async def test_a_link_lives_for_minutes_and_is_swept(plane: ControlPlane, up: Running) -> None:
     link = await up.one_time_link()
-    newest = max(records(plane, "link"), key=lambda each: each["metadata"]["creationTimestamp"])
+    newest = max(records(plane, "link"), key=lambda record: record["metadata"]["creationTimestamp"])
     assert content(newest)["user"]
     for secret in records(plane, "link"):
         rewrite(plane, secret["metadata"]["name"], expires=datetime.now(UTC).isoformat())
@@ -227,8 +227,8 @@ async def test_coming_and_going_is_written_down_without_secrets(
             await one.call("POST", "/api/v1/logout", headers={"X-CSRF-Token": "wrong"})
             await one.call("POST", "/api/v1/logout")
             await one.call("POST", "/link", data={"token": "unknown"})
-        lines = [json.loads(each.message) for each in caplog.records if each.name == "butler.audit"]
-    told = [(each["verb"], each["outcome"], each["status"], each["user"] == me["user"]) for each in lines]
+        lines = [json.loads(record.message) for record in caplog.records if record.name == "butler.audit"]
+    told = [(line["verb"], line["outcome"], line["status"], line["user"] == me["user"]) for line in lines]
     assert told == [
         ("log in", "done", 200, True),
         ("ask", "refused", 403, True),

@@ -25,17 +25,17 @@ async def test_what_controllers_did_is_told_newest_first(api: Api, plane: Contro
     async def told() -> None:
         found = await read(api, "/activity?kind=pool&name=events")
         assert found["total"] > 0
-        assert {each["about"]["name"] for each in found["items"]} == {"events"}
-        assert any(each["severity"] == "Warning" for each in found["items"])
-        assert {each["source"] for each in found["items"]} == {"butler-controller"}
-        times = [each["at"] for each in found["items"]]
+        assert {item["about"]["name"] for item in found["items"]} == {"events"}
+        assert any(item["severity"] == "Warning" for item in found["items"])
+        assert {item["source"] for item in found["items"]} == {"butler-controller"}
+        times = [item["at"] for item in found["items"]]
         assert times == sorted(times, reverse=True)
 
     await eventually(told)
     warnings = await read(api, "/activity?severity=Warning&limit=1")
     assert warnings["items"][0]["severity"] == "Warning"
     reason = warnings["items"][0]["reason"]
-    assert {each["reason"] for each in (await read(api, f"/activity?reason={reason}"))["items"]} == {reason}
+    assert {item["reason"] for item in (await read(api, f"/activity?reason={reason}"))["items"]} == {reason}
     assert (await read(api, "/activity?q=no-such-thing-ever"))["total"] == 0
 
 
@@ -46,8 +46,8 @@ async def test_what_a_person_did_has_their_name(api: Api, plane: ControlPlane, n
 
     async def told() -> None:
         found = await read(api, "/activity?kind=pool&name=by-hand")
-        deeds = [each for each in found["items"] if each["source"] == "console"]
-        assert [each["actor"] for each in deeds] == ["admin"]
+        deeds = [item for item in found["items"] if item["source"] == "console"]
+        assert [deed["actor"] for deed in deeds] == ["admin"]
 
     await eventually(told)
 
@@ -70,11 +70,11 @@ async def test_events_are_shown_by_namespace(api: Api, plane: ControlPlane) -> N
 
     async def told() -> None:
         found = await read(api, f"/activity?namespace={own}", user="enno")
-        assert [each["reason"] for each in found["items"]] == ["Slept"]
+        assert [item["reason"] for item in found["items"]] == ["Slept"]
 
     await eventually(told)
     everywhere = await read(api, "/activity", user="enno")
-    assert {each["about"]["namespace"] for each in everywhere["items"]} == {own}
+    assert {item["about"]["namespace"] for item in everywhere["items"]} == {own}
     status, problem = await refused(api, f"/activity?namespace={HOME}", user="enno")
     assert status == 403
     assert f"you may not read Events in namespace {HOME}" in problem["detail"]

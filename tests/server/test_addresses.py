@@ -38,9 +38,9 @@ async def test_an_address_is_told_with_its_pool_its_holder_and_its_neighbours(
     assert (kept["places"][0]["kind"], kept["places"][0]["description"]) == ("reserved", "switches")
     whole = await read(api, f"/addresses/{network}.0.0/24")
     assert whole["asked"]["count"] == 256
-    assert [each["kind"] for each in whole["places"]] == ["reserved", "allocated", "free", "outside"]
+    assert [item["kind"] for item in whole["places"]] == ["reserved", "allocated", "free", "outside"]
     part = await read(api, f"/addresses/{network}.0.15-{network}.0.16")
-    assert [each["count"] for each in part["places"]] == [1, 1]
+    assert [item["count"] for item in part["places"]] == [1, 1]
     encoded = await read(api, f"/addresses/{network}.0.0%2F24")
     assert encoded == whole
     away = await read(api, "/addresses/192.0.2.1")
@@ -63,7 +63,7 @@ async def test_a_search_finds_names_the_best_first_and_addresses(api: Api, plane
 
     async def found() -> None:
         hits = (await read(api, "/search?q=SEEK"))["hits"]
-        named = [(each["link"]["kind"], each["link"]["name"]) for each in hits]
+        named = [(hit["link"]["kind"], hit["link"]["name"]) for hit in hits]
         assert named == [
             ("pool", "seek"),
             ("allocation", "seek"),

@@ -81,7 +81,7 @@ async def test_what_is_foretold_is_granted(api: Api, plane: ControlPlane, networ
                 "count": got["allocatedCount"],
             }
         else:
-            ready = next(each for each in got["conditions"] if each["type"] == "Ready")
+            ready = next(condition for condition in got["conditions"] if condition["type"] == "Ready")
             assert (got["phase"], foretold["reason"]) == ("Failed", ready["reason"])
             assert foretold["message"] == ready["message"]
 

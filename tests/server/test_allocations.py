@@ -30,7 +30,7 @@ async def _names(api: Api, query: str) -> list[str]:
     cursor = ""
     while True:
         found = await read(api, f"/allocations?{query}{cursor}")
-        names += [each["name"] for each in found["items"]]
+        names += [item["name"] for item in found["items"]]
         if found["next"] is None:
             assert len(names) == found["total"]
             return names
@@ -45,7 +45,7 @@ async def test_allocations_come_in_pages_in_every_order(api: Api, plane: Control
     every = [f"order-{number}" for number in range(5)]
     assert await _names(api, "pool=orders&limit=2") == every
     assert await _names(api, "pool=orders&limit=2&sort=-name") == every[::-1]
-    assert await _names(api, "pool=orders&limit=1&sort=count") == [every[each] for each in (1, 3, 0, 2, 4)]
+    assert await _names(api, "pool=orders&limit=1&sort=count") == [every[item] for item in (1, 3, 0, 2, 4)]
     by_address = await _names(api, "pool=orders&limit=2&sort=start")
     assert sorted(by_address) == every
     assert await _names(api, "pool=orders&limit=3&sort=-start") == by_address[::-1]
@@ -67,11 +67,11 @@ async def test_a_page_goes_on_where_the_last_one_ended_whoever_has_gone(
 
     async def replaced() -> None:
         found = await read(api, "/allocations?pool=leaving&phase=Allocated&limit=10")
-        assert [each["name"] for each in found["items"]][2] == "leaving-22"
+        assert [item["name"] for item in found["items"]][2] == "leaving-22"
 
     await eventually(replaced)
     rest = await read(api, f"/allocations?pool=leaving&limit=10&cursor={first['next']}")
-    assert [each["name"] for each in rest["items"]] == ["leaving-22", "leaving-3", "leaving-4", "leaving-5"]
+    assert [item["name"] for item in rest["items"]] == ["leaving-22", "leaving-3", "leaving-4", "leaving-5"]
 
 
 async def test_an_allocation_is_found_by_an_address_in_the_midst_of_it(

@@ -51,7 +51,7 @@ class Lines(logging.Handler):
         self.found.append(json.loads(record.getMessage()))
 
     def of(self, name: str) -> list[dict[str, Any]]:
-        return [each for each in self.found if each["name"] == name]
+        return [obj for obj in self.found if obj["name"] == name]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def record() -> Iterator[Lines]:
 def events(plane: ControlPlane, name: str) -> list[Any]:
     status, found = plane.request("GET", "/api/v1/namespaces/butler-system/events")
     assert status == 200
-    return [each for each in found["items"] if each["involvedObject"]["name"] == name and parsed(each)]
+    return [item for item in found["items"] if item["involvedObject"]["name"] == name and parsed(item)]
 
 
 def entry(**more: Any) -> Entry:
@@ -112,7 +112,7 @@ async def test_every_write_leaves_one_line_and_an_event_with_who_did_it(
 
     async def on_the_page() -> None:
         found = await api.get("/activity")
-        assert any(each["actor"] == "admin" and "told" in str(each["about"]) for each in found["items"]), found
+        assert any(item["actor"] == "admin" and "told" in str(item["about"]) for item in found["items"]), found
 
     await eventually(on_the_page)
 
@@ -136,7 +136,7 @@ async def test_refusals_are_written_down_whoever_refused(
     await api.call("PATCH", "/pools/butler-system/firm", {"growBy": 3}, headers={"If-Match": '"1"'})
     await api.call("PATCH", "/pools/butler-system/firm", {"growBy": 3})
     await api.call("PATCH", "/pools/butler-system/firm", {"growBy": 3}, user="mallory", headers=looked)
-    told = [(each["user"], each["verb"], each["outcome"], each["status"]) for each in record.of("firm")]
+    told = [(obj["user"], obj["verb"], obj["outcome"], obj["status"]) for obj in record.of("firm")]
     assert told == [
         ("rene", "delete", "refused", 403),
         ("admin", "delete", "refused", 409),
@@ -148,8 +148,10 @@ async def test_refusals_are_written_down_whoever_refused(
     assert "firm-nodes" in record.of("firm")[1]["message"]
 
     async def shown() -> None:
-        found = [parsed(each) for each in events(plane, "firm")]
-        assert [each.actor for each in found if each] == ["admin"] * 4  # who has no right to it leaves a line alone
+        found = [parsed(event) for event in events(plane, "firm")]
+        assert [audited.actor for audited in found if audited] == [
+            "admin"
+        ] * 4  # who has no right to it leaves a line alone
 
     await eventually(shown)
 
@@ -269,7 +271,7 @@ async def test_names_that_nothing_can_have_neither_fill_nor_stop_the_record(
         assert status in (404, 405, 422)
     status, _, _ = await api.call("POST", "/pools", {"name": "x" * 500_000, "cidr": "y" * 400_000})
     assert status == 422
-    assert all(len(json.dumps(each)) < 8_000 for each in record.found)
+    assert all(len(json.dumps(obj)) < 8_000 for obj in record.found)
     status, made, _ = await api.call("POST", "/pools", {"name": "told-after", "cidr": f"{network}.0.0/24"})
     assert status == 201, made
 
@@ -309,8 +311,8 @@ async def test_a_file_gets_the_lines_for_its_owner_alone(tmp_path: Path) -> None
     finally:
         lines.removeHandler(handler)
         handler.close()
-    assert [json.loads(each) for each in (tmp_path / "audit.log.1").read_text().splitlines()] == [{"first": 1}]
-    assert [json.loads(each) for each in path.read_text().splitlines()] == [{"second": "a\nb"}]
+    assert [json.loads(line) for line in (tmp_path / "audit.log.1").read_text().splitlines()] == [{"first": 1}]
+    assert [json.loads(line) for line in path.read_text().splitlines()] == [{"second": "a\nb"}]
     assert stat.S_IMODE((tmp_path / "audit.log.1").stat().st_mode) == 0o600
     assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
 
@@ -362,8 +364,8 @@ async def test_a_write_without_an_answer_says_that_nobody_knows(plane: ControlPl
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(acting.write(somebody("admin"), deed, never), 0.1)
         await acting.close()
-    assert [(each["outcome"], each["status"]) for each in record.of("lost")] == [("unknown", 504)] * 2
-    assert [parsed(each).outcome for each in events(plane, "lost")] == ["unknown"] * 2  # type: ignore[union-attr]
+    assert [(obj["outcome"], obj["status"]) for obj in record.of("lost")] == [("unknown", 504)] * 2
+    assert [parsed(event).outcome for event in events(plane, "lost")] == ["unknown"] * 2  # type: ignore[union-attr]
 
 
 async def test_people_who_only_look_are_hung_up_on_as_well(plane: ControlPlane) -> None:

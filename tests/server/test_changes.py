@@ -36,7 +36,7 @@ def test_what_happened_after_a_version_is_told_once() -> None:
     for version in (11, 12, 13):
         past.add(version, [pool("a"), pool(f"b{version}")])
     found = resumed(pasts(pool=past), position(11, pool="*"), {"pool": "*"})
-    assert [each.key.name for each in found.touches] == ["a", "b12", "b13"]
+    assert [touch.key.name for touch in found.touches] == ["a", "b12", "b13"]
     assert found.reset == []
 
 

@@ -31,7 +31,7 @@ def test_every_route_and_parameter_says_what_it_is_for_and_every_error_is_a_prob
     assert len({told["operationId"] for _, _, told in operations}) == len(operations) > 40
     for path, way, told in operations:
         assert " " in told["summary"], f"{way} {path} needs a docstring"
-        assert all(each.get("description") for each in told.get("parameters", [])), (way, path)
+        assert all(parameter.get("description") for parameter in told.get("parameters", [])), (way, path)
         for status, answer in told["responses"].items():
             assert answer["description"], (way, path, status)
             if int(status) >= 400:
@@ -49,7 +49,7 @@ def test_the_console_has_the_types_of_this_document(tmp_path: Path) -> None:
     script = json.loads((CONSOLE / "package.json").read_text())["scripts"]["generate"]
     options = shlex.split(script.partition("openapi-typescript")[2])
     options[options.index("--output") + 1] = str(tmp_path / "schema.d.ts")
-    options = [each for each in options if not each.endswith(".json")]
+    options = [option for option in options if not option.endswith(".json")]
     environment = {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
     subprocess.run([GENERATOR, DOCUMENT, *options], check=True, capture_output=True, cwd=CONSOLE, env=environment)
     assert (tmp_path / "schema.d.ts").read_text() == TYPES.read_text(), STALE

@@ -28,7 +28,7 @@ async def test_a_full_pool_and_a_refused_request_need_attention(api: Api, plane:
     async def full() -> None:
         found = await read(api, "/overview")
         assert found["totals"]["allocated"] == found["totals"]["addresses"] == 14
-        titles = [(each["severity"], each["title"]) for each in found["attention"]]
+        titles = [(item["severity"], item["title"]) for item in found["attention"]]
         assert ("critical", "Pool brim is all but full") in titles
 
     await eventually(full)
@@ -37,7 +37,7 @@ async def test_a_full_pool_and_a_refused_request_need_attention(api: Api, plane:
     async def refused_one() -> None:
         found = await read(api, "/overview")
         assert found["totals"]["waiting"] == 1
-        told = {each["title"]: each for each in found["attention"]}
+        told = {item["title"]: item for item in found["attention"]}
         assert "brim-one-more was refused in pool brim" in told
         one = told["brim-one-more was refused in pool brim"]
         assert one["link"] == {"kind": "allocation", "namespace": HOME, "name": "brim-one-more"}
@@ -45,7 +45,7 @@ async def test_a_full_pool_and_a_refused_request_need_attention(api: Api, plane:
 
     await eventually(refused_one)
     found = await read(api, "/overview")
-    order = [each["severity"] for each in found["attention"]]
+    order = [item["severity"] for item in found["attention"]]
     assert order == sorted(order, key=["critical", "warning", "info"].index)
     assert found["hidden"]["kinds"] == []
 
@@ -66,7 +66,7 @@ async def test_addresses_that_are_held_twice_come_first(api: Api, plane: Control
 
     async def told() -> None:
         found = await read(api, "/overlaps")
-        assert [each["trouble"] for each in found["items"]] == ["HeldTwice"]
+        assert [item["trouble"] for item in found["items"]] == ["HeldTwice"]
         first = (await read(api, "/overview"))["attention"][0]
         assert first["title"].startswith("Addresses are held twice")
 

@@ -44,7 +44,7 @@ async def test_tenants_come_until_the_pool_is_full(api: Api, plane: ControlPlane
     shown = await planned(api, body)
     assert (shown["fits"], shown["tenantsThatFit"], shown["firstFailure"]["tenant"]) == (False, 4, 5)
     assert shown["tenants"][0]["blocks"][0]["range"]["start"] == f"{network}.0.7"
-    assert [each["name"] for each in shown["pools"]] == ["rack"]
+    assert [item["name"] for item in shown["pools"]] == ["rack"]
     assert shown["edited"] is None
     grown = await planned(api, body | {"edit": {"pool": "rack", "cidr": f"{network}.0.0/25"}})
     assert (grown["fits"], grown["edit"]["refused"], grown["edit"]["after"]["cidr"]) == (True, [], f"{network}.0.0/25")
@@ -60,7 +60,7 @@ async def test_an_edit_that_strands_somebody_says_whom(api: Api, plane: ControlP
     await ready(api, "cut", 6)
     shown = await planned(api, {"edit": {"pool": "cut", "windows": [[f"{network}.0.32", f"{network}.0.62"]]}})
     assert shown["fits"] is False
-    assert [each["name"] for each in shown["edit"]["stranded"]] == ["cut-nodes"]
+    assert [item["name"] for item in shown["edit"]["stranded"]] == ["cut-nodes"]
     assert shown["edit"]["refused"]
     assert shown["edited"] is None
 
@@ -71,7 +71,7 @@ async def test_single_requests_get_what_they_would_get(api: Api, plane: ControlP
     shown = await planned(
         api, {"requests": [{"pool": "single", "count": 10}, {"pool": "single", "count": 10, "type": "nodes"}]}
     )
-    assert [each["range"] and each["range"]["count"] for each in shown["requests"]] == [10, None]
+    assert [request["range"] and request["range"]["count"] for request in shown["requests"]] == [10, None]
     assert shown["requests"][1]["message"]
 
 

@@ -236,7 +236,7 @@ async def test_a_refusal_names_the_field_of_the_form(api: Api, plane: ControlPla
     for body, field, words in cases:
         status, problem, _ = await api.call("POST", "/pools", body)
         assert status == 422, (body, problem)
-        assert any(each["field"].startswith(field) for each in problem["errors"]), (body, problem)
+        assert any(error["field"].startswith(field) for error in problem["errors"]), (body, problem)
         assert words in problem["detail"], problem
     shrink = {"windows": [{"start": f"{network}.0.100", "end": f"{network}.0.200"}]}
     status, problem, _ = await api.call(
@@ -277,7 +277,7 @@ async def test_a_preview_says_what_then_happens(api: Api, plane: ControlPlane, n
         else:
             refused += 1
             assert stored(plane, "foreseen")["spec"] == before
-            assert {each["field"] for each in foretold["errors"]} == {each["field"] for each in made["errors"]}
+            assert {error["field"] for error in foretold["errors"]} == {item["field"] for item in made["errors"]}
     assert 0 < refused < 14
 
 
@@ -292,7 +292,7 @@ async def test_a_preview_names_who_would_be_stranded_and_writes_nothing(
     status, shown, _ = await api.call("POST", "/pools/butler-system/tight/preview", edit)
     assert (status, shown["allowed"]) == (200, False)
     assert shown["errors"][0]["field"] == "reserved[0].cidr"
-    assert [(each["name"], each["tenant"]) for each in shown["stranded"]] == [("tight-nodes", "team-web/shop")]
+    assert [(item["name"], item["tenant"]) for item in shown["stranded"]] == [("tight-nodes", "team-web/shop")]
     assert "late" in shown["yaml"]
     assert stored(plane, "tight") == before
     body = {"name": "tight-2", "cidr": f"{network}.1.0/24"}
@@ -381,7 +381,7 @@ async def test_bodies_that_make_no_sense_are_refused_by_name(api: Api, network: 
     assert await raw(api, b"\xff\xfe") == (400, "bad-request")
     status, problem, _ = await api.call("PATCH", "/pools/butler-system/odd", {}, headers={"If-Match": '"1"'})
     assert status == 404
-    many = [{"cidr": f"{network}.{each}.0/28"} for each in range(256)] * 2
+    many = [{"cidr": f"{network}.{number}.0/28"} for number in range(256)] * 2
     status, problem, _ = await api.call(
         "POST", "/pools", {"name": "odd", "cidr": f"{network}.0.0/16", "reserved": many}
     )

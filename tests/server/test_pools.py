@@ -41,7 +41,7 @@ async def test_a_pool_is_shown_with_its_counters_and_every_address_in_its_place(
         shown = await read(api, "/pools/butler-system/lab/segments")
         columns = shown["columns"]
         assert sum(columns["size"]) == shown["count"] == 256
-        kinds = [shown["kinds"][each] for each in columns["kind"]]
+        kinds = [shown["kinds"][item] for item in columns["kind"]]
         assert kinds == ["reserved", "allocated", "free", "outside"]
         assert shown["holders"][columns["holder"][1]]["tenant"] == "team-web/shop"
 
@@ -59,7 +59,7 @@ async def test_a_list_is_paged_and_nothing_is_sent_twice(api: Api, plane: Contro
     names, cursor = [], ""
     while True:
         found = await read(api, f"/pools?q=page-&limit=2&sort=-name{cursor}")
-        names += [each["name"] for each in found["items"]]
+        names += [item["name"] for item in found["items"]]
         if found["next"] is None:
             break
         cursor = f"&cursor={found['next']}"
@@ -92,19 +92,19 @@ async def test_segments_come_in_rows_and_as_a_file(api: Api, plane: ControlPlane
 
     await eventually(granted)
     first = await read(api, f"{ROWS}?limit=2")
-    assert [each["kind"] for each in first["items"]] == ["reserved", "allocated"]
+    assert [item["kind"] for item in first["items"]] == ["reserved", "allocated"]
     rest = await read(api, f"{ROWS}?limit=2&cursor={first['next']}")
-    assert [each["kind"] for each in rest["items"]] == ["free", "outside"]
+    assert [item["kind"] for item in rest["items"]] == ["free", "outside"]
     assert rest["next"] is None
     part = await read(api, f"{ROWS}?start={network}.0.15&end={network}.0.16")
-    assert [(each["kind"], each["count"]) for each in part["items"]] == [("reserved", 1), ("allocated", 1)]
+    assert [(item["kind"], item["count"]) for item in part["items"]] == [("reserved", 1), ("allocated", 1)]
     for asked, headers in ((f"{ROWS}?format=csv", {}), (ROWS, {"Accept": "text/csv"})):
         status, text, sent = await api.call("GET", asked, headers=headers)
         assert status == 200
         assert sent["Content-Type"].startswith("text/csv")
         assert 'filename="rows-segments.csv"' in sent["Content-Disposition"]
         lines = list(csv.DictReader(io.StringIO(text)))
-        assert [each["kind"] for each in lines] == ["reserved", "allocated", "free", "outside"]
+        assert [line["kind"] for line in lines] == ["reserved", "allocated", "free", "outside"]
         assert lines[0]["description"] == "'=switches"
     for wrong in ("start=nowhere", "end=10.0.0.256", "kind=lost", "limit=0", "cursor=x", "start=::1", "format=pdf"):
         status, problem = await refused(api, f"{ROWS}?{wrong}")
@@ -144,7 +144,7 @@ async def test_history_advice_and_forecast_say_what_the_record_tells(
     async def grown() -> None:
         found = await read(api, "/pools/butler-system/story/history")
         assert found["points"][-1]["allocated"] == 8
-        assert {each["allocation"] for each in found["changes"]} == {"story-one", "story-two"}
+        assert {change["allocation"] for change in found["changes"]} == {"story-one", "story-two"}
         assert found["total"] == 254
         assert "no longer on record" in found["note"]
 
@@ -192,7 +192,7 @@ async def test_a_large_pool_that_changes_while_it_is_looked_at_is_shown_as_it_is
     async def all_agree() -> None:
         detail = await read(api, "/pools/butler-system/moving")
         assert (detail["pool"]["allocated"], detail["pool"]["allocationCount"]) == (20, 20)
-        assert sum(each["addresses"] for each in detail["shares"]) == 20
+        assert sum(share["addresses"] for share in detail["shares"]) == 20
         shown = await read(api, "/pools/butler-system/moving/segments")
         assert len(shown["holders"]) == 20
         assert (await read(api, "/pools/butler-system/moving/free"))["free"] == 234

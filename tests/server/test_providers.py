@@ -27,12 +27,12 @@ async def test_a_provider_is_told_with_its_pools_in_order(api: Api, plane: Contr
 
     async def ready() -> None:
         found = await read(api, "/providers")
-        assert [(each["name"], each["ready"]) for each in found["items"]] == [("harvester-production", True)]
+        assert [(item["name"], item["ready"]) for item in found["items"]] == [("harvester-production", True)]
 
     await eventually(ready)
     found = await read(api, f"/providers/{HOME}/harvester-production")
     assert found["provider"]["mode"] == "ipam"
-    assert [(each["name"], each["exists"]) for each in found["pools"]] == [
+    assert [(pool["name"], pool["exists"]) for pool in found["pools"]] == [
         ("production-pool", True),
         ("production-nodes", True),
     ]
@@ -55,9 +55,9 @@ async def test_who_may_not_read_providers_is_not_told_of_them(api: Api, plane: C
 async def test_a_provider_in_a_namespace_of_others_is_told_of_nowhere(api: Api, plane: ControlPlane) -> None:
     theirs = f"{namespace(plane, 'team-secret')}/harvester-secret"
     [config] = [
-        each
-        for each in yaml.safe_load_all((EXAMPLES / "provider.yaml").read_text())
-        if each["kind"] == "ProviderConfig"
+        item
+        for item in yaml.safe_load_all((EXAMPLES / "provider.yaml").read_text())
+        if item["kind"] == "ProviderConfig"
     ]
     create(plane, config | {"metadata": {"name": "harvester-secret", "namespace": "team-secret"}})
     cluster = tenant("on-secret", "team-secret")

@@ -62,7 +62,7 @@ async def test_a_change_made_with_kubectl_arrives_at_once(
 
             await eventually(heard, seconds=10)
             taken.append(time.monotonic() - done)
-    print(f"after kubectl came back: {[f'{each * 1000:.0f} ms' for each in taken]}")
+    print(f"after kubectl came back: {[f'{seconds * 1000:.0f} ms' for seconds in taken]}")
     assert min(taken) < 5
 
 
@@ -79,8 +79,8 @@ async def test_an_allocation_changes_its_pool_and_both_are_told_as_lists_show_th
             assert follower.state["allocation"][f"{HOME}/both-one"]["state"] == "held"
 
         await eventually(told)
-        about = [each for each in follower.changes("allocation") if each["name"] == "both-one"]
-        assert all(each["pools"] == ["both"] and each["tenants"] == ["team-web/shop"] for each in about)
+        about = [change for change in follower.changes("allocation") if change["name"] == "both-one"]
+        assert all(obj["pools"] == ["both"] and obj["tenants"] == ["team-web/shop"] for obj in about)
         await asyncio.to_thread(plane.request, "DELETE", f"{ALLOCATIONS}/both-one")
 
         async def gone() -> None:
@@ -100,12 +100,12 @@ async def test_a_burst_is_told_of_every_allocation_and_seldom_of_the_pool(
 
         async def told() -> None:
             assert follower.state["pool"][f"{HOME}/burst"]["allocated"] == 200
-            held = [each for each in follower.state["allocation"].values() if each["pool"] == "burst"]
-            assert sum(each["state"] == "held" for each in held) == 200
+            held = [text for text in follower.state["allocation"].values() if text["pool"] == "burst"]
+            assert sum(obj["state"] == "held" for obj in held) == 200
 
         await eventually(told, seconds=60)
         took = time.monotonic() - began
-        about = [each for each in follower.changes("pool") if each["name"] == "burst"]
+        about = [change for change in follower.changes("pool") if change["name"] == "burst"]
         print(f"{len(about)} frames about the pool in {took:.1f} s")
         assert len(about) <= took / streams.PAUSE + 2
 
@@ -120,24 +120,24 @@ async def test_a_hundred_listeners_hear_everything_in_order(
             await apply(plane, allocation(f"crowd-{number}", "crowd", 2))
 
         async def told() -> None:
-            for each in crowd:
-                assert each.state["pool"][f"{HOME}/crowd"]["allocated"] == 60
-                states = [item["state"] for item in each.state["allocation"].values() if item["pool"] == "crowd"]
+            for follower in crowd:
+                assert follower.state["pool"][f"{HOME}/crowd"]["allocated"] == 60
+                states = [item["state"] for item in follower.state["allocation"].values() if item["pool"] == "crowd"]
                 assert states == ["held"] * 30, "the pool counts what is promised, before it is granted"
 
         await eventually(told, seconds=60)
         heard = [
-            [(one["name"], one["item"]) for one in each.changes("allocation") if one["item"]["pool"] == "crowd"]
-            for each in crowd
+            [(one["name"], one["item"]) for one in follower.changes("allocation") if one["item"]["pool"] == "crowd"]
+            for follower in crowd
         ]
         # Each hears the same in the same order; the records of the grants, which come later, may be on their way.
         so_far = min(map(len, heard))
         assert so_far >= 30
-        assert all(each[:so_far] == heard[0][:so_far] for each in heard)
-        for each in crowd:
-            assert not each.resets
+        assert all(row[:so_far] == heard[0][:so_far] for row in heard)
+        for follower in crowd:
+            assert not follower.resets
             versions: dict[str, int] = {}
-            for frame in each.changes("allocation"):
+            for frame in follower.changes("allocation"):
                 version = int(frame["item"]["resourceVersion"])
                 assert version > versions.get(frame["name"], 0)
                 versions[frame["name"]] = version
@@ -289,7 +289,7 @@ async def test_who_reads_too_slowly_is_told_to_load_again_and_costs_little(
 
             async def caught_up() -> None:
                 assert slow.resets
-                held = [each for each in slow.state["allocation"].values() if each["pool"] == "slow"]
+                held = [text for text in slow.state["allocation"].values() if text["pool"] == "slow"]
                 assert len(held) == made
                 assert slow.state["pool"][f"{HOME}/slow"]["allocated"] == made
 
@@ -305,7 +305,7 @@ async def _overwhelm(server: Running, plane: ControlPlane) -> tuple[int, int]:
     most = 0
     for batch in range(60):
         names = [f"slow-{batch}-{number}" for number in range(20)]
-        await asyncio.gather(*(apply(plane, allocation(each, "slow", 1)) for each in names))
+        await asyncio.gather(*(apply(plane, allocation(name, "slow", 1)) for name in names))
         for listener in server.parts.stream.listeners:
             most = max(most, len(listener.queue))
             if any(text.startswith('{"type":"reset"') for text in listener.queue):

@@ -55,7 +55,7 @@ class History:
             "provider": "harvester",
             "credentialsRef": {"name": "nobody-made-it"},
             "harvester": {"namespace": "default", "networkName": "default/workloads"},
-            "network": {"mode": "ipam", "poolRefs": [{"name": each} for each in some]},
+            "network": {"mode": "ipam", "poolRefs": [{"name": text} for text in some]},
         }
         meta = {"name": f"cuts-{self._tag}", "namespace": HOME}
         return {"apiVersion": GROUP, "kind": "ProviderConfig", "metadata": meta, "spec": spec}
@@ -150,7 +150,7 @@ async def test_cuts_lose_nothing(replicas: list[Running], plane: ControlPlane, n
     async with aiohttp.ClientSession() as session:
         followers = [Follower(session) for _ in range(3)]
         tasks = [
-            asyncio.create_task(follow_through_cuts(each, replicas, random.Random(rng.random()))) for each in followers
+            asyncio.create_task(follow_through_cuts(item, replicas, random.Random(rng.random()))) for item in followers
         ]
         for _ in range(CHANGES):
             await asyncio.to_thread(history.step)
@@ -160,7 +160,7 @@ async def test_cuts_lose_nothing(replicas: list[Running], plane: ControlPlane, n
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await _all_know_the_same(followers, replicas, session, rng)
-        hellos = sum(each["type"] == "hello" for follower in followers for each in follower.frames)
+        hellos = sum(frame["type"] == "hello" for follower in followers for frame in follower.frames)
         resets = sum(len(follower.resets) for follower in followers)
         print(f"seed {seed}: {CHANGES} changes, {hellos} connections, {resets} times told to load again")
         assert hellos > 10
@@ -170,10 +170,10 @@ async def test_cuts_lose_nothing(replicas: list[Running], plane: ControlPlane, n
 async def _all_know_the_same(
     followers: list[Follower], replicas: list[Running], session: aiohttp.ClientSession, rng: random.Random
 ) -> None:
-    last = [asyncio.create_task(each.run(rng.choice(replicas).url)) for each in followers]
+    last = [asyncio.create_task(item.run(rng.choice(replicas).url)) for item in followers]
 
     async def same() -> None:
-        truth = [await known(each.url, session) for each in replicas]
+        truth = [await known(replica.url, session) for replica in replicas]
         for kind in KINDS:
             assert truth[0][kind] == truth[1][kind]
             for follower in followers:

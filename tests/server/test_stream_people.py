@@ -105,9 +105,9 @@ async def test_a_quiet_stream_beats(
     async with following(session, server) as follower:
 
         async def beats() -> None:
-            found = [each for each in follower.frames if each["type"] == "beat"]
+            found = [frame for frame in follower.frames if frame["type"] == "beat"]
             assert len(found) >= 3
-            assert all(each["position"] for each in found)
+            assert all(obj["position"] for obj in found)
 
         await eventually(beats)
 
@@ -126,7 +126,7 @@ async def test_who_may_see_nothing_hears_nothing(
 
             await eventually(told)
         await asyncio.sleep(0.5)
-        assert [each["type"] for each in follower.frames if each["type"] != "beat"] == ["hello"]
+        assert [frame["type"] for frame in follower.frames if frame["type"] != "beat"] == ["hello"]
 
 
 async def test_who_has_rights_in_one_namespace_hears_of_its_tenants_only(
@@ -145,7 +145,7 @@ async def test_who_has_rights_in_one_namespace_hears_of_its_tenants_only(
 
         await eventually(told)
         await asyncio.sleep(0.5)
-        told_of = {(each["kind"], each["namespace"]) for each in follower.frames if each["type"] == "changed"}
+        told_of = {(frame["kind"], frame["namespace"]) for frame in follower.frames if frame["type"] == "changed"}
         assert told_of == {("tenant", mine)}
 
 

@@ -45,8 +45,8 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.fixture(scope="module")
 def people(plane: ControlPlane) -> list[str]:
-    for each in (MINE, THEIRS):
-        namespace(plane, each)
+    for text in (MINE, THEIRS):
+        namespace(plane, text)
     grant(plane, "provider-reader", READ, ["providerconfigs"])
     grant(plane, "allocation-reader", READ, ["ipallocations"])
     grant(plane, "pool-reader", READ, ["networkpools", "ipallocations"])
@@ -126,17 +126,17 @@ async def test_no_frame_names_what_the_lists_of_its_listener_do_not(
             for frame in frames:
                 for word in WORDS:
                     assert word not in json.dumps(frame) or word in shown[user], (user, word, frame)
-            for frame in (each for each in frames if each["type"] == "changed"):
+            for frame in (obj for obj in frames if obj["type"] == "changed"):
                 tenants, pools = seen_names(shown[user], "tenant"), seen_names(shown[user], "pool")
                 assert set(frame["tenants"]) <= tenants, (user, frame)
                 assert set(frame["pools"]) <= {name.partition("/")[2] for name in pools}, (user, frame)
         # Who sees providers and no tenants hears nothing when a tenant changes.
-        heard = [each for each in followers["provider-reader"].changes("provider") if each["tenants"]]
+        heard = [change for change in followers["provider-reader"].changes("provider") if change["tenants"]]
         assert heard == []
         # Who may see the tenant is told of it.
-        assert any(f"{THEIRS}/topsecret" in each["tenants"] for each in followers["admin"].changes("provider"))
+        assert any(f"{THEIRS}/topsecret" in change["tenants"] for change in followers["admin"].changes("provider"))
         mine = followers["member-with-providers"].changes("provider")
-        assert any(each["tenants"] == [f"{MINE}/ours"] for each in mine)
+        assert any(obj["tenants"] == [f"{MINE}/ours"] for obj in mine)
 
 
 def seen_names(shown: str, kind: str) -> set[str]:

@@ -104,7 +104,7 @@ async def usable(api: Api, provider: str) -> None:
     async def check() -> None:
         assert (await api.get(f"/providers/{HOME}/{provider}"))["provider"]["ready"]
         pools = (await api.get("/pools?q=lab-"))["items"]
-        assert [each["ready"] for each in pools] == [True, True]
+        assert [item["ready"] for item in pools] == [True, True]
 
     await eventually(check)
 
@@ -117,7 +117,7 @@ async def test_a_tenant_gets_what_was_foretold_and_its_kubeconfig_lets_people_in
     wanted = manifest("web", team, workers=2)
     status, foretold, _ = await api.call("POST", "/tenants/preview", {"manifest": wanted})
     assert (status, foretold["allowed"], foretold["obstacle"]) == (200, True, ""), foretold
-    assert {each["type"] for each in foretold["gets"]} == {"nodes", "loadbalancer"}
+    assert {get["type"] for get in foretold["gets"]} == {"nodes", "loadbalancer"}
     status, answer, _ = await api.call("POST", "/tenants", {"manifest": wanted})
     assert (status, answer["name"]) == (201, "web"), answer
     assert (await api.get(f"/tenants/{team}/web"))["tenant"]["workersWanted"] == 2
@@ -125,8 +125,8 @@ async def test_a_tenant_gets_what_was_foretold_and_its_kubeconfig_lets_people_in
     assert status in (200, 409), problem
     await phase(api, team, "web", "Ready")
     shown = await api.get(f"/tenants/{team}/web")
-    had = {(each["type"], each["range"]["start"], each["range"]["end"]) for each in shown["blocks"]}
-    assert {(each["type"], each["range"]["start"], each["range"]["end"]) for each in foretold["gets"]} <= had
+    had = {(block["type"], block["range"]["start"], block["range"]["end"]) for block in shown["blocks"]}
+    assert {(get["type"], get["range"]["start"], get["range"]["end"]) for get in foretold["gets"]} <= had
 
     caplog.clear()
     with caplog.at_level(logging.DEBUG):
@@ -253,10 +253,10 @@ async def test_manifests_that_are_none_are_refused_by_field(api: Api, plane: Con
         body = good | {"spec": good["spec"] | spec}
         status, problem, _ = await api.call("POST", "/tenants", {"manifest": body})
         assert status == 422, problem
-        assert field in [each["field"] for each in problem["errors"]], problem
+        assert field in [error["field"] for error in problem["errors"]], problem
         status, shown, _ = await api.call("POST", "/tenants/preview", {"manifest": body})
         assert (status, shown["allowed"]) == (200, False)
-        assert field in [each["field"] for each in shown["errors"]], shown
+        assert field in [error["field"] for error in shown["errors"]], shown
     body = good | {"spec": good["spec"] | {"colour": "red"}}
     status, problem, _ = await api.call("POST", "/tenants", {"manifest": body})
     assert (status, "colour" in problem["detail"]) == (422, True), problem

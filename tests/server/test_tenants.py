@@ -30,23 +30,23 @@ async def tenants(api: Api, plane: ControlPlane) -> None:
 async def test_tenants_are_listed_filtered_sorted_and_found(api: Api) -> None:
     found = await read(api, "/tenants?sort=-name&limit=3")
     assert found["total"] == 8
-    assert [each["name"] for each in found["items"]] == NAMES[:-4:-1]
+    assert [item["name"] for item in found["items"]] == NAMES[:-4:-1]
     rest = await read(api, f"/tenants?sort=-name&limit=10&cursor={found['next']}")
-    assert [each["name"] for each in rest["items"]] == NAMES[4::-1]
+    assert [item["name"] for item in rest["items"]] == NAMES[4::-1]
     nothing = await read(api, "/tenants?phase=Failed")
     assert (nothing["total"], nothing["namespaces"]) == (0, [TEAM])
     assert (await read(api, "/tenants?provider=harvester-production"))["total"] == 8
-    assert [each["name"] for each in (await read(api, "/tenants?q=Pay"))["items"]] == ["payments"]
-    web = next(each for each in (await read(api, "/tenants"))["items"] if each["name"] == "web")
+    assert [item["name"] for item in (await read(api, "/tenants?q=Pay"))["items"]] == ["payments"]
+    web = next(item for item in (await read(api, "/tenants"))["items"] if item["name"] == "web")
     assert (web["phase"], web["workersReady"], web["nodeAddresses"], web["elastic"]) == ("Ready", 2, 3, True)
 
 
 async def test_a_tenant_is_told_in_full(api: Api) -> None:
     found = await read(api, f"/tenants/{TEAM}/web")
-    assert {each["type"] for each in found["steps"]} >= {"NetworkReady", "ControlPlaneReady", "WorkersReady"}
-    assert [each["type"] for each in found["blocks"]] == ["nodes", "loadbalancer"]
+    assert {step["type"] for step in found["steps"]} >= {"NetworkReady", "ControlPlaneReady", "WorkersReady"}
+    assert [block["type"] for block in found["blocks"]] == ["nodes", "loadbalancer"]
     assert found["loadBalancers"]["held"] == 2
-    assert {each["action"] for each in found["changes"]} == {"granted"}
+    assert {change["action"] for change in found["changes"]} == {"granted"}
     written = yaml.safe_load(found["yaml"])
     assert set(written) == {"apiVersion", "kind", "metadata", "spec"}
     assert written["metadata"] == {"name": "web", "namespace": TEAM}
@@ -54,7 +54,7 @@ async def test_a_tenant_is_told_in_full(api: Api) -> None:
 
 async def test_every_address_of_a_tenant_is_told_with_who_has_it(api: Api) -> None:
     found = await read(api, f"/tenants/{TEAM}/web/addresses")
-    assert [each["state"] for each in found["nodes"]] == ["in use", "in use", "idle"]
+    assert [node["state"] for node in found["nodes"]] == ["in use", "in use", "idle"]
     assert found["loadBalancers"][0]["users"] == ["traefik/traefik"]
     assert found["metallb"]["inStep"] is True
     assert found["unseen"] == []
@@ -73,7 +73,7 @@ async def test_a_change_that_kubectl_makes_appears(api: Api, plane: ControlPlane
 
 async def test_what_hangs_on_an_allocation_is_asked_of_its_tenant(api: Api) -> None:
     found = await read(api, f"/allocations/{HOME}/web-lb/impact")
-    assert [(each["kind"], each["name"]) for each in found["inUse"]] == [("Service", "traefik/traefik")]
+    assert [(item["kind"], item["name"]) for item in found["inUse"]] == [("Service", "traefik/traefik")]
     assert found["tenantExists"] is True
     assert found["notAsked"] is None
     shown = await read(api, f"/allocations/{HOME}/web-lb")
@@ -82,8 +82,8 @@ async def test_what_hangs_on_an_allocation_is_asked_of_its_tenant(api: Api) -> N
 
 async def test_metallb_of_all_tenants_is_compared_with_what_they_hold(api: Api) -> None:
     found = await read(api, "/drift")
-    assert sorted(each["name"] for each in found["items"]) == NAMES
-    assert all(each["inStep"] for each in found["items"])
+    assert sorted(item["name"] for item in found["items"]) == NAMES
+    assert all(item["inStep"] for item in found["items"])
     assert found["notAsked"] == 0
 
 
@@ -91,13 +91,13 @@ async def test_a_team_sees_its_own_tenants_and_only_what_it_may_know_of_them(api
     grant(plane, "tessa", READ, ["tenantclusters"], namespace=TEAM)
     found = await read(api, "/tenants", user="tessa")
     assert found["total"] == 8
-    assert {each["nodeAddresses"] for each in found["items"]} == {None}
+    assert {item["nodeAddresses"] for item in found["items"]} == {None}
     detail = await read(api, f"/tenants/{TEAM}/web", user="tessa")
     assert detail["blocks"] is None
     assert detail["changes"] == []
     asked = await read(api, f"/tenants/{TEAM}/web/addresses", user="tessa")
     assert asked["waiting"] is None
-    assert any("you may not read Secret" in each for each in asked["unseen"])
+    assert any("you may not read Secret" in item for item in asked["unseen"])
     status, _ = await refused(api, "/drift", user="tessa")
     assert status == 403
     over = await read(api, "/overview", user="tessa")

@@ -56,8 +56,8 @@ class Estate:
     def delete_clusters(self) -> None:
         """Ask for the end of every cluster that was made through this."""
         for site in self._sites:
-            for each in self.witness.list("tenantclusters", site.namespace):
-                self.send("DELETE", f"{site.path('tenantclusters')}/{each['metadata']['name']}")
+            for obj in self.witness.list("tenantclusters", site.namespace):
+                self.send("DELETE", f"{site.path('tenantclusters')}/{obj['metadata']['name']}")
 
     def site(self, provider: str = "proxmox", **options: Any) -> Site:
         """A place for clusters, applied; see `Site.describe`."""
@@ -135,7 +135,7 @@ class Site:
         self.other_network = f"172.{16 + number // 256 % 16}.{number % 256}"
         mark = f"{number:x}-{secrets.token_hex(2)}"
         self.namespace, self.pool, self.other_pool, self.provider, self.secret = (
-            f"{each}-{mark}" for each in ("team", "pool", "other", provider, "login")
+            f"{text}-{mark}" for text in ("team", "pool", "other", provider, "login")
         )
 
     # Describing.
@@ -229,9 +229,9 @@ class Site:
     def held(self) -> int:
         """Addresses of the pool that somebody holds, by the allocations themselves."""
         return sum(
-            (each.get("status") or {}).get("allocatedCount", 0)
-            for each in self.estate.witness.list("ipallocations", HOME)
-            if each["spec"]["poolRef"]["name"] == self.pool and phase_of(each) == "Allocated"
+            (obj.get("status") or {}).get("allocatedCount", 0)
+            for obj in self.estate.witness.list("ipallocations", HOME)
+            if obj["spec"]["poolRef"]["name"] == self.pool and phase_of(obj) == "Allocated"
         )
 
     def addresses(self, first: int, last: int) -> list[str]:
@@ -276,7 +276,7 @@ class Tenant:
         return f"{self.name}-{self.uid[:8]}"
 
     def condition(self, kind: str) -> Json:
-        return next((each for each in self.status.get("conditions", ()) if each["type"] == kind), {})
+        return next((item for item in self.status.get("conditions", ()) if item["type"] == kind), {})
 
     def message(self, kind: str) -> str:
         return str(self.condition(kind).get("message", ""))
@@ -285,8 +285,8 @@ class Tenant:
         """What it says of itself, for a test that fails."""
         said = [f"{self.namespace}/{self.name} is {self.phase}, deletion {self.status.get('deletion')}"]
         said += [
-            f"  {each['type']}={each['status']} {each['reason']}: {each['message']}"
-            for each in self.status.get("conditions", ())
+            f"  {condition['type']}={condition['status']} {condition['reason']}: {condition['message']}"
+            for condition in self.status.get("conditions", ())
         ]
         for plural in ("ipallocations", "clusters", "stewardcontrolplanes", "machinedeployments", "machines"):
             for obj in self.witness.list(plural):
@@ -375,26 +375,28 @@ class Tenant:
     def allocations(self, kind: str | None = None) -> list[Json]:
         """Those that hold or want addresses, the first one first."""
         found = [
-            each
-            for each in self.witness.list("ipallocations", HOME)
-            if each["metadata"].get("labels", {}).get("butler.butlerlabs.dev/tenant-uid") == self.uid
-            and phase_of(each) != "Released"
-            and kind in (None, each["spec"]["type"])
+            obj
+            for obj in self.witness.list("ipallocations", HOME)
+            if obj["metadata"].get("labels", {}).get("butler.butlerlabs.dev/tenant-uid") == self.uid
+            and phase_of(obj) != "Released"
+            and kind in (None, obj["spec"]["type"])
         ]
-        return sorted(found, key=lambda each: (each["metadata"]["creationTimestamp"], each["metadata"]["name"]))
+        return sorted(found, key=lambda obj: (obj["metadata"]["creationTimestamp"], obj["metadata"]["name"]))
 
     def addresses(self, kind: str) -> list[str]:
-        return [address for each in self.allocations(kind) for address in each["status"].get("addresses", ())]
+        return [
+            address for allocation in self.allocations(kind) for address in allocation["status"].get("addresses", ())
+        ]
 
     def machines(self) -> list[Json]:
         return self.witness.list("machines", self.home)
 
     def machine_addresses(self) -> list[str]:
         return sorted(
-            each["address"]
+            address["address"]
             for machine in self.machines()
-            for each in (machine.get("status") or {}).get("addresses", ())
-            if each["type"] == "InternalIP"
+            for address in (machine.get("status") or {}).get("addresses", ())
+            if address["type"] == "InternalIP"
         )
 
     def deployment(self) -> Json:
@@ -406,16 +408,16 @@ class Tenant:
     def addons(self) -> dict[str, str]:
         """The phase of each of its addons."""
         return {
-            each["spec"]["addon"]: phase_of(each)
-            for each in self.witness.list("tenantaddons", self.namespace)
-            if each["spec"]["clusterRef"]["name"] == self.name
+            obj["spec"]["addon"]: phase_of(obj)
+            for obj in self.witness.list("tenantaddons", self.namespace)
+            if obj["spec"]["clusterRef"]["name"] == self.name
         }
 
     def events(self, reason: str) -> list[Json]:
         return [
-            each
-            for each in self.witness.list("events", self.namespace)
-            if each["reason"] == reason and each["involvedObject"]["name"] == self.name
+            obj
+            for obj in self.witness.list("events", self.namespace)
+            if obj["reason"] == reason and obj["involvedObject"]["name"] == self.name
         ]
 
     def annotate(self, plural: str, name: str, **annotations: str | None) -> None:

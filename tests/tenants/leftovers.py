@@ -54,19 +54,19 @@ class Leftovers:
     def _out_of_place(self, homes: frozenset[str]) -> list[str]:
         found = []
         for plural, path in CLUSTER_API.items():
-            where = {each["metadata"]["namespace"] for each in self._items(path)}
+            where = {obj["metadata"]["namespace"] for obj in self._items(path)}
             found += [f"{plural} in {namespace}" for namespace in where - homes]
             found += [f"no {plural} in {namespace}" for namespace in homes - where]
-        namespaces = {each["metadata"]["name"] for each in self._items("/api/v1/namespaces", _UID)}
+        namespaces = {obj["metadata"]["name"] for obj in self._items("/api/v1/namespaces", _UID)}
         found += [f"namespace {name}" for name in namespaces ^ homes]
         for secret in self._items("/api/v1/secrets", _UID):
             meta = secret["metadata"]
             found += [f"Secret {meta['namespace']}/{meta['name']}"] if meta["namespace"] not in homes else []
-        uids = {each["metadata"]["uid"] for each in self._items(self._own("tenantclusters", self._team))}
+        uids = {obj["metadata"]["uid"] for obj in self._items(self._own("tenantclusters", self._team))}
         for plural, namespace in (("tenantaddons", self._team), ("ipallocations", self._home)):
-            for each in self._items(self._own(plural, namespace)):
-                if _owner(each) not in uids:
-                    found.append(f"{plural} {each['metadata']['name']} {(each.get('status') or {}).get('phase')}")
+            for obj in self._items(self._own(plural, namespace)):
+                if _owner(obj) not in uids:
+                    found.append(f"{plural} {obj['metadata']['name']} {(obj.get('status') or {}).get('phase')}")
         folder = self._world.data_dir / "clusters"
         hosted = {path.parent.parent.name for path in folder.glob("*/*/kubeconfig")} if folder.exists() else set()
         return found + [f"logical cluster {name}" for name in hosted ^ homes]
@@ -79,7 +79,7 @@ class Leftovers:
             await asyncio.sleep(seconds)
             after = await asyncio.to_thread(self._versions)
             written = [f"{key}: {before.get(key)} -> {after.get(key)}" for key in before.keys() | after.keys()]
-            written = [each for each in written if len(set(each.rsplit(": ", 1)[1].split(" -> "))) > 1]
+            written = [text for text in written if len(set(text.rsplit(": ", 1)[1].split(" -> "))) > 1]
             if not written:
                 return
             assert time.monotonic() < deadline, f"it never comes to rest: {written[:8]}"
@@ -93,8 +93,8 @@ class Leftovers:
         paths += [f"/api/v1/namespaces/{namespace}/events" for namespace in (self._team, self._home)]
         found = {}
         for path in paths:
-            for each in self._items(path):
-                meta = each["metadata"]
+            for obj in self._items(path):
+                meta = obj["metadata"]
                 found[f"{path} {meta.get('namespace', '')}/{meta['name']}"] = str(meta["resourceVersion"])
         tenants = ControlPlane.from_kubeconfig(
             "world", self._world.data_dir / "kubeconfig", self._world.data_dir.parent / "world-client"
@@ -114,5 +114,9 @@ class Leftovers:
 
 def _owner(obj: Json) -> str:
     meta = obj["metadata"]
-    owners = [each["uid"] for each in meta.get("ownerReferences") or () if each["kind"] == "TenantCluster"]
+    owners = [
+        owner_reference["uid"]
+        for owner_reference in meta.get("ownerReferences") or ()
+        if owner_reference["kind"] == "TenantCluster"
+    ]
     return str(meta.get("labels", {}).get(_UID) or (owners or [""])[0])

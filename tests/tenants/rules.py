@@ -69,7 +69,7 @@ def _allocation(
         held[revision.uid] = Held(*now, revision)
     elif before is not None:
         for machine, addresses in used.values():
-            if any(meet((each, each), before.span) for each in addresses):
+            if any(meet((address, address), before.span) for address in addresses):
                 what = f"{revision.name} gave up {text(before.span)}, which {machine.namespace}/{machine.name} uses"
                 yield Violation("S4", what, (before.revision, machine, revision))
 
@@ -87,12 +87,12 @@ def _machine(
         return  # as before, or from before the record
     for address in addresses:
         span = (address, address)
-        own = [each for each in held.values() if each.home == revision.namespace and each.type == "nodes"]
-        if not any(inside(span, each.span) for each in own):
-            holders = [each.revision for each in held.values() if meet(span, each.span)]
-            who = ", ".join(each.name for each in holders) or "nobody"
+        own = [item for item in held.values() if item.home == revision.namespace and item.type == "nodes"]
+        if not any(inside(span, item.span) for item in own):
+            holders = [item.revision for item in held.values() if meet(span, item.span)]
+            who = ", ".join(holder.name for holder in holders) or "nobody"
             what = f"{revision.namespace}/{revision.name} runs with {text(span)}, held by {who}"
-            yield Violation("S4", what, (revision, *(each.revision for each in own), *holders))
+            yield Violation("S4", what, (revision, *(item.revision for item in own), *holders))
         for other, (machine, theirs) in used.items():
             if other != revision.uid and address in theirs:
                 what = f"{revision.name} and {machine.name} both run with {text(span)}"
@@ -102,7 +102,7 @@ def _machine(
 def internal_addresses(obj: Json) -> list[int]:
     """The addresses of a Machine or a Node."""
     listed = (obj.get("status") or {}).get("addresses") or ()
-    return [number(each["address"]) for each in listed if each["type"] == "InternalIP"]
+    return [number(item["address"]) for item in listed if item["type"] == "InternalIP"]
 
 
 class Tenant(NamedTuple):
@@ -115,11 +115,11 @@ class Tenant(NamedTuple):
 
 
 def tenant_of(home: str, nodes: Iterable[Json], pools: Iterable[Json], services: Iterable[Json]) -> Tenant:
-    announced = [_range(each) for pool in pools for each in pool["spec"]["addresses"]]
+    announced = [_range(item) for pool in pools for item in pool["spec"]["addresses"]]
     ingress = [
-        number(each["ip"])
+        number(item["ip"])
         for service in services
-        for each in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
+        for item in ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or ()
     ]
     return Tenant(home, [address for node in nodes for address in internal_addresses(node)], announced, ingress)
 
@@ -135,17 +135,17 @@ def _range(entry: str) -> Span:
 
 def wrong_tenants(tenants: Iterable[Tenant], allocations: Iterable[Json]) -> list[str]:
     """S4 and S5 of tenants at rest, a sentence for each broken rule."""
-    held = [found for each in allocations if (found := held_by(each)) is not None]
+    held = [found for allocation in allocations if (found := held_by(allocation)) is not None]
     wrong: list[str] = []
     seen: dict[int, str] = {}
     for tenant in tenants:
         nodes = [span for home, kind, span in held if home == tenant.home and kind == "nodes"]
         balancers = [span for home, kind, span in held if home == tenant.home and kind == "loadbalancer"]
-        claims = [("Node", (each, each), nodes) for each in tenant.nodes]
-        claims += [("MetalLB", each, balancers) for each in tenant.announced]
-        claims += [("Service", (each, each), balancers) for each in tenant.balancers]
+        claims = [("Node", (node, node), nodes) for node in tenant.nodes]
+        claims += [("MetalLB", pair, balancers) for pair in tenant.announced]
+        claims += [("Service", (balancer, balancer), balancers) for balancer in tenant.balancers]
         for who, span, allowed in claims:
-            if not any(inside(span, each) for each in allowed):
+            if not any(inside(span, pair) for pair in allowed):
                 mine = ", ".join(map(text, allowed)) or "nothing"
                 wrong.append(f"a {who} of {tenant.home} has {text(span)}, and the cluster holds {mine}")
         for address in {*tenant.nodes, *tenant.balancers}:

@@ -146,7 +146,7 @@ async def _insist_it_lasts(town: Town, played: Round, names: list[str]) -> None:
 def _answers(town: Town) -> dict[str, str]:
     """What became of every request; records of what was given back go by themselves."""
     found = town.witness.state(ALLOCATION).values()
-    phases = {each["metadata"]["uid"]: str((each.get("status") or {}).get("phase")) for each in found}
+    phases = {pair["metadata"]["uid"]: str((pair.get("status") or {}).get("phase")) for pair in found}
     return {uid: phase for uid, phase in phases.items() if phase != "Released"}
 
 
@@ -161,10 +161,10 @@ def _waits(town: Town, name: str) -> bool:
 def _held(town: Town, name: str) -> list[Json]:
     uid = town.clusters[name]["metadata"]["uid"]
     return [
-        each
-        for each in town.witness.state(ALLOCATION).values()
-        if each["metadata"].get("labels", {}).get(TENANT_UID) == uid
-        and (each.get("status") or {}).get("phase") == "Allocated"
+        pair
+        for pair in town.witness.state(ALLOCATION).values()
+        if pair["metadata"].get("labels", {}).get(TENANT_UID) == uid
+        and (pair.get("status") or {}).get("phase") == "Allocated"
     ]
 
 
@@ -180,7 +180,7 @@ def _story(town: Town, names: list[str]) -> str:
     told = []
     for name in names:
         if name in town.clusters:
-            held = [each["metadata"]["name"] for each in _held(town, name)]
+            held = [obj["metadata"]["name"] for obj in _held(town, name)]
             said = town.condition(name, "NetworkReady").get("message", "")
             told.append(f"{name} is {town.phases()[name]}, holds {held}: {said[:300]}")
     return "\n".join(told)

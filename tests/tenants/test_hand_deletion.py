@@ -107,7 +107,7 @@ def deleted(estate: Estate, obj: Json) -> None:
 def deleting(estate: Estate, obj: Json) -> Json:
     """The condition that says what its deletion waits for."""
     conditions = ((now(estate, obj) or {}).get("status") or {}).get("conditions") or ()
-    return next((dict(each) for each in conditions if each["type"] == "Deleting"), {})
+    return next((dict(condition) for condition in conditions if condition["type"] == "Deleting"), {})
 
 
 def waits(estate: Estate, obj: Json, reason: str) -> str:
@@ -145,12 +145,12 @@ def another_asks_for(estate: Estate, site: Site, held: Json) -> Json:
 
 def reason_of(estate: Estate, wanted: Json) -> str:
     conditions = ((estate.find(f"{ALLOCATIONS}/{name_of(wanted)}") or {}).get("status") or {}).get("conditions") or ()
-    return next((str(each["reason"]) for each in conditions if each["type"] == "Ready"), "")
+    return next((str(condition["reason"]) for condition in conditions if condition["type"] == "Ready"), "")
 
 
 def events(estate: Estate, name: str, reason: str) -> list[str]:
     found = estate.find(f"/api/v1/namespaces/{HOME}/events?fieldSelector=involvedObject.name={name},reason={reason}")
-    return [each["message"] for each in (found or {}).get("items", ())]
+    return [item["message"] for item in (found or {}).get("items", ())]
 
 
 def services_of(tenant: Tenant) -> int:
@@ -190,16 +190,16 @@ def test_the_clean_up_command_spares_a_living_namesake(estate: Estate) -> None:
     records = gone.allocations()
     gone.delete()
     gone.gone()
-    assert all(now(estate, each) for each in records), "records of what was released are kept"
-    before = {name_of(each): each["status"] for each in lives.allocations()}
+    assert all(now(estate, record) for record in records), "records of what was released are kept"
+    before = {name_of(obj): obj["status"] for obj in lives.allocations()}
     said = estate.plane.kubectl("delete", "ipallocation", "-n", HOME, "-l", f"{TENANT}=web", check=False).stderr
     assert f"for TenantCluster {lives.namespace}/web, which exists" in said
-    estate.until(lambda: not any(now(estate, each) for each in records), "what nobody owns is gone")
+    estate.until(lambda: not any(now(estate, record) for record in records), "what nobody owns is gone")
     code, answer = estate._desk.send("DELETE", f"{ALLOCATIONS}?labelSelector={TENANT}=web")
     assert code == 403, answer
     assert "which exists" in answer["message"]
-    assert {name_of(each): each["status"] for each in lives.allocations()} == before
-    assert all("deletionTimestamp" not in each["metadata"] for each in lives.allocations())
+    assert {name_of(obj): obj["status"] for obj in lives.allocations()} == before
+    assert all("deletionTimestamp" not in obj["metadata"] for obj in lives.allocations())
     assert gone_site.held() == 0
 
 
@@ -215,8 +215,8 @@ def test_who_insists_gets_the_addresses_back_and_the_cluster_says_what_that_did(
     estate.kubectl("delete", "ipallocation", name_of(held), "-n", HOME, "--timeout=60s")
     estate.until(lambda: reason_of(estate, wanted) == "Allocated", "another tenant has the addresses")
     told = estate.until(lambda: events(estate, site.pool, "ReleaseForced"), "the pool has it on record")
-    assert any("insisted on by annotation" in each for each in told)
-    assert any("deletes IPAllocation" in each for each in told), "with the name of who did it"
+    assert any("insisted on by annotation" in item for item in told)
+    assert any("deletes IPAllocation" in item for item in told), "with the name of who did it"
     said = web.says("NetworkReady", "False", "MachineOutsideAllocation")
     assert f"machine {machine['metadata']['name']} has {address}, which this cluster does not hold" in said
     assert web.until(lambda: web.events("MachineOutsideAllocation"), "an event tells of it")
@@ -279,7 +279,7 @@ def test_without_admission_a_node_range_that_no_machine_needs_goes(estate: Estat
     web.edit({"workers": {"replicas": 1}})
     web.ready()
     (address,) = web.machine_addresses()
-    (idle,) = (each for each in web.allocations("nodes") if address not in each["status"]["addresses"])
+    (idle,) = (obj for obj in web.allocations("nodes") if address not in obj["status"]["addresses"])
     with admission_off(estate):
         deleted(estate, idle)
     estate.until(lambda: now(estate, idle) is None, f"it is gone: {deleting(estate, idle)}")
@@ -311,12 +311,12 @@ def test_the_home_namespace_does_not_take_addresses_with_it_that_are_in_use(esta
         lambda: (estate.find(f"/api/v1/namespaces/{HOME}") or {})["status"]["phase"] == "Terminating", "it is going"
     )
     with admission_off(estate):
-        for each in mine:
-            estate.until(lambda each=each: deleting(estate, each), "the deletion waits")
-        assert [phase_of(now(estate, each) or {}) for each in mine] == ["Allocated", "Allocated"]
-        assert site.held() == sum(each["status"]["allocatedCount"] for each in mine)
+        for obj in mine:
+            estate.until(lambda item=obj: deleting(estate, item), "the deletion waits")
+        assert [phase_of(now(estate, obj) or {}) for obj in mine] == ["Allocated", "Allocated"]
+        assert site.held() == sum(obj["status"]["allocatedCount"] for obj in mine)
         assert web.machine_addresses()
         assert services_of(web) > 0
         web.delete()
         web.gone()
-        estate.until(lambda: not any(now(estate, each) for each in mine), "its allocations are gone")
+        estate.until(lambda: not any(now(estate, obj) for obj in mine), "its allocations are gone")

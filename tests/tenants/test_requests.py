@@ -81,4 +81,4 @@ def test_a_new_cluster_costs_no_request_that_could_be_spared(
 
 def _recorded(witness: Witness) -> int:
     found = witness.list("ipallocations", HOME)
-    return sum("butler.butlerlabs.dev/granted" in each["metadata"].get("annotations", {}) for each in found)
+    return sum("butler.butlerlabs.dev/granted" in obj["metadata"].get("annotations", {}) for obj in found)

@@ -19,7 +19,10 @@ def allocation(first: str, last: str, kind: str = "nodes", phase: str = "Allocat
 
 
 def machine(*addresses: str) -> Json:
-    return {"metadata": {}, "status": {"addresses": [{"type": "InternalIP", "address": each} for each in addresses]}}
+    return {
+        "metadata": {},
+        "status": {"addresses": [{"type": "InternalIP", "address": address} for address in addresses]},
+    }
 
 
 def told(*steps: tuple[str, str, Json | None], home: str = HOME) -> list[str]:

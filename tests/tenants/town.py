@@ -201,7 +201,7 @@ class Town:
 
     def condition(self, name: str, kind: str) -> Json:
         conditions = (self.clusters[name].get("status") or {}).get("conditions") or ()
-        return next((each for each in conditions if each["type"] == kind), {})
+        return next((item for item in conditions if item["type"] == kind), {})
 
     def revisions(self) -> int:
         return len(self.witness.history.revisions)
@@ -217,7 +217,7 @@ class Town:
                 insist(check(history), history, f"seed {self.scale.seed}, not {what()}: ")
                 insist(rules.machines_keep_their_addresses(history), history, f"not {what()}: ")
                 began = history.revisions[0].seconds
-                latest = "\n".join(story.line(each, began) for each in history.revisions[-20:])
+                latest = "\n".join(story.line(revision, began) for revision in history.revisions[-20:])
                 pytest.fail(f"seed {self.scale.seed}: not within {seconds} s: {what()}\n{latest}")
 
     def weigh(self) -> None:
@@ -284,7 +284,7 @@ class Town:
 
     def _accounted_for(self, homes: dict[str, str], allocations: list[Json]) -> None:
         """Every address that a pool calls taken is one of a cluster that is there, and each has all of its own."""
-        held = [found for each in allocations if (found := rules.held_by(each)) is not None]
+        held = [found for allocation in allocations if (found := rules.held_by(allocation)) is not None]
         sizes = Counter[tuple[str, str]]()
         for home, kind, (first, last) in held:
             sizes[home, kind] += last - first + 1
@@ -325,7 +325,7 @@ async def _items(session: aiohttp.ClientSession, url: str) -> list[Any]:
 
 def _stages(clusters: dict[str, Json], names: Iterable[str]) -> dict[str, int]:
     found = ((clusters[name].get("status") or {}).get("deletion") or {} for name in names)
-    return dict(Counter(str(each.get("stage")) for each in found))
+    return dict(Counter(str(obj.get("stage")) for obj in found))
 
 
 def _megabytes(pid: int) -> int:

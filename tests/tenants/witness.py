@@ -123,8 +123,8 @@ class Witness:
         """Everything that was seen of these kinds, in the order in which it happened."""
         assert not self._gaps.intersection(plurals), f"a watch expired, so history is missing: {self._gaps}"
         with self._news:
-            found = [each for each in self._seen if each.plural in plurals]
-        return sorted(found, key=lambda each: each.version)
+            found = [sighting for sighting in self._seen if sighting.plural in plurals]
+        return sorted(found, key=lambda sighting: sighting.version)
 
     def until(self, look: Callable[[], T], what: Callable[[], str], patience: float = PATIENCE) -> T:
         """Look whenever there is news until what is seen counts as true; gives it. `what` tells the story if not."""

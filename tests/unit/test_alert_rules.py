@@ -181,7 +181,7 @@ def test_every_alert_is_shown_to_fire_and_to_be_silent() -> None:
             asked = re.findall(r'alertname=~?"([^"]+)"', fact["expr"])
             if not fact["exp_samples"]:
                 silent |= {
-                    rule["alert"] for rule in alerts() if any(re.fullmatch(each, rule["alert"]) for each in asked)
+                    rule["alert"] for rule in alerts() if any(re.fullmatch(item, rule["alert"]) for item in asked)
                 }
             firing |= {
                 name
@@ -202,7 +202,7 @@ def rendered(*options: str) -> list[dict[str, Any]]:
 
 def test_the_chart_makes_a_prometheus_rule_of_each_of_these_very_files() -> None:
     asked = ("--set", "prometheusRule.enabled=true", "--set", "prometheusRule.labels.release=prometheus")
-    made = {each["metadata"]["name"]: each for each in rendered(*asked) if each["kind"] == "PrometheusRule"}
+    made = {obj["metadata"]["name"]: obj for obj in rendered(*asked) if obj["kind"] == "PrometheusRule"}
     assert list(made) == [f"butler-{file.name.removesuffix('.rules.yaml')}" for file in RULES]
     for rule, file in zip(made.values(), RULES, strict=True):
         assert rule["apiVersion"] == "monitoring.coreos.com/v1"
@@ -212,4 +212,4 @@ def test_the_chart_makes_a_prometheus_rule_of_each_of_these_very_files() -> None
 
 
 def test_the_chart_makes_none_where_the_prometheus_operator_may_be_missing() -> None:
-    assert [each for each in rendered() if each["kind"] == "PrometheusRule"] == []
+    assert [obj for obj in rendered() if obj["kind"] == "PrometheusRule"] == []

@@ -51,7 +51,7 @@ def words(text: str) -> list[str]:
 
 def example(provider: str) -> ProviderConfig:
     documents = yaml.safe_load_all((ROOT / f"examples/providers/{provider}.yaml").read_text())
-    (found,) = (each for each in documents if each["kind"] == "ProviderConfig")
+    (found,) = (document for document in documents if document["kind"] == "ProviderConfig")
     return from_json(ProviderConfig, found)
 
 

@@ -74,7 +74,7 @@ async def answer(clusters: Clusters, method: str, path: str) -> Response:
 def _listed(clusters: Clusters) -> Response:
     items = [
         {"namespace": namespace, "name": name, "server": clusters.cluster_url(f"{namespace}/{name}")}
-        for namespace, _, name in (each.partition("/") for each in clusters.cluster_names())
+        for namespace, _, name in (cluster_name.partition("/") for cluster_name in clusters.cluster_names())
     ]
     return respond(200, {"kind": "ClusterList", "apiVersion": "kubeserver/v1", "items": items})
 

@@ -101,7 +101,10 @@ class HostedCluster:
         await asyncio.gather(
             *(self._ensure("", "namespaces", "", {"metadata": {"name": name}}) for name in _NAMESPACES),
             *(self._ensure(RBAC, "clusterroles", "", role) for role in default_cluster_roles()),
-            *(self._ensure(RBAC, "clusterrolebindings", "", each) for each in default_cluster_role_bindings()),
+            *(
+                self._ensure(RBAC, "clusterrolebindings", "", default_cluster_role_binding)
+                for default_cluster_role_binding in default_cluster_role_bindings()
+            ),
         )
 
     async def install(self, definitions: Iterable[Json], namespaces: Iterable[str], manager: str) -> None:

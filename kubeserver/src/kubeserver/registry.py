@@ -33,26 +33,28 @@ class Registry:
         return list(self._by_path.values())
 
     def group_version(self, group: str, version: str) -> list[Resource]:
-        return [each for each in self._by_path.values() if (each.group, each.version) == (group, version)]
+        return [pair for pair in self._by_path.values() if (pair.group, pair.version) == (group, version)]
 
     def serves_builtin(self, group: str, version: str) -> bool:
-        return any((each.group, each.version) == (group, version) for each in self._builtin)
+        return any((resource.group, resource.version) == (group, version) for resource in self._builtin)
 
     def knows_group(self, path: str) -> bool:
         """Whether a path lies in a built-in group: what is missing there is told as a Status, elsewhere as text."""
         parts = path.strip("/").split("/")
         if parts[0] == "api":
             return len(parts) > 1
-        return parts[0] == "apis" and len(parts) > 2 and any(each.group == parts[1] for each in self._builtin)
+        return parts[0] == "apis" and len(parts) > 2 and any(resource.group == parts[1] for resource in self._builtin)
 
     def storage(self, group: str, plural: str) -> Resource | None:
         """The resource in whose version the objects of a table are kept."""
         if stored := self._stored.get(f"{plural}.{group}"):
             return stored
-        return next((each for each in self._builtin if (each.group, each.plural) == (group, plural)), None)
+        return next(
+            (resource for resource in self._builtin if (resource.group, resource.plural) == (group, plural)), None
+        )
 
     def is_builtin(self, group: str, plural: str) -> bool:
-        return any((each.group, each.plural) == (group, plural) for each in self._builtin)
+        return any((resource.group, resource.plural) == (group, plural) for resource in self._builtin)
 
     def schemas(self, group: str, plural: str) -> dict[str, Schema]:
         """The schema of every served version of a kind, by apiVersion."""
@@ -60,7 +62,7 @@ class Registry:
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
         return next(
-            (each for each in self._by_path.values() if each.api_version == api_version and each.kind == kind), None
+            (pair for pair in self._by_path.values() if pair.api_version == api_version and pair.kind == kind), None
         )
 
     def serve(self, definition: str, resources: list[Resource], stored: Resource) -> None:
@@ -77,11 +79,13 @@ class Registry:
             self._rebuild()
 
     def _rebuild(self) -> None:
-        self._by_path = {_path(each): each for each_list in self._custom.values() for each in each_list}
-        self._by_path |= {_path(each): each for each in self._builtin}  # nothing takes the place of a built-in kind
+        self._by_path = {_path(resource): resource for each_list in self._custom.values() for resource in each_list}
+        self._by_path |= {
+            _path(resource): resource for resource in self._builtin
+        }  # nothing takes the place of a built-in kind
         self._schemas = {}
-        for each in self._by_path.values():
-            self._schemas.setdefault((each.group, each.plural), {})[each.api_version] = each.schema
+        for pair in self._by_path.values():
+            self._schemas.setdefault((pair.group, pair.plural), {})[pair.api_version] = pair.schema
         self._documents.clear()
         self.revision += 1
 

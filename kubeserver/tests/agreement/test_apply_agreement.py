@@ -67,9 +67,9 @@ def _namespace(control_plane: ControlPlane, wire: Wire) -> Iterator[str]:
     if not control_plane.disposable:
         for kind in KINDS.values():
             _, listed = wire.send("GET", kind.path(name))
-            for each in listed["items"]:
+            for item in listed["items"]:
                 freed = {"metadata": {"finalizers": None}}
-                wire.send("PATCH", kind.path(name, each["metadata"]["name"]), freed, MERGE)
+                wire.send("PATCH", kind.path(name, item["metadata"]["name"]), freed, MERGE)
         wire.send("DELETE", f"/api/v1/namespaces/{name}")
 
 
@@ -112,7 +112,7 @@ def test_the_eleventh_updater_makes_the_oldest_two_share_an_entry(
         body["spec"].setdefault("map", {})[f"k{number}"] = "x"
         assert run.update_as(f"u{number:02}", body) == "ok"
     assert run.live is not None
-    managers = [each["manager"] for each in run.live["metadata"]["managedFields"]]
+    managers = [managed_field["manager"] for managed_field in run.live["metadata"]["managedFields"]]
     assert "ancient-changes" in managers
     assert len(managers) == 10
 
@@ -132,7 +132,7 @@ def test_emptied_ownership_ends_tracking_until_the_next_apply(
     assert run.update_as("second", body) == "ok"
     assert run.apply_as("alpha", custom(run, {"number": 1})) == "ok"
     assert run.live is not None
-    managers = [each["manager"] for each in run.live["metadata"]["managedFields"]]
+    managers = [managed_field["manager"] for managed_field in run.live["metadata"]["managedFields"]]
     assert managers == ["alpha", "before-first-apply"]
 
 
@@ -215,7 +215,7 @@ def test_a_list_that_becomes_atomic_is_owned_as_a_whole(wire: Wire, namespace: s
     spec["names"]["x-kubernetes-list-type"] = "atomic"
     spec["map"]["x-kubernetes-map-type"] = "atomic"
     versions = [
-        {**each, "schema": {"openAPIV3Schema": changed}} for each in copy.deepcopy(DEFINITION["spec"]["versions"])
+        {**item, "schema": {"openAPIV3Schema": changed}} for item in copy.deepcopy(DEFINITION["spec"]["versions"])
     ]
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/everythings.{group}"
     assert wire.send("PATCH", path, {"spec": {"versions": versions}}, MERGE)[0] == 200
@@ -223,7 +223,7 @@ def test_a_list_that_becomes_atomic_is_owned_as_a_whole(wire: Wire, namespace: s
     body = copy.deepcopy(run.live) or {}
     body["spec"]["text"] = "y"
     await_ownership(
-        run, body, lambda entries: all(each["fieldsV1"]["f:spec"].get("f:names") == {} for each in entries[:2])
+        run, body, lambda entries: all(entry["fieldsV1"]["f:spec"].get("f:names") == {} for entry in entries[:2])
     )
     assert run.update_as("u1", body) == "ok"
     assert run.apply_as("beta", custom(run, {"names": ["b"]})).startswith("refused: Apply failed")
@@ -237,13 +237,13 @@ def test_ownership_in_a_version_that_is_gone_stops_tracking(wire: Wire, namespac
     run.use_version(f"{group}/v1")
     assert run.apply_as("alpha", custom(run, {"number": 1})) == "ok"
     path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/everythings.{group}"
-    only = [each for each in copy.deepcopy(DEFINITION["spec"]["versions"]) if each["name"] == "v1"]
+    only = [item for item in copy.deepcopy(DEFINITION["spec"]["versions"]) if item["name"] == "v1"]
     assert wire.send("PATCH", f"{path}/status", {"status": {"storedVersions": ["v1"]}}, MERGE)[0] == 200
     assert wire.send("PATCH", path, {"spec": {"versions": only}}, MERGE)[0] == 200
     await_kind(wire, f"/apis/{group}/v1beta1/everythings", 404)
     body = copy.deepcopy(run.live) or {}
     body["spec"]["flag"] = True
-    await_ownership(run, body, lambda entries: "u1" not in [each["manager"] for each in entries])
+    await_ownership(run, body, lambda entries: "u1" not in [entry["manager"] for entry in entries])
     status, answer = run.send("PUT", run.path(), body, "application/json", "u1")
     assert status == 200, answer
     expected = [

@@ -38,7 +38,10 @@ Json = dict[str, Any]
 OBJECTS = Path(__file__).parent / "objects"
 ACCEPTED: list[Json] = yaml.safe_load((OBJECTS / "accepted.yaml").read_text())
 REFUSED: list[Json] = yaml.safe_load((OBJECTS / "refused.yaml").read_text())
-RESOURCES = {(each.api_version, each.kind): each for each in builtin_resources(builtin_types().__getitem__)}
+RESOURCES = {
+    (builtin_resource.api_version, builtin_resource.kind): builtin_resource
+    for builtin_resource in builtin_resources(builtin_types().__getitem__)
+}
 SERVER_OWNED = ("uid", "creationTimestamp", "resourceVersion", "generation", "managedFields", "namespace")
 
 pytestmark = pytest.mark.parametrize("control_plane", ["kubernetes"], indirect=True)
@@ -151,12 +154,12 @@ def _without_what_nobody_here_would_undo(item: Json) -> None:
     """Kubernetes marks new nodes and volumes for controllers that remove the mark; the embedded server has none."""
     metadata, spec = item["metadata"], item.get("spec") or {}
     protection = {"kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"}
-    kept = [each for each in metadata.get("finalizers", ()) if each not in protection]
+    kept = [finalizer for finalizer in metadata.get("finalizers", ()) if finalizer not in protection]
     metadata.pop("finalizers", None)
     if kept:
         metadata["finalizers"] = kept
     if item["kind"] == "Node":
-        taints = [each for each in spec.get("taints", ()) if each["key"] != "node.kubernetes.io/not-ready"]
+        taints = [taint for taint in spec.get("taints", ()) if taint["key"] != "node.kubernetes.io/not-ready"]
         spec.pop("taints", None)
         if taints:
             spec["taints"] = taints

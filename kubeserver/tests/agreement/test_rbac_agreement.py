@@ -128,7 +128,9 @@ def same(ours: Json, theirs: Json) -> None:
 
 
 def test_the_default_roles_grant_the_same(cluster: Cluster) -> None:
-    theirs = {each["metadata"]["name"]: each for each in cluster.authorizer._objects().cluster_roles}
+    theirs = {
+        cluster_role["metadata"]["name"]: cluster_role for cluster_role in cluster.authorizer._objects().cluster_roles
+    }
     for ours in default_cluster_roles():
         name = ours["metadata"]["name"]
         real = theirs[name]
@@ -140,16 +142,19 @@ def test_the_default_roles_grant_the_same(cluster: Cluster) -> None:
 def _granted(role: Json) -> set[str]:
     """Every single permission, without those of API groups of alpha features."""
     found = set()
-    for each in role["rules"]:
-        for verb in each["verbs"]:
-            found |= {f"{verb} {url}" for url in each.get("nonResourceURLs", ())}
-            for group in each.get("apiGroups", ()):
-                found |= {f"{verb} {resource}.{group}" for resource in each.get("resources", ())}
+    for item in role["rules"]:
+        for verb in item["verbs"]:
+            found |= {f"{verb} {url}" for url in item.get("nonResourceURLs", ())}
+            for group in item.get("apiGroups", ()):
+                found |= {f"{verb} {resource}.{group}" for resource in item.get("resources", ())}
     return found
 
 
 def test_the_default_bindings_are_the_same(cluster: Cluster) -> None:
-    theirs = {each["metadata"]["name"]: each for each in cluster.authorizer._objects().cluster_role_bindings}
+    theirs = {
+        cluster_role_binding["metadata"]["name"]: cluster_role_binding
+        for cluster_role_binding in cluster.authorizer._objects().cluster_role_bindings
+    }
     for ours in default_cluster_role_bindings():
         real = theirs[ours["metadata"]["name"]]
         assert ours["roleRef"] == real["roleRef"]
@@ -256,7 +261,7 @@ def test_the_rules_of_a_user_are_the_same(cluster: Cluster) -> None:
 
 
 def _sorted(rules: list[Json]) -> list[str]:
-    return sorted(json.dumps(each, sort_keys=True) for each in rules)
+    return sorted(json.dumps(obj, sort_keys=True) for obj in rules)
 
 
 @pytest.mark.parametrize(

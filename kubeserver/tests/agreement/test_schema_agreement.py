@@ -82,7 +82,7 @@ def wait_until_served(server: ControlPlane, resource: Resource) -> None:
 
 def causes_of(answer: Json) -> list[list[str]]:
     found = (answer.get("details") or {}).get("causes") or []
-    return sorted([each.get("reason", ""), each.get("field", ""), each.get("message", "")] for each in found)
+    return sorted([item.get("reason", ""), item.get("field", ""), item.get("message", "")] for item in found)
 
 
 def our_causes(errors: list[FieldError]) -> list[list[str]]:

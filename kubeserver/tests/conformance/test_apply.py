@@ -202,9 +202,9 @@ async def test_map_lists_merge_by_key(api: Api, namespace: str, widgets: str) ->
     body = (
         await api.apply(path, widget("one", {"ports": [{"name": "b", "port": 2}, {"name": "c", "port": 3}]}), "second")
     ).made
-    assert {each["name"]: each["port"] for each in body["spec"]["ports"]} == {"a": 1, "b": 2, "c": 3}
+    assert {port["name"]: port["port"] for port in body["spec"]["ports"]} == {"a": 1, "b": 2, "c": 3}
     body = (await api.apply(path, widget("one", {"ports": [{"name": "c", "port": 3}]}), "second")).made
-    assert {each["name"]: each["port"] for each in body["spec"]["ports"]} == {"a": 1, "c": 3}
+    assert {port["name"]: port["port"] for port in body["spec"]["ports"]} == {"a": 1, "c": 3}
 
 
 async def test_sets_merge_by_value(api: Api, namespace: str, widgets: str) -> None:
@@ -253,7 +253,7 @@ async def test_containers_merge_by_name(api: Api, namespace: str) -> None:
         "spec": {"template": {"spec": {"containers": [{"name": "side", "image": "side:1"}]}}},
     }
     body = (await api.apply(path, patch, "second")).made
-    names = [each["name"] for each in body["spec"]["template"]["spec"]["containers"]]
+    names = [container["name"] for container in body["spec"]["template"]["spec"]["containers"]]
     assert sorted(names) == ["main", "side"]
 
 
@@ -263,7 +263,7 @@ async def test_service_ports_merge_by_port_and_protocol(api: Api, namespace: str
     second = service("one", ports=[{"name": "b", "port": 80, "protocol": "UDP"}])
     assert (await api.apply(path, first, "first")).status == 201
     body = (await api.apply(path, second, "second")).made
-    assert {(each["port"], each["protocol"]) for each in body["spec"]["ports"]} == {(80, "TCP"), (80, "UDP")}
+    assert {(port["port"], port["protocol"]) for port in body["spec"]["ports"]} == {(80, "TCP"), (80, "UDP")}
 
 
 async def test_apply_to_status_leaves_the_spec_alone(api: Api, namespace: str, widgets: str) -> None:

@@ -156,7 +156,7 @@ async def test_a_service_is_filled_in(api: Api, namespace: str) -> None:
 async def test_a_load_balancer_gets_node_ports(api: Api, namespace: str) -> None:
     body = service("one", type="LoadBalancer", ports=[{"name": "a", "port": 80}, {"name": "b", "port": 81}])
     spec = (await api.post(inside(namespace, "services"), body)).made["spec"]
-    ports = [each["nodePort"] for each in spec["ports"]]
+    ports = [item["nodePort"] for item in spec["ports"]]
     assert len(set(ports)) == 2
     assert all(30000 <= port <= 32767 for port in ports)
     assert spec["allocateLoadBalancerNodePorts"] is True

@@ -46,11 +46,11 @@ APPLIED = [
     ),
     (RBAC_GROUP, "roles", {"apiVersion": f"{RBAC_GROUP}/v1", "kind": "Role", "metadata": {"name": "new"}, "rules": []}),
 ]
-PUT = [each for each in APPLIED if each[1] not in ("configmaps", "widgets")]
+PUT = [pair for pair in APPLIED if pair[1] not in ("configmaps", "widgets")]
 
 
 @pytest.mark.parametrize("query", [{}, {"dryRun": "All"}, {"force": "true"}], ids=["plain", "dry-run", "force"])
-@pytest.mark.parametrize(("group", "plural", "body"), APPLIED, ids=[each[1] for each in APPLIED])
+@pytest.mark.parametrize(("group", "plural", "body"), APPLIED, ids=[pair[1] for pair in APPLIED])
 async def test_apply_does_not_create_for_one_who_may_only_patch(
     api: Api, namespace: str, widgets: str, group: str, plural: str, body: Object, query: Object
 ) -> None:
@@ -65,7 +65,7 @@ async def test_apply_does_not_create_for_one_who_may_only_patch(
 
 
 @pytest.mark.parametrize("query", [{}, {"dryRun": "All"}], ids=["plain", "dry-run"])
-@pytest.mark.parametrize(("group", "plural", "body"), PUT, ids=[each[1] for each in PUT])
+@pytest.mark.parametrize(("group", "plural", "body"), PUT, ids=[pair[1] for pair in PUT])
 async def test_put_does_not_create_for_one_who_may_only_update(
     api: Api, namespace: str, group: str, plural: str, body: Object, query: Object
 ) -> None:

@@ -48,7 +48,7 @@ class Definitions:
 
     async def conditions(self, name: str) -> dict[str, Any]:
         found = (await self.api.get(f"{PATH}/{name}")).made["status"].get("conditions") or []
-        return {each["type"]: (each["status"], each["reason"], each["message"]) for each in found}
+        return {item["type"]: (item["status"], item["reason"], item["message"]) for item in found}
 
 
 @pytest.fixture
@@ -256,7 +256,7 @@ async def test_watches_of_two_versions_do_not_disturb_each_other(
     definitions: Definitions, api: Api, namespace: str
 ) -> None:
     path = await definitions.establish(two_versions(definitions.group), "v2")
-    first, second = (path.format(version=each, namespace=namespace) for each in ("v1", "v2"))
+    first, second = (path.format(version=name, namespace=namespace) for name in ("v1", "v2"))
     chosen = {"labelSelector": "watched=yes"}
     async with api.watch(second, **chosen) as new, api.watch(first, **chosen) as old:
         toy = {
@@ -273,7 +273,7 @@ async def test_watches_of_two_versions_do_not_disturb_each_other(
 async def test_a_watch_never_shows_another_version(definitions: Definitions, api: Api, namespace: str) -> None:
     """When objects come to be kept in another version, a watch goes on in its own or ends, to be opened again."""
     path = await definitions.establish(two_versions(definitions.group), "v2")
-    first, second = (path.format(version=each, namespace=namespace) for each in ("v1", "v2"))
+    first, second = (path.format(version=name, namespace=namespace) for name in ("v1", "v2"))
     toy = {"apiVersion": f"{definitions.group}/v1", "kind": "Toy", "metadata": {"name": "one"}, "spec": {"size": 1}}
     assert (await api.post(first, toy)).made
     async with api.watch(first, timeoutSeconds=3) as watch:
@@ -314,7 +314,7 @@ def two_versions(group: str, **second: Any) -> Object:
 
 async def test_an_object_reads_in_every_version(definitions: Definitions, namespace: str) -> None:
     path = await definitions.establish(two_versions(definitions.group), "v2")
-    first, second = (path.format(version=each, namespace=namespace) for each in ("v1", "v2"))
+    first, second = (path.format(version=name, namespace=namespace) for name in ("v1", "v2"))
     toy = {
         "apiVersion": f"{definitions.group}/v1",
         "kind": "Toy",
@@ -332,7 +332,7 @@ async def test_an_object_reads_in_every_version(definitions: Definitions, namesp
 
 async def test_an_object_written_in_one_version_is_listed_in_another(definitions: Definitions, namespace: str) -> None:
     path = await definitions.establish(two_versions(definitions.group), "v2")
-    first, second = (path.format(version=each, namespace=namespace) for each in ("v1", "v2"))
+    first, second = (path.format(version=name, namespace=namespace) for name in ("v1", "v2"))
     toy = {
         "apiVersion": f"{definitions.group}/v2",
         "kind": "Toy",
@@ -364,7 +364,7 @@ async def test_discovery_prefers_the_most_stable_version(definitions: Definition
 
     await eventually(found, "all versions are discovered")
     group = (await definitions.api.get(f"/apis/{definitions.group}")).body
-    assert [each["version"] for each in group["versions"]] == ["v2", "v1", "v3beta1"]
+    assert [version["version"] for version in group["versions"]] == ["v2", "v1", "v3beta1"]
     assert group["preferredVersion"]["version"] == "v2"
 
 

@@ -132,17 +132,17 @@ async def test_a_version_lists_its_resources(api: Api, path: str) -> None:
     ids=lambda value: value["name"] if isinstance(value, dict) else None,
 )
 async def test_a_built_in_resource_is_described(api: Api, path: str, resource: Object) -> None:
-    found = {each["name"]: each for each in (await api.get(path)).body["resources"]}[resource["name"]]
+    found = {item["name"]: item for item in (await api.get(path)).body["resources"]}[resource["name"]]
     found.pop("storageVersionHash", None)
     assert found == resource
 
 
 async def test_a_custom_resource_is_described(api: Api, widgets: str) -> None:
     resources = (await api.get(widgets)).body["resources"]
-    for each in resources:
-        each.pop("storageVersionHash", None)
+    for resource in resources:
+        resource.pop("storageVersionHash", None)
     verbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
-    found = {each["name"]: each for each in resources}
+    found = {resource["name"]: resource for resource in resources}
     assert found["widgets"] == {
         "name": "widgets",
         "singularName": "widget",
@@ -179,7 +179,7 @@ async def test_aggregated_discovery_of_the_core(api: Api) -> None:
     assert [item["metadata"] for item in body["items"]] == [{}]
     (version,) = body["items"][0]["versions"]
     assert (version["version"], version["freshness"]) == ("v1", "Current")
-    secrets = next(each for each in version["resources"] if each["resource"] == "secrets")
+    secrets = next(resource for resource in version["resources"] if resource["resource"] == "secrets")
     assert secrets == {
         "resource": "secrets",
         "responseKind": {"group": "", "version": "", "kind": "Secret"},
@@ -191,16 +191,18 @@ async def test_aggregated_discovery_of_the_core(api: Api) -> None:
 
 async def test_aggregated_discovery_has_subresources_inside(api: Api) -> None:
     body = (await api.get("/apis", accept=AGGREGATED)).body
-    apps = next(each for each in body["items"] if each["metadata"].get("name") == "apps")
-    deployments = next(each for each in apps["versions"][0]["resources"] if each["resource"] == "deployments")
+    apps = next(item for item in body["items"] if item["metadata"].get("name") == "apps")
+    deployments = next(
+        resource for resource in apps["versions"][0]["resources"] if resource["resource"] == "deployments"
+    )
     assert deployments["scope"] == "Namespaced"
     assert deployments["shortNames"] == ["deploy"]
     assert deployments["categories"] == ["all"]
-    assert {each["subresource"]: each["verbs"] for each in deployments["subresources"]} == {
+    assert {subresource["subresource"]: subresource["verbs"] for subresource in deployments["subresources"]} == {
         "scale": ["get", "patch", "update"],
         "status": ["get", "patch", "update"],
     }
-    scale = next(each for each in deployments["subresources"] if each["subresource"] == "scale")
+    scale = next(subresource for subresource in deployments["subresources"] if subresource["subresource"] == "scale")
     assert scale["responseKind"] == {"group": "autoscaling", "version": "v1", "kind": "Scale"}
 
 
@@ -209,9 +211,9 @@ async def test_aggregated_discovery_shows_custom_resources(api: Api, widgets: st
 
     async def found() -> Object | None:
         body = (await api.get("/apis", accept=AGGREGATED)).body
-        for each in body["items"]:
-            if each["metadata"].get("name") == group:
-                resources = each["versions"][0]["resources"]
+        for item in body["items"]:
+            if item["metadata"].get("name") == group:
+                resources = item["versions"][0]["resources"]
                 return next((r for r in resources if r["resource"] == "widgets"), None)
         return None
 
@@ -219,7 +221,7 @@ async def test_aggregated_discovery_shows_custom_resources(api: Api, widgets: st
     assert resource is not None
     assert resource["responseKind"] == {"group": group, "version": "v1", "kind": "Widget"}
     assert resource["categories"] == ["conforming"]
-    assert [each["subresource"] for each in resource["subresources"]] == ["status", "scale"]
+    assert [subresource["subresource"] for subresource in resource["subresources"]] == ["status", "scale"]
 
 
 async def test_the_first_acceptable_form_of_discovery_is_given(api: Api) -> None:

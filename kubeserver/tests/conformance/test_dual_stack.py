@@ -25,7 +25,7 @@ def services(namespace: str) -> str:
 def families(spec: Object) -> list[str]:
     """The families of the addresses that a Service was given."""
     assert spec["clusterIP"] == spec["clusterIPs"][0]
-    return [each if each == "None" else f"IPv{ipaddress.ip_address(each).version}" for each in spec["clusterIPs"]]
+    return [item if item == "None" else f"IPv{ipaddress.ip_address(item).version}" for item in spec["clusterIPs"]]
 
 
 def refused(path: str, shown: str, why: str) -> Causes:

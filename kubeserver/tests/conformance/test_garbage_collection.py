@@ -107,7 +107,7 @@ async def test_an_owner_of_that_name_with_another_uid_is_another(api: Api, names
 async def test_there_is_one_controlling_owner(api: Api, namespace: str) -> None:
     first: Object = (await api.post(maps(namespace), configmap("first"))).made
     second: Object = (await api.post(maps(namespace), configmap("second"))).made
-    references = [reference(each) | {"controller": True} for each in (first, second)]
+    references = [reference(obj) | {"controller": True} for obj in (first, second)]
     answer = await api.post(maps(namespace), configmap("dependent", ownerReferences=references))
     assert answer.status == 422
     ((reason, field, message),) = answer.causes

@@ -395,7 +395,7 @@ async def test_metadata_alone_can_be_listed(api: Api, namespace: str) -> None:
     assert answer.headers["Content-Type"] == "application/json"
     body = answer.body
     assert (body["kind"], body["apiVersion"]) == ("PartialObjectMetadataList", "meta.k8s.io/v1")
-    item = next(each for each in body["items"] if each["metadata"]["name"] == "one")
+    item = next(entry for entry in body["items"] if entry["metadata"]["name"] == "one")
     assert item["metadata"]["labels"] == {"a": "b"}
     assert "data" not in item
     assert (item["kind"], item["apiVersion"]) == ("PartialObjectMetadata", "meta.k8s.io/v1")

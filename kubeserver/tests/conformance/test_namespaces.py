@@ -101,7 +101,7 @@ async def test_a_terminating_namespace_says_what_remains(api: Api, namespace: st
 
     async def explained() -> bool:
         status = (await api.get(f"/api/v1/namespaces/{namespace}")).body["status"]
-        conditions = {each["type"]: each for each in status.get("conditions", [])}
+        conditions = {condition["type"]: condition for condition in status.get("conditions", [])}
         remaining = conditions.get("NamespaceFinalizersRemaining", {})
         return bool(
             remaining.get("status") == "True"

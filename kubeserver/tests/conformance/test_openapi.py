@@ -44,8 +44,8 @@ async def test_the_index_names_a_document_for_each_version(api: Api, path: str) 
 
 def by_kind(body: Object, kind: str) -> Object:
     for schema in body["components"]["schemas"].values():
-        for each in schema.get("x-kubernetes-group-version-kind", []):
-            if each["kind"] == kind:
+        for item in schema.get("x-kubernetes-group-version-kind", []):
+            if item["kind"] == kind:
                 found: Object = schema
                 return found
     raise AssertionError(f"no schema for {kind}")
@@ -101,7 +101,7 @@ async def test_patches_say_that_they_validate_fields(api: Api) -> None:
     """What kubectl looks for before it asks the server to validate."""
     body = await document(api, "api/v1")
     parameters = body["paths"]["/api/v1/namespaces/{namespace}/configmaps/{name}"]["patch"]["parameters"]
-    assert {"fieldValidation", "fieldManager", "force", "dryRun"} <= {each["name"] for each in parameters}
+    assert {"fieldValidation", "fieldManager", "force", "dryRun"} <= {parameter["name"] for parameter in parameters}
 
 
 async def test_an_unknown_document_is_not_found(api: Api) -> None:

@@ -38,7 +38,7 @@ async def test_a_pod_is_filled_in(api: Api, pods: str) -> None:
 async def test_the_latest_image_is_always_pulled(api: Api, pods: str) -> None:
     body = pod("one", containers=[{"name": "a", "image": "x"}, {"name": "b", "image": "x:latest"}])
     created = (await api.post(pods, body)).made
-    assert [each["imagePullPolicy"] for each in created["spec"]["containers"]] == ["Always", "Always"]
+    assert [container["imagePullPolicy"] for container in created["spec"]["containers"]] == ["Always", "Always"]
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ async def made(api: Api, namespace: str) -> str:
         ([{"op": "add", "path": "/data/x~1y~0z", "value": "3"}], None),
         ([], {"a": "1", "b": "2"}),
     ],
-    ids=lambda value: "+".join(each["op"] for each in value) if isinstance(value, list) else "",
+    ids=lambda value: "+".join(item["op"] for item in value) if isinstance(value, list) else "",
 )
 async def test_a_json_patch_is_done_in_order(
     api: Api, namespace: str, operations: list[Object], data: Object | None

@@ -102,7 +102,9 @@ async def cluster_scoped(api: Api) -> list[str]:
         if "example.com" in root or "butlerlabs" in root:
             continue
         resources = (await api.get(root)).made["resources"]
-        plurals = [each["name"] for each in resources if not each["namespaced"] and "/" not in each["name"]]
+        plurals = [
+            resource["name"] for resource in resources if not resource["namespaced"] and "/" not in resource["name"]
+        ]
         found += [f"{root}/{{}}{plural}" for plural in plurals]
     return found
 

@@ -36,25 +36,25 @@ async def patched(api: Api, path: str, pod_spec: Object) -> Any:
 async def test_containers_merge_by_name(api: Api, namespace: str) -> None:
     path = await a_deployment(api, namespace)
     spec = await patched(api, path, {"containers": [{"name": "main", "image": "main:2"}]})
-    assert {each["name"]: each["image"] for each in spec["containers"]} == {
+    assert {container["name"]: container["image"] for container in spec["containers"]} == {
         "main": "main:2",
         "side": "side:1",
     }
-    main = next(each for each in spec["containers"] if each["name"] == "main")
+    main = next(container for container in spec["containers"] if container["name"] == "main")
     assert main["args"] == ["x", "y"]
 
 
 async def test_a_new_element_is_added(api: Api, namespace: str) -> None:
     path = await a_deployment(api, namespace)
     spec = await patched(api, path, {"containers": [{"name": "new", "image": "new:1"}]})
-    assert [each["name"] for each in spec["containers"]] == ["new", "main", "side"]
+    assert [container["name"] for container in spec["containers"]] == ["new", "main", "side"]
 
 
 async def test_nested_lists_merge_too(api: Api, namespace: str) -> None:
     path = await a_deployment(api, namespace)
     spec = await patched(api, path, {"containers": [{"name": "main", "env": [{"name": "B", "value": "2"}]}]})
-    main = next(each for each in spec["containers"] if each["name"] == "main")
-    assert {each["name"]: each["value"] for each in main["env"]} == {"A": "1", "B": "2"}
+    main = next(container for container in spec["containers"] if container["name"] == "main")
+    assert {item["name"]: item["value"] for item in main["env"]} == {"A": "1", "B": "2"}
 
 
 async def test_lists_without_a_key_are_replaced(api: Api, namespace: str) -> None:
@@ -64,21 +64,21 @@ async def test_lists_without_a_key_are_replaced(api: Api, namespace: str) -> Non
         path,
         {"containers": [{"name": "main", "args": ["z"]}], "tolerations": [{"key": "new", "operator": "Exists"}]},
     )
-    main = next(each for each in spec["containers"] if each["name"] == "main")
+    main = next(container for container in spec["containers"] if container["name"] == "main")
     assert main["args"] == ["z"]
-    assert [each["key"] for each in spec["tolerations"]] == ["new"]
+    assert [toleration["key"] for toleration in spec["tolerations"]] == ["new"]
 
 
 async def test_an_element_can_be_deleted_by_its_key(api: Api, namespace: str) -> None:
     path = await a_deployment(api, namespace)
     spec = await patched(api, path, {"containers": [{"$patch": "delete", "name": "side"}]})
-    assert [each["name"] for each in spec["containers"]] == ["main"]
+    assert [container["name"] for container in spec["containers"]] == ["main"]
 
 
 async def test_a_list_can_be_replaced_on_demand(api: Api, namespace: str) -> None:
     path = await a_deployment(api, namespace)
     spec = await patched(api, path, {"containers": [{"$patch": "replace"}, {"name": "only", "image": "only:1"}]})
-    assert [each["name"] for each in spec["containers"]] == ["only"]
+    assert [container["name"] for container in spec["containers"]] == ["only"]
 
 
 async def test_a_map_can_be_replaced_on_demand(api: Api, namespace: str) -> None:
@@ -103,7 +103,7 @@ async def test_the_order_of_elements_can_be_set(api: Api, namespace: str) -> Non
             "containers": [{"name": "main", "image": "main:3"}],
         },
     )
-    assert [each["name"] for each in spec["containers"]] == ["side", "main"]
+    assert [container["name"] for container in spec["containers"]] == ["side", "main"]
 
 
 async def test_keys_can_be_kept(api: Api, namespace: str) -> None:
@@ -118,7 +118,7 @@ async def test_service_ports_merge_by_port(api: Api, namespace: str) -> None:
     await api.post(path, service("one", ports=ports))
     body = {"spec": {"ports": [{"port": 80, "targetPort": 8080}]}}
     answer = (await api.patch(f"{path}/one", body, STRATEGIC_PATCH)).made
-    assert {each["port"]: each["targetPort"] for each in answer["spec"]["ports"]} == {80: 8080, 443: 443}
+    assert {port["port"]: port["targetPort"] for port in answer["spec"]["ports"]} == {80: 8080, 443: 443}
 
 
 async def test_finalizers_are_a_set(api: Api, namespace: str) -> None:

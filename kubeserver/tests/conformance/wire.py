@@ -53,13 +53,13 @@ class Answer:
     def causes(self) -> Causes:
         """(reason, field, message) of each cause, in the server's order."""
         found = self.body["details"].get("causes", [])
-        return [(each.get("reason", ""), each.get("field", ""), each.get("message", "")) for each in found]
+        return [(item.get("reason", ""), item.get("field", ""), item.get("message", "")) for item in found]
 
     @property
     def warnings(self) -> list[str]:
         """The texts of the Warning headers, without their code and agent."""
         found = self.headers.getall("Warning", [])
-        return [json.loads(each.removeprefix("299 - ")) for each in found]
+        return [json.loads(text.removeprefix("299 - ")) for text in found]
 
 
 class Watch:

@@ -360,7 +360,7 @@ async def check_everything(session: aiohttp.ClientSession, ledger: Ledger, watch
                 settle(ledger, account, found.pop(path, None))
         assert not found, f"seed {ledger.seed}: nobody wrote {list(found)}"
         exact = {item["metadata"]["name"]: int(item["metadata"]["resourceVersion"]) for item in listed["items"]}
-        for watcher in [each for each in watchers if each._path == watcher_path]:
+        for watcher in [entry for entry in watchers if entry._path == watcher_path]:
             deadline = time.monotonic() + 20
             while watcher.objects != exact:
                 assert time.monotonic() < deadline, (
@@ -397,8 +397,8 @@ async def crash(directory: Path, *, rounds: int, seed: int) -> None:
                 await asyncio.gather(*watching, return_exceptions=True)
     assert "Traceback" not in server.log(), server.log()[-3000:]
     print(
-        f"{rounds} crashes, {ledger.writes} acknowledged writes, {sum(each.resumed for each in watchers)} watches"
-        f" opened, {sum(each.relisted for each in watchers)} lists, last version {ledger.highest}, seed {seed}"
+        f"{rounds} crashes, {ledger.writes} acknowledged writes, {sum(item.resumed for item in watchers)} watches"
+        f" opened, {sum(item.relisted for item in watchers)} lists, last version {ledger.highest}, seed {seed}"
     )
     assert ledger.writes > rounds * 5, "hardly anything was written"
 

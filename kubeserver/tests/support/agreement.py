@@ -216,7 +216,7 @@ def deployment(rng: Random) -> Json:
         return {"name": name, "image": rng.choice(["i:1", "i:2"])} | some(
             rng,
             {
-                "env": lambda: [{"name": each, "value": texts(rng)} for each in sample(rng, ["A", "B"])],
+                "env": lambda: [{"name": item, "value": texts(rng)} for item in sample(rng, ["A", "B"])],
                 "ports": lambda: ports,
                 "args": lambda: sample(rng, ["a", "b"]),
                 "resources": lambda: {"limits": {"cpu": rng.choice(["1", "500m"])}},
@@ -236,14 +236,14 @@ def deployment(rng: Random) -> Json:
 
 def service_status(rng: Random) -> Json:
     return {
-        "loadBalancer": some(rng, {"ingress": lambda: [{"ip": each} for each in sample(rng, ["10.1.1.1", "10.1.1.2"])]})
+        "loadBalancer": some(rng, {"ingress": lambda: [{"ip": item} for item in sample(rng, ["10.1.1.1", "10.1.1.2"])]})
     }
 
 
 def deployment_status(rng: Random) -> Json:
     found = {"replicas": rng.randint(0, 2), "observedGeneration": 1}
     kinds = sample(rng, ["Available", "Progressing"])
-    return found | {"conditions": [{"type": each, "status": rng.choice(["True", "False"])} for each in kinds]}
+    return found | {"conditions": [{"type": kind, "status": rng.choice(["True", "False"])} for kind in kinds]}
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ class Run:
             assert status in (400, 422), f"{self.story}\n  {answer}"
             return f"refused: {answer['message'][:100]}"
         found = answer["metadata"].get("managedFields", [])
-        assert any(found == each for each in expected), (
+        assert any(found == row for row in expected), (
             f"{self.story}\n  real {json.dumps(found)}\n  ours {json.dumps(expected[0])}"
         )
         if obj is not None:
@@ -254,7 +254,7 @@ class Run:
             ]
             removable = [key for key in self.live[part] if key not in ("selector", "template", "ports")]
             for key in sample(self.rng, removable)[:1]:
-                if key not in self.kind.filled and not any(key in each["path"] for each in operations):
+                if key not in self.kind.filled and not any(key in operation["path"] for operation in operations):
                     operations.append({"op": "remove", "path": f"/{part}/{key.replace('/', '~1')}"})
         status, answer = self.send("PATCH", self.path(), operations, JSON_PATCH, "jsoner")
         new = json_patch(self.live, operations)
@@ -329,8 +329,8 @@ class Run:
             return self.same_refusal(status, answer, error)
         if not self.kind.strategic:
             self.refused_if_null(status, answer, ours[0])
-            for each in ours:
-                drop_nulls(self.schema, each)
+            for own in ours:
+                drop_nulls(self.schema, own)
         new = ours[0]
         if subresource and self.live is not None and "metadata" in answer:
             rest = {key: value for key, value in self.live.items() if key != "status"}
@@ -338,11 +338,11 @@ class Run:
         elif not subresource and self.live is not None:
             new = {**new, **({"status": self.live["status"]} if "status" in self.live else {})}
         if self.live is not None and status == 200:
-            ours = [keep_times_if_unchanged(self.live, self.finished(each, answer)) for each in ours]
+            ours = [keep_times_if_unchanged(self.live, self.finished(own, answer)) for own in ours]
         return self.accept(
             status,
             answer,
-            [each["metadata"].get("managedFields", []) for each in ours],
+            [own["metadata"].get("managedFields", []) for own in ours],
             None if self.kind.strategic else new,
         )
 
@@ -368,8 +368,8 @@ class Run:
     def same_refusal(self, status: int, answer: Json, error: ApiError) -> str:
         ours = error.status()
         assert status == error.code, f"{self.story}\n  real {json.dumps(answer)}\n  ours {json.dumps(ours)}"
-        for each in (answer, ours):
-            causes = each.get("details", {}).get("causes", [])
+        for obj in (answer, ours):
+            causes = obj.get("details", {}).get("causes", [])
             causes.sort(key=lambda cause: (cause["message"], cause["field"]))
         assert answer == ours, f"{self.story}\n  real {json.dumps(answer)}\n  ours {json.dumps(ours)}"
         return f"refused: {error.message[:100]}"
@@ -378,17 +378,17 @@ class Run:
 def direct(rng: random.Random, patch: Json) -> None:
     """Put directives into the patch of a Deployment."""
     pod = patch["spec"]["template"]["spec"]
-    names = [each["name"] for each in pod["containers"]]
+    names = [item["name"] for item in pod["containers"]]
     if rng.random() < 0.4:
         order = sample(rng, ["c1", "c2", "c3"])
-        pod["$setElementOrder/containers"] = [{"name": each} for each in order or names]
+        pod["$setElementOrder/containers"] = [{"name": name} for name in order or names]
     if rng.random() < 0.2:
         pod["containers"].append({"name": rng.choice(["c1", "c2"]), "$patch": rng.choice(["delete", "merge", "foo"])})
     if rng.random() < 0.1:
         pod["containers"].append({"$patch": "replace"})
     container = pod["containers"][0]
     if rng.random() < 0.2 and "env" in container:
-        container["$setElementOrder/env"] = [{"name": each} for each in sample(rng, ["A", "B"])]
+        container["$setElementOrder/env"] = [{"name": item} for item in sample(rng, ["A", "B"])]
     if rng.random() < 0.1:
         container["env"] = [{"value": "no name"}]
     if rng.random() < 0.2:

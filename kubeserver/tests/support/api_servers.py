@@ -50,10 +50,10 @@ class ControlPlane:
     def from_kubeconfig(cls, name: str, kubeconfig: Path, scratch: Path, *, disposable: bool = True) -> ControlPlane:
         """Read the current context: a token or a client certificate, inline or in files."""
         config = yaml.safe_load(kubeconfig.read_text())
-        contexts = {each["name"]: each["context"] for each in config["contexts"]}
+        contexts = {item["name"]: item["context"] for item in config["contexts"]}
         context = contexts[config["current-context"]]
-        cluster = {each["name"]: each["cluster"] for each in config["clusters"]}[context["cluster"]]
-        user = {each["name"]: each.get("user") or {} for each in config["users"]}[context["user"]]
+        cluster = {item["name"]: item["cluster"] for item in config["clusters"]}[context["cluster"]]
+        user = {item["name"]: item.get("user") or {} for item in config["users"]}[context["user"]]
         scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
         ca_file = _file(cluster, "certificate-authority", scratch, kubeconfig)
         tls = _trusting(ca_file)

@@ -20,7 +20,7 @@ def rule(text: str, **more: Any) -> Json:
 
 
 def ruled(schema: Json, *rules: Json | str) -> Json:
-    found = [each if isinstance(each, dict) else rule(each) for each in rules]
+    found = [obj if isinstance(obj, dict) else rule(obj) for obj in rules]
     return {**schema, "x-kubernetes-validations": found}
 
 

@@ -45,7 +45,10 @@ def updated(live: Json | None, spec: Json, manager: str, second: int = 0) -> Jso
 
 
 def owned(obj: Json) -> dict[str, Json]:
-    return {f"{each['manager']} {each['operation']}": each["fieldsV1"] for each in obj["metadata"]["managedFields"]}
+    return {
+        f"{managed_field['manager']} {managed_field['operation']}": managed_field["fieldsV1"]
+        for managed_field in obj["metadata"]["managedFields"]
+    }
 
 
 def refusal(live: Json | None, body: Json, manager: str = "alpha") -> ApiError:
@@ -230,7 +233,10 @@ def test_status_is_owned_through_its_own_endpoint() -> None:
     live = applied(None, {"text": "x"})
     body = config({"text": "y"}) | {"status": {"phase": "z"}}
     after = apply(EVERYTHING, live, body, by("alpha", 1, "status"), force=False, reset_fields=("metadata", "spec"))
-    assert [(each.get("subresource"), each["fieldsV1"]) for each in after["metadata"]["managedFields"]] == [
+    assert [
+        (managed_field.get("subresource"), managed_field["fieldsV1"])
+        for managed_field in after["metadata"]["managedFields"]
+    ] == [
         (None, {"f:spec": {"f:text": {}}}),
         ("status", {"f:status": {"f:phase": {}}}),
     ]
@@ -330,7 +336,7 @@ def test_kubectl_can_hand_its_updates_over_to_its_applies() -> None:
     handed = json_patch(live, [{"op": "replace", "path": "/metadata/managedFields", "value": [entry]}])
     entries = track_write(EVERYTHING, live, handed, by("kubectl", 1), reset_fields=("status",))
     handed["metadata"]["managedFields"] = entries
-    assert [(each["manager"], each["operation"]) for each in entries] == [("kubectl", "Apply")]
+    assert [(obj["manager"], obj["operation"]) for obj in entries] == [("kubectl", "Apply")]
     after = applied(handed, {"text": "x"}, "kubectl", 2)
     assert after["spec"] == {"text": "x"}, "what kubectl no longer applies goes"
 
@@ -364,4 +370,4 @@ def present(value: Any) -> Any:
     if isinstance(value, dict):
         pairs = {key: present(each) for key, each in value.items()}
         return {key: each for key, each in pairs.items() if each not in (None, {}, [])}
-    return [present(each) for each in value] if isinstance(value, list) else value
+    return [present(item) for item in value] if isinstance(value, list) else value

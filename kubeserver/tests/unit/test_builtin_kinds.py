@@ -58,7 +58,7 @@ class TestCatalog:
             assert resource.schema.name == type_name(resource.group, resource.version, resource.kind)
 
     def test_names_are_unique_within_a_group(self) -> None:
-        names = [(each.group, name) for each in RESOURCES for name in (each.plural, *each.short_names)]
+        names = [(resource.group, name) for resource in RESOURCES for name in (resource.plural, *resource.short_names)]
         assert len(names) == len(set(names))
 
     @pytest.mark.parametrize(
@@ -66,16 +66,16 @@ class TestCatalog:
         [("ingresses", "ingress"), ("networkpolicies", "networkpolicy"), ("endpoints", "endpoints"), ("pods", "pod")],
     )
     def test_singular_names(self, plural: str, singular: str) -> None:
-        assert next(each.singular for each in RESOURCES if each.plural == plural) == singular
+        assert next(resource.singular for resource in RESOURCES if resource.plural == plural) == singular
 
     def test_both_event_kinds_show_the_same_objects(self) -> None:
-        tables = {each.table for each in RESOURCES if each.kind == "Event"}
+        tables = {resource.table for resource in RESOURCES if resource.kind == "Event"}
         assert tables == {("", "events")}
 
     def test_reviews_can_only_be_created(self) -> None:
-        reviews = [each for each in RESOURCES if each.kind.endswith("Review")]
+        reviews = [resource for resource in RESOURCES if resource.kind.endswith("Review")]
         assert len(reviews) == 6
-        assert all(each.verbs == ("create",) for each in reviews)
+        assert all(review.verbs == ("create",) for review in reviews)
 
     @pytest.mark.parametrize(
         ("group", "plural", "parts"),
@@ -96,7 +96,7 @@ class TestCatalog:
         assert needs_resource_version("coordination.k8s.io", "leases")
         assert not needs_resource_version("", "configmaps")
 
-    @pytest.mark.parametrize("resource", RESOURCES, ids=lambda each: each.group_resource)
+    @pytest.mark.parametrize("resource", RESOURCES, ids=lambda entry: entry.group_resource)
     def test_defaults_are_a_fixpoint(self, resource: Resource) -> None:
         item = take(
             {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": {"name": "a"}}, resource

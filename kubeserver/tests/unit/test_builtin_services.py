@@ -181,4 +181,4 @@ def test_balancers_can_be_selected_by_type() -> None:
     ],
 )
 def test_what_is_ignored_is_said(spec: Json, warning: str) -> None:
-    assert any(each.startswith(warning) for each in STRATEGY.warnings(created(service(**spec))))
+    assert any(text.startswith(warning) for text in STRATEGY.warnings(created(service(**spec))))

@@ -143,7 +143,7 @@ def test_unknown_formats_and_sets_of_objects_are_warned_about() -> None:
 def test_free_names_are_accepted_and_the_definition_is_established() -> None:
     status = accept_names(definition(), [], NOW)
     assert status["acceptedNames"]["plural"] == "things"
-    assert [(each["type"], each["status"], each["reason"]) for each in status["conditions"]] == [
+    assert [(condition["type"], condition["status"], condition["reason"]) for condition in status["conditions"]] == [
         ("NamesAccepted", "True", "NoConflicts"),
         ("Established", "True", "InitialNamesAccepted"),
     ]
@@ -156,7 +156,10 @@ def test_a_taken_name_keeps_a_definition_from_being_established() -> None:
     late = definition()
     late["spec"]["names"].update(plural="items", kind="Thing", shortNames=["thing"])
     status = accept_names(late, [other], NOW)
-    assert [(each["type"], each["status"], each["reason"], each["message"]) for each in status["conditions"]] == [
+    assert [
+        (condition["type"], condition["status"], condition["reason"], condition["message"])
+        for condition in status["conditions"]
+    ] == [
         ("NamesAccepted", "False", "ListKindConflict", '"ThingList" is already in use'),
         ("Established", "False", "NotAccepted", "not all names are accepted"),
     ]

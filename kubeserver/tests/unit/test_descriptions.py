@@ -18,8 +18,8 @@ TABLE = read_table()
 TYPES = {short(name): schema for name, schema in builtin_types().items()}
 RESOURCES = builtin_resources(builtin_types().__getitem__)
 SERVED = sorted(
-    {each.schema.name for each in RESOURCES}
-    | {type_name(each.kind_group, each.kind_version, each.kind) for each in SUBRESOURCES}
+    {resource.schema.name for resource in RESOURCES}
+    | {type_name(subresource.kind_group, subresource.kind_version, subresource.kind) for subresource in SUBRESOURCES}
 )
 
 
@@ -133,8 +133,10 @@ def test_a_document_carries_the_sentences_of_types_and_fields() -> None:
 
 def test_the_schemas_themselves_stay_without_prose() -> None:
     schemas("", "v1")
-    assert not any(each.description for each in builtin_types().values())
-    assert not any(field.description for each in builtin_types().values() for field in each.properties.values())
+    assert not any(builtin_type.description for builtin_type in builtin_types().values())
+    assert not any(
+        field.description for builtin_type in builtin_types().values() for field in builtin_type.properties.values()
+    )
 
 
 def schemas(group: str, version: str) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def test_versions_are_preferred_by_maturity_then_number() -> None:
 
 def test_groups_are_listed_in_kubernetes_order_and_others_by_name() -> None:
     listed = api_group_list(RESOURCES)
-    assert [each["name"] for each in listed["groups"]] == [
+    assert [group["name"] for group in listed["groups"]] == [
         "apps",
         "rbac.authorization.k8s.io",
         "butler.butlerlabs.dev",
@@ -130,7 +130,7 @@ def test_the_core_list_has_extra_subresources_and_no_version_of_its_own() -> Non
     assert listed is not None
     assert "apiVersion" not in listed
     assert listed["groupVersion"] == "v1"
-    assert [each["name"] for each in listed["resources"]] == [
+    assert [item["name"] for item in listed["resources"]] == [
         "namespaces",
         "namespaces/finalize",
         "pods",
@@ -143,14 +143,14 @@ def test_the_core_list_has_extra_subresources_and_no_version_of_its_own() -> Non
 
 def test_the_aggregated_document_says_it_all_at_once() -> None:
     document = aggregated(RESOURCES, core=False)
-    assert [each["metadata"]["name"] for each in document["items"]] == [
+    assert [item["metadata"]["name"] for item in document["items"]] == [
         "apps",
         "rbac.authorization.k8s.io",
         "butler.butlerlabs.dev",
         "zoo.example.com",
     ]
     pools = document["items"][2]["versions"]
-    assert [each["version"] for each in pools] == ["v1", "v1beta1"]
+    assert [pool["version"] for pool in pools] == ["v1", "v1beta1"]
     kind = {"group": "butler.butlerlabs.dev", "version": "v1", "kind": "NetworkPool"}
     assert pools[0] == {
         "version": "v1",
@@ -172,7 +172,7 @@ def test_the_aggregated_document_says_it_all_at_once() -> None:
 
 def test_the_aggregated_core_document_has_the_nameless_group_alone() -> None:
     document = aggregated(RESOURCES, core=True)
-    assert [each["metadata"] for each in document["items"]] == [{}]
+    assert [item["metadata"] for item in document["items"]] == [{}]
     namespaces = document["items"][0]["versions"][0]["resources"][0]
     assert namespaces["scope"] == "Cluster"
     assert namespaces["responseKind"] == {"group": "", "version": "", "kind": "Namespace"}

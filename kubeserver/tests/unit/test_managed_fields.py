@@ -58,8 +58,8 @@ def changed(live: Json, spec: Json, writer: Writer, **query: Any) -> Json:
 def owned(obj: Json) -> dict[str, Json]:
     """Fields by manager, with its subresource."""
     return {
-        "/".join(filter(None, (each["manager"], each.get("subresource")))): each["fieldsV1"]
-        for each in obj["metadata"].get("managedFields", [])
+        "/".join(filter(None, (managed_field["manager"], managed_field.get("subresource")))): managed_field["fieldsV1"]
+        for managed_field in obj["metadata"].get("managedFields", [])
     }
 
 
@@ -136,7 +136,7 @@ def test_what_is_removed_leaves_every_entry_and_an_empty_entry_goes() -> None:
     live = changed(created({"text": "x"}), {"number": 1}, at("second", 1))
     new = {**live, "spec": {"text": "x"}}
     entries = track_write(EVERYTHING, live, new, at("third", 2), reset_fields=MAIN)
-    assert [each["manager"] for each in entries] == ["creator"]
+    assert [entry["manager"] for entry in entries] == ["creator"]
 
 
 def test_a_write_of_nothing_changes_no_time_and_keeps_the_very_list() -> None:
@@ -156,7 +156,7 @@ def test_versions_and_subresources_are_told_apart() -> None:
     live = changed(created({"text": "x"}, "me"), {"number": 1}, at("me", 1, version="agreement.example.com/v1beta1"))
     new = {**live, "status": {"phase": "y"}}
     entries = track_write(EVERYTHING, live, new, at("me", 2, "status"), reset_fields=STATUS)
-    assert [(each["apiVersion"], each.get("subresource")) for each in entries] == [
+    assert [(entry["apiVersion"], entry.get("subresource")) for entry in entries] == [
         (VERSION, None),
         ("agreement.example.com/v1beta1", None),
         (VERSION, "status"),
@@ -244,7 +244,7 @@ def test_at_most_ten_updaters_are_told_apart() -> None:
     for second in range(1, 14):
         spec = {"map": {**live["spec"]["map"], f"k{second}": "x"}}
         live = changed(live, spec, at(f"u{second:02}", second))
-    managers = [each["manager"] for each in live["metadata"]["managedFields"]]
+    managers = [managed_field["manager"] for managed_field in live["metadata"]["managedFields"]]
     assert managers == ["ancient-changes", *(f"u{second:02}" for second in range(5, 14))]
     assert live["metadata"]["managedFields"][0]["time"] == "2026-01-01T00:00:04Z"
     assert sorted(owned(live)["ancient-changes"]["f:spec"]["f:map"]) == [".", "f:k1", "f:k2", "f:k3", "f:k4"]
@@ -335,7 +335,7 @@ def test_times_are_kept_if_nothing_else_changed() -> None:
 def test_the_number_of_replicas_goes_to_who_scaled() -> None:
     applied = {**created({"number": 1, "text": "x"})["metadata"]["managedFields"][0], "operation": "Apply"}
     scaled = track_scale([applied], ("spec", "number"), at("scaler", 3), changed=True)
-    assert [(each["manager"], each.get("subresource"), each.get("time")) for each in scaled] == [
+    assert [(obj["manager"], obj.get("subresource"), obj.get("time")) for obj in scaled] == [
         ("creator", None, "2026-01-01T00:00:00Z"),
         ("scaler", "scale", None),
     ]
@@ -368,8 +368,8 @@ def test_after_any_writes_every_leaf_has_an_owner_and_nothing_else_is_owned(seed
             writer, reset = at(f"u{second % 3}", second), MAIN
         live = stored(new, track_write(EVERYTHING, live, new, writer, reset_fields=reset))
     everyone: Json = {}
-    for each in live["metadata"]["managedFields"]:
-        everyone = union(everyone, each["fieldsV1"])
+    for managed_field in live["metadata"]["managedFields"]:
+        everyone = union(everyone, managed_field["fieldsV1"])
     bare = {**live, "metadata": {key: each for key, each in live["metadata"].items() if key != "managedFields"}}
     leaves = stripped(field_set(shape_of(EVERYTHING), bare))
     assert difference(leaves, everyone) == {}

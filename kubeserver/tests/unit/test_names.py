@@ -193,7 +193,7 @@ def test_metadata_is_checked_in_kubernetes_words(metadata: dict[str, Any], error
 
 def test_a_cluster_wide_object_has_no_namespace() -> None:
     errors = validate_metadata(resource(namespaced=False), {"name": "a", "namespace": "x"})
-    assert [each.text() for each in errors] == ["metadata.namespace: Forbidden: not allowed on this type"]
+    assert [error.text() for error in errors] == ["metadata.namespace: Forbidden: not allowed on this type"]
 
 
 STORED = {
@@ -231,13 +231,13 @@ STORED = {
     ],
 )
 def test_an_update_keeps_what_identifies_the_object(change: dict[str, Any], errors: list[str]) -> None:
-    assert [each.text() for each in validate_metadata_update({**STORED, **change}, STORED)] == errors
+    assert [error.text() for error in validate_metadata_update({**STORED, **change}, STORED)] == errors
 
 
 def test_no_finalizer_joins_an_object_that_is_going() -> None:
     going = {**STORED, "deletionTimestamp": "2026-02-15T10:00:30Z"}
     errors = validate_metadata_update({**going, "finalizers": ["b/b", "a/a", "example.com/old"]}, going)
-    assert [each.text() for each in errors] == [
+    assert [error.text() for error in errors] == [
         (
             "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, "
             'found new finalizers []string{"a/a", "b/b"}'
@@ -252,7 +252,7 @@ def test_a_bad_label_on_update_is_three_causes_for_a_custom_resource_and_one_for
 ) -> None:
     of = replace(resource(), custom=custom)
     errors = validate_updated_metadata(of, {**STORED, "labels": {"a": "-"}}, STORED)
-    assert [each.path for each in errors] == ["metadata.labels"] * times
+    assert [error.path for error in errors] == ["metadata.labels"] * times
     assert len(invalid("", "Thing", "a", errors).message.split(LABEL_VALUE)) == 2, "but one phrase"
 
 
@@ -271,7 +271,7 @@ def test_a_bad_label_on_update_is_three_causes_for_a_custom_resource_and_one_for
 def test_finalizers_of_most_built_in_kinds_need_a_domain(group: str, plural: str, custom: bool, free: bool) -> None:
     of = replace(resource(), group=group, plural=plural, custom=custom)
     metadata = {"name": "a", "namespace": "b", "finalizers": ["orphan", "example.com/a", "mine"]}
-    found = [each.text() for each in validate_metadata(of, metadata)]
+    found = [error.text() for error in validate_metadata(of, metadata)]
     expected = (
         'metadata.finalizers[2]: Invalid value: "mine": '
         "name is neither a standard finalizer name nor is it fully qualified"

@@ -63,11 +63,11 @@ def references(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         if isinstance(value.get("$ref"), str):
             yield value["$ref"]
-        for each in value.values():
-            yield from references(each)
+        for item in value.values():
+            yield from references(item)
     elif isinstance(value, list):
-        for each in value:
-            yield from references(each)
+        for item in value:
+            yield from references(item)
 
 
 def made(group: str, version: str, resources: list[Resource]) -> dict[str, Any]:
@@ -78,7 +78,9 @@ def made(group: str, version: str, resources: list[Resource]) -> dict[str, Any]:
 
 def test_the_index_names_every_group_and_version(resources: list[Resource]) -> None:
     found = index(resources, builtin_types())["paths"]
-    assert set(found) == {f"apis/{each.group}/{each.version}" if each.group else "api/v1" for each in resources}
+    assert set(found) == {
+        f"apis/{resource.group}/{resource.version}" if resource.group else "api/v1" for resource in resources
+    }
     assert found["apis/apps/v1"]["serverRelativeURL"].startswith("/openapi/v3/apis/apps/v1?hash=")
 
 
@@ -99,7 +101,7 @@ def test_the_hash_changes_with_the_document_and_with_nothing_else(resources: lis
 
 
 def test_every_document_refers_only_to_itself(resources: list[Resource]) -> None:
-    for group, version in {(each.group, each.version) for each in resources}:
+    for group, version in {(resource.group, resource.version) for resource in resources}:
         found = made(group, version, resources)
         known = {f"#/components/schemas/{name}" for name in found["components"]["schemas"]}
         assert set(references(found)) <= known, (group, version)
@@ -165,14 +167,14 @@ def test_patch_takes_the_parameters_kubectl_looks_for(resources: list[Resource])
         found = made(resource.group, resource.version, resources)["paths"]
         gvk = {"group": resource.group, "version": resource.version, "kind": resource.kind}
         patches = [
-            each["patch"]
-            for each in found.values()
-            if "patch" in each and each["patch"]["x-kubernetes-group-version-kind"] == gvk
+            value["patch"]
+            for value in found.values()
+            if "patch" in value and value["patch"]["x-kubernetes-group-version-kind"] == gvk
         ]
         assert patches, resource.plural
         for patch in patches:
             assert {"dryRun", "fieldManager", "fieldValidation", "force"} == {
-                each["name"] for each in patch["parameters"]
+                parameter["name"] for parameter in patch["parameters"]
             }
             strategic = "application/strategic-merge-patch+json" in patch["requestBody"]["content"]
             assert strategic is not resource.custom

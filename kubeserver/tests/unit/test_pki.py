@@ -229,9 +229,9 @@ async def test_an_admin_kubeconfig_is_private_and_gets_its_owner_in(keys: Pki, t
     keys.write_admin_kubeconfig(path, "https://127.0.0.1:6443/clusters/team/dev", "team/dev")
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     config = yaml.safe_load(path.read_text())
-    context = next(each for each in config["contexts"] if each["name"] == config["current-context"])["context"]
-    cluster = next(each for each in config["clusters"] if each["name"] == context["cluster"])["cluster"]
-    user = next(each for each in config["users"] if each["name"] == context["user"])["user"]
+    context = next(item for item in config["contexts"] if item["name"] == config["current-context"])["context"]
+    cluster = next(item for item in config["clusters"] if item["name"] == context["cluster"])["cluster"]
+    user = next(item for item in config["users"] if item["name"] == context["user"])["user"]
     assert cluster["server"] == "https://127.0.0.1:6443/clusters/team/dev"
     authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
     issued = Issued(base64.b64decode(user["client-certificate-data"]), base64.b64decode(user["client-key-data"]))

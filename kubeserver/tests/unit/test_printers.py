@@ -289,7 +289,7 @@ PORTS = [{"port": 80, "protocol": "TCP"}, {"port": 443, "protocol": "UDP", "node
         (
             NETWORKING,
             "ingresses",
-            {"spec": {"rules": [{"host": each} for each in "abcd"], "tls": [{}]}},
+            {"spec": {"rules": [{"host": letter} for letter in "abcd"], "tls": [{}]}},
             ["x", "<none>", "a,b,c + 1 more...", "", "80, 443", "5m"],
         ),
         (NETWORKING, "ingresses", {}, ["x", "<none>", "*", "", "80", "5m"]),

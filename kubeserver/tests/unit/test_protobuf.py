@@ -96,9 +96,12 @@ def test_an_empty_value_vanishes_where_json_leaves_it_out() -> None:
 
 
 def test_every_kind_that_is_served_can_be_read() -> None:
-    served = {(each.api_version, each.kind) for each in builtin_resources(builtin_types().__getitem__)}
-    for each in SUBRESOURCES:
-        served.add((f"{each.kind_group}/{each.kind_version}".removeprefix("/"), each.kind))
+    served = {
+        (builtin_resource.api_version, builtin_resource.kind)
+        for builtin_resource in builtin_resources(builtin_types().__getitem__)
+    }
+    for subresource in SUBRESOURCES:
+        served.add((f"{subresource.kind_group}/{subresource.kind_version}".removeprefix("/"), subresource.kind))
     for version, kind in served:
         obj = decode_kubernetes(body(b"", TypeMeta(version, kind)))
         assert (obj["apiVersion"], obj["kind"]) == (version, kind)
@@ -133,7 +136,7 @@ def names_in_json(message: str) -> set[str]:
 
 def name_is_spread(message: str) -> bool:
     """Whether a message only exists inside of others, where JSON does not see it."""
-    fields = (each for entry in TABLE["messages"].values() for each in entry["fields"])
+    fields = (item for entry in TABLE["messages"].values() for item in entry["fields"])
     return any(not name and type_ == message for _, name, type_, _ in fields)
 
 

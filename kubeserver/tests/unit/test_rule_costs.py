@@ -22,7 +22,7 @@ NUMBERS: Json = {"type": "array", "items": {"type": "integer"}, "maxItems": 100}
 
 
 def ruled(schema: Json, *rules: str | Json) -> Json:
-    return {**schema, "x-kubernetes-validations": [{"rule": each} if isinstance(each, str) else each for each in rules]}
+    return {**schema, "x-kubernetes-validations": [{"rule": rule} if isinstance(rule, str) else rule for rule in rules]}
 
 
 def cost(schema: Json, rule: str) -> int:
@@ -103,8 +103,8 @@ def test_the_four_dearest_rules_are_named_when_all_together_are_too_dear() -> No
         for length in range(1300, 1320)
     }
     found = refusals({"type": "object", "properties": lists})
-    named = [each for each in found if "contributed to estimated rule cost total" in each]
-    assert [each.partition("properties[spec].properties[")[2][:5] for each in named] == [
+    named = [text for text in found if "contributed to estimated rule cost total" in text]
+    assert [text.partition("properties[spec].properties[")[2][:5] for text in named] == [
         "l1319",
         "l1318",
         "l1317",

@@ -135,8 +135,8 @@ def written(requirement: tuple[str, str, list[str]], gap: str) -> str:
 def test_selectors_agree_with_their_definition(
     requirements: list[tuple[str, str, list[str]]], labels: dict[str, str], gap: str
 ) -> None:
-    parsed = parse_label_selector(",".join(written(each, gap) for each in requirements))
-    assert parsed.matches(labels) == all(naive(each, labels) for each in requirements)
+    parsed = parse_label_selector(",".join(written(requirement, gap) for requirement in requirements))
+    assert parsed.matches(labels) == all(naive(requirement, labels) for requirement in requirements)
     assert parse_label_selector(str(parsed)) == parsed, "a selector reads back as what it was written from"
 
 

@@ -252,7 +252,7 @@ async def test_large_objects_are_not_worked_on_in_the_loop(
         original = getattr(owner, name)
 
         def call(*given: Any, **options: Any) -> Any:
-            if threading.current_thread() is here and any(is_large(each) for each in given):
+            if threading.current_thread() is here and any(is_large(item) for item in given):
                 seen.append(name)
             return original(*given, **options)
 

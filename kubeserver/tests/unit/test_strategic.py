@@ -316,7 +316,7 @@ def test_a_patch_that_makes_no_sense_is_refused_in_kubernetes_words(patch: Json,
 
 names = st.sampled_from("abcdef")
 containers = st.lists(
-    st.builds(box, names, image=st.sampled_from("12")), unique_by=lambda each: each["name"], max_size=4
+    st.builds(box, names, image=st.sampled_from("12")), unique_by=lambda item: item["name"], max_size=4
 )
 labels = st.dictionaries(names, st.sampled_from("123"), max_size=3)
 pods = st.builds(lambda items, marks: pod(*items) | {"metadata": {"labels": marks}}, containers, labels)
@@ -335,6 +335,6 @@ def test_patching_twice_is_patching_once(document: Json, patch: Json) -> None:
 
 @given(pods, pods)
 def test_no_item_is_lost_and_none_is_doubled(document: Json, patch: Json) -> None:
-    result = [each["name"] for each in strategic_merge(SCHEMA, document, patch)["spec"]["containers"]]
-    wanted = {each["name"] for each in document["spec"]["containers"] + patch["spec"]["containers"]}
+    result = [container["name"] for container in strategic_merge(SCHEMA, document, patch)["spec"]["containers"]]
+    wanted = {container["name"] for container in document["spec"]["containers"] + patch["spec"]["containers"]}
     assert sorted(result) == sorted(wanted)

@@ -79,7 +79,7 @@ def test_a_column_shows_a_value_of_its_type_or_nothing(kind: str, path: str, cel
 
 def test_a_custom_resource_without_columns_shows_its_age() -> None:
     shown = table(resource(), [THING], include_object="None", list_metadata={"resourceVersion": "9"}, now=NOW)
-    assert [each["name"] for each in shown["columnDefinitions"]] == ["Name", "Age"]
+    assert [column_definition["name"] for column_definition in shown["columnDefinitions"]] == ["Name", "Age"]
     assert shown["rows"] == [{"cells": ["a", "5m"], "object": None}]
     assert list(shown) == ["kind", "apiVersion", "metadata", "columnDefinitions", "rows"]
     assert shown["metadata"] == {"resourceVersion": "9"}

@@ -403,7 +403,7 @@ class TestMutating:
             "/a": lambda _: patch(add("/metadata/labels/a", "1")),
             "/b": lambda asked: patch(add("/metadata/labels/b", asked["object"]["metadata"]["labels"]["a"])),
         }
-        hooks = compile_hooks([configuration(each, clientConfig=server.client(f"/{each}")) for each in "ba"])
+        hooks = compile_hooks([configuration(letter, clientConfig=server.client(f"/{letter}")) for letter in "ba"])
         request = admitted()
         before = json.dumps(request.obj)
         found = await webhooks.mutate(hooks, request, [])
@@ -429,12 +429,12 @@ class TestMutating:
             ]
         )
         await webhooks.mutate(hooks, admitted(), [])
-        seen = ["b" in each["request"]["object"]["metadata"]["labels"] for each in server.asked]
+        seen = ["b" in obj["request"]["object"]["metadata"]["labels"] for obj in server.asked]
         assert seen == [False, False, True, True]  # a, b, c, and a once more
 
     async def test_a_refusal_ends_it(self, server: Server, webhooks: Webhooks) -> None:
         server.by_path = {"/a": lambda _: {"allowed": False, "status": {"message": "no"}}}
-        hooks = compile_hooks([configuration(each, clientConfig=server.client(f"/{each}")) for each in "ab"])
+        hooks = compile_hooks([configuration(letter, clientConfig=server.client(f"/{letter}")) for letter in "ab"])
         with pytest.raises(ApiError, match="denied the request: no"):
             await webhooks.mutate(hooks, admitted(), [])
         assert len(server.asked) == 1

@@ -76,7 +76,7 @@ _SOLD_WITHOUT_PLAN: Final = frozenset({"canonical", "cncf-upstream", "debian", "
 
 
 def _family(name: str, gib_per_cpu: int, cpus: tuple[int, ...]) -> Iterator[InstanceType]:
-    return (InstanceType(each, each * gib_per_cpu, name.format(each)) for each in cpus)
+    return (InstanceType(number, number * gib_per_cpu, name.format(number)) for number in cpus)
 
 
 INSTANCE_TYPES: Final = instance_types(

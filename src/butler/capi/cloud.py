@@ -36,17 +36,17 @@ class InstanceType(NamedTuple):
 
 def instance_types(*families: Iterable[InstanceType]) -> tuple[InstanceType, ...]:
     """A cloud's table, smallest first."""
-    return tuple(sorted(each for family in families for each in family))
+    return tuple(sorted(instance_type for family in families for instance_type in family))
 
 
 def smallest_holding(blueprint: Blueprint, table: tuple[InstanceType, ...], remedy: str) -> str:
     """The first type with at least the CPUs and the memory of the machine template."""
     wanted = blueprint.cluster.spec.workers.machine_template
     memory = in_bytes(wanted.memory)
-    for each in table:
-        if each.cpus >= wanted.cpu and each.memory_gib * GIB >= memory:
-            return each.name
-    field = "cpu" if wanted.cpu > max(each.cpus for each in table) else "memory"
+    for instance_type in table:
+        if instance_type.cpus >= wanted.cpu and instance_type.memory_gib * GIB >= memory:
+            return instance_type.name
+    field = "cpu" if wanted.cpu > max(instance_type.cpus for instance_type in table) else "memory"
     raise Unbuildable(
         f"{MACHINE}.{field}",
         f"no instance type that Butler knows has {wanted.cpu} CPUs and {wanted.memory} of memory: {remedy}",

@@ -170,9 +170,9 @@ def _with_server(kubeconfig: str, server: str) -> str:
     unreadable = Unbuildable("spec.credentialsRef", "the kubeconfig cannot be read, or has no current context")
     try:
         config: Any = yaml.safe_load(kubeconfig)
-        contexts = {each["name"]: each["context"] for each in config["contexts"]}
+        contexts = {context["name"]: context["context"] for context in config["contexts"]}
         wanted = contexts[config["current-context"]]["cluster"]
-        cluster = next(each["cluster"] for each in config["clusters"] if each["name"] == wanted)
+        cluster = next(item["cluster"] for item in config["clusters"] if item["name"] == wanted)
         cluster["server"] = server
     except (yaml.YAMLError, KeyError, TypeError, StopIteration):
         raise unreadable from None

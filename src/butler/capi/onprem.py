@@ -34,18 +34,18 @@ def image_name(system: OperatingSystem) -> str:
 def joined(ranges: Iterable[Range]) -> tuple[Range, ...]:
     """The same addresses in order, with ranges that touch made one."""
     found: list[Range] = []
-    for each in sorted(ranges):
-        if found and each.first <= found[-1].last + 1:
-            found[-1] = Range(found[-1].first, max(found[-1].last, each.last))
+    for span in sorted(ranges):
+        if found and span.first <= found[-1].last + 1:
+            found[-1] = Range(found[-1].first, max(found[-1].last, span.last))
         else:
-            found.append(each)
+            found.append(span)
     return tuple(found)
 
 
 def range_texts(nodes: NodeNetwork) -> list[str]:
     """All node addresses as `first-last`, in order."""
     family = family_of(nodes)
-    return [range_text(each, family) for each in joined(nodes.ranges)]
+    return [range_text(span, family) for span in joined(nodes.ranges)]
 
 
 def network_text(nodes: NodeNetwork) -> str:

@@ -76,7 +76,7 @@ async def _pools(client: Client) -> tuple[Json, ...] | None:
         listed = await client.list(ADDRESS_POOLS, NAMESPACE, limit=PAGE, max_items=MOST)
     except NotFound:
         return None
-    return tuple(_named(each) for each in listed.items)
+    return tuple(_named(obj) for obj in listed.items)
 
 
 async def _advertisement(client: Client) -> Json | None:
@@ -88,7 +88,7 @@ async def _advertisement(client: Client) -> Json | None:
 
 async def _nodes(client: Client) -> tuple[NodeAddresses, ...]:
     listed = await client.list(NODES, limit=PAGE, max_items=MOST)
-    return tuple(NodeAddresses(name_of(_named(each)), _internal(each)) for each in listed.items)
+    return tuple(NodeAddresses(name_of(_named(obj)), _internal(obj)) for obj in listed.items)
 
 
 def _internal(node: Json) -> tuple[str, ...]:
@@ -96,9 +96,9 @@ def _internal(node: Json) -> tuple[str, ...]:
     shown = status.get("addresses") if isinstance(status, dict) else None
     return tuple(
         found
-        for each in (shown if isinstance(shown, list) else ())
-        if isinstance(each, dict) and each.get("type") == "InternalIP"
-        if (found := address_in(str(each.get("address", "")))) is not None
+        for item in (shown if isinstance(shown, list) else ())
+        if isinstance(item, dict) and item.get("type") == "InternalIP"
+        if (found := address_in(str(item.get("address", "")))) is not None
     )
 
 

@@ -70,7 +70,7 @@ async def check(session: Session, scope: Scope, line: ProgressLine) -> Report:
     if found:
         line.show(f"{len(found)} found; looking again, because what is under way passes")
         await asyncio.sleep(BETWEEN)
-        concerned = frozenset(name for each in found for name in each.tenants)
+        concerned = frozenset(name for finding in found for name in finding.tenants)
         second = await _look(session, scope, line, concerned)
         found = standing(found, second.findings)
         passed = len(first.findings) - len(found)
@@ -91,7 +91,7 @@ def _not_asked(asked: Asked, scope: Scope) -> tuple[str, ...]:
         return ()
     coming = f"{asked.coming_or_going} not asked, as they are coming up or going" if asked.coming_or_going else ""
     clouds = f"{asked.in_cloud_mode} without addresses from pools" if asked.in_cloud_mode else ""
-    return tuple(each for each in (coming, clouds) if each)
+    return tuple(text for text in (coming, clouds) if text)
 
 
 async def _look(session: Session, scope: Scope, line: ProgressLine, only: frozenset[str] | None = None) -> _Look:
@@ -99,7 +99,7 @@ async def _look(session: Session, scope: Scope, line: ProgressLine, only: frozen
     estate, strange = await read_tolerantly(session)
     _exists(estate, scope)
     asked = tenants_to_ask(estate)
-    ask = [each for each in asked.clusters if _is_wanted(each, estate, scope, only)]
+    ask = [cluster for cluster in asked.clusters if _is_wanted(cluster, estate, scope, only)]
     sides = {}
     if ask:
         line.show(f"asking {counted(len(ask), 'tenant')}")
@@ -108,7 +108,7 @@ async def _look(session: Session, scope: Scope, line: ProgressLine, only: frozen
             session, ask, lambda done: line.show(f"asked {done} of {counted(len(ask), 'tenant')}") if told else None
         )
     findings = look_once(estate, sides, datetime.now(UTC), strange)
-    answered = sum(1 for each in sides.values() if not each.trouble)
+    answered = sum(1 for side in sides.values() if not side.trouble)
     return _Look(estate, asked, answered, concerning(findings, scope.pool, scope.tenant))
 
 
@@ -120,7 +120,9 @@ def _exists(estate: Estate, scope: Scope) -> None:
     if scope.pool is not None:
         pool_of(estate, scope.pool)
     if scope.tenant is not None:
-        known = {str(key_of(each)) for each in estate.clusters} | {tenant_of(each) for each in estate.allocations}
+        known = {str(key_of(cluster)) for cluster in estate.clusters} | {
+            tenant_of(allocation) for allocation in estate.allocations
+        }
         if scope.tenant not in known:
             namespace, _, name = scope.tenant.partition("/")
             raise missing("TenantCluster", name, namespace, known)
@@ -133,7 +135,7 @@ def _is_wanted(cluster: TenantCluster, estate: Estate, scope: Scope, only: froze
     if scope.pool is None:
         return True
     wanted = key_of(cluster)
-    return any(_names(each.spec.tenant_cluster_ref) == wanted for each in estate.of_pool(scope.pool))
+    return any(_names(allocation.spec.tenant_cluster_ref) == wanted for allocation in estate.of_pool(scope.pool))
 
 
 def _names(reference: Any) -> Key:
@@ -175,7 +177,7 @@ class Repaired:
 
 def repairs_in(findings: Iterable[Finding]) -> list[Repair]:
     """Each repair once: one look of the controllers may put several things right."""
-    return list(dict.fromkeys(each.repair for each in findings if each.repair is not None))
+    return list(dict.fromkeys(finding.repair for finding in findings if finding.repair is not None))
 
 
 async def carry_out(session: Session, repairs: Sequence[Repair], *, dry_run: bool) -> list[Repaired]:
@@ -216,14 +218,14 @@ async def _do(session: Session, repair: Repair, *, dry_run: bool) -> str:
 
 async def await_mending(session: Session, scope: Scope, repaired: Sequence[Finding], line: ProgressLine) -> None:
     """Give the controllers time to put right what they were asked to look at; checking again tells what came of it."""
-    known = {(each.code, each.things) for each in repaired if each.repair is not None}
-    concerned = frozenset(name for each in repaired for name in each.tenants)
+    known = {(finding.code, finding.things) for finding in repaired if finding.repair is not None}
+    concerned = frozenset(name for finding in repaired for name in finding.tenants)
     until = time.monotonic() + MENDING
     while True:
         left = [
-            each
-            for each in (await _look(session, scope, line, concerned)).findings
-            if (each.code, each.things) in known
+            finding
+            for finding in (await _look(session, scope, line, concerned)).findings
+            if (finding.code, finding.things) in known
         ]
         if not left or time.monotonic() >= until:
             return

@@ -120,9 +120,9 @@ def size(directory: Path) -> int:
     if not is_data_directory(directory):
         return found
     for folder, _, files in os.walk(directory):
-        for each in files:
+        for file in files:
             try:
-                found += os.lstat(Path(folder, each)).st_size
+                found += os.lstat(Path(folder, file)).st_size
             except OSError:  # gone meanwhile
                 continue
     return found
@@ -134,7 +134,7 @@ def insist_on_ours(directory: Path) -> None:
         raise NotOurs(f"there is no directory {directory}")
     if not is_data_directory(directory):
         raise NotOurs(f"{directory} is not a data directory of Butler (it has no {FILE} of Butler's)")
-    strange = sorted(each.name for each in directory.iterdir() if each.name not in OURS)
+    strange = sorted(path.name for path in directory.iterdir() if path.name not in OURS)
     if strange:
         named = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
         raise NotOurs(f"{directory} also holds {named}, which is not Butler's: move that elsewhere first")

@@ -77,7 +77,7 @@ async def group_versions(session: Session) -> list[str]:
         found = await _discovered(session, f"/apis/{GROUP}")
     except NotFound:
         return []
-    return [str(each.get("groupVersion")) for each in found.get("versions") or ()]
+    return [str(version.get("groupVersion")) for version in found.get("versions") or ()]
 
 
 async def _discovered(session: Session, path: str) -> Json:
@@ -104,13 +104,18 @@ async def examine(session: Session) -> AsyncIterator[Check]:
     except (Forbidden, NotFound) as error:
         yield Check("Estate", Level.FAIL, f"it cannot be read: {error.message}", "see the checks above")
         return
-    for each in strange:
-        yield Check("Estate", Level.FAIL, f"{each.kind} {each.key} cannot be read: {each.why}", "`butleradm ipam fsck`")
+    for unreadable in strange:
+        yield Check(
+            "Estate",
+            Level.FAIL,
+            f"{unreadable.kind} {unreadable.key} cannot be read: {unreadable.why}",
+            "`butleradm ipam fsck`",
+        )
     for check in (*doctor.pools(estate.pools), *doctor.providers(estate.providers), *doctor.tenants(estate.clusters)):
         yield check
-    used = {each.spec.provider for each in estate.providers} & set(PROVIDER_KINDS)
+    used = {provider.spec.provider for provider in estate.providers} & set(PROVIDER_KINDS)
     kinds = [CLUSTER, MACHINE_DEPLOYMENT, KUBEADM_CONFIG_TEMPLATE, STEWARD_CONTROL_PLANE]
-    kinds += [PROVIDER_KINDS[each].cluster for each in sorted(used)]
+    kinds += [PROVIDER_KINDS[provider].cluster for provider in sorted(used)]
     yield doctor.cluster_api(await _missing(session, kinds), needed=bool(estate.clusters))
     yield doctor.metallb(estate.clusters)
 
@@ -141,16 +146,14 @@ async def _skew(session: Session) -> float | None:
 
 async def _definitions(session: Session) -> Check:
     wanted = [custom_resource_definition(kind) for kind in KINDS]
-    names = {each["metadata"]["name"] for each in wanted}
+    names = {obj["metadata"]["name"] for obj in wanted}
     listed = await session.client.list(CUSTOM_RESOURCE_DEFINITIONS)
-    return doctor.definitions(
-        wanted, {name: each for each in listed.items if (name := each["metadata"]["name"]) in names}
-    )
+    return doctor.definitions(wanted, {name: obj for obj in listed.items if (name := obj["metadata"]["name"]) in names})
 
 
 async def _permissions(session: Session) -> Check:
     questions = (*LOOKING, *CHANGING)
-    answers = await asyncio.gather(*(_may(session, *each) for each in questions))
+    answers = await asyncio.gather(*(_may(session, *pair) for pair in questions))
     denied = [question for question, allowed in zip(questions, answers, strict=True) if not allowed]
     words: dict[str, list[str]] = {}
     for verb, _, plural, at_home in denied:
@@ -203,7 +206,7 @@ async def _missing(session: Session, kinds: Iterable[Kind]) -> list[str]:
                 found = await _discovered(session, f"/apis/{kind.api_version}")
             except NotFound:
                 found = {}
-            served[kind.api_version] = {str(each.get("name")) for each in found.get("resources") or ()}
+            served[kind.api_version] = {str(resource.get("name")) for resource in found.get("resources") or ()}
         if kind.plural not in served[kind.api_version]:
             missing.append(f"{kind.plural}.{kind.group}/{kind.version}")
     return missing

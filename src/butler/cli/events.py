@@ -57,19 +57,19 @@ async def read_events(session: Session, cluster: TenantCluster) -> list[Item[Any
     """The Events about a cluster that the server still keeps."""
     listed = await session.client.list(EVENTS, cluster.metadata.namespace, field_selector=about(cluster))
     found = [item(TOLD, raw) for raw in listed.items]
-    return sorted(found, key=lambda each: (each.obj.last or datetime.min.replace(tzinfo=UTC), each.name))
+    return sorted(found, key=lambda entry: (entry.obj.last or datetime.min.replace(tzinfo=UTC), entry.name))
 
 
 def events_table() -> Showing[Item[Any]]:
     columns: list[Column[Item[Any]]] = [
         Column(
             "Last seen",
-            lambda each: age(each.obj.last, datetime.now(UTC)),
-            plain=(("last seen", lambda each: each.obj.last),),
+            lambda entry: age(entry.obj.last, datetime.now(UTC)),
+            plain=(("last seen", lambda entry: entry.obj.last),),
         ),
-        Column("Type", lambda each: each.obj.type),
-        Column("Reason", lambda each: each.obj.reason),
-        Column("Times", lambda each: each.obj.times, right=True, spare=True),
-        Column("Message", lambda each: each.obj.message),
+        Column("Type", lambda entry: entry.obj.type),
+        Column("Reason", lambda entry: entry.obj.reason),
+        Column("Times", lambda entry: entry.obj.times, right=True, spare=True),
+        Column("Message", lambda entry: entry.obj.message),
     ]
-    return Showing(columns, raw=lambda each: each.raw, name=lambda each: f"event/{each.name}")
+    return Showing(columns, raw=lambda entry: entry.raw, name=lambda member: f"event/{member.name}")

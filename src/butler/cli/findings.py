@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 COLUMNS: list[Column[Finding]] = [
-    Column("Severity", lambda each: each.severity),
-    Column("Code", lambda each: each.code),
-    Column("Objects", lambda each: ", ".join(map(str, each.things))),
-    Column("What", lambda each: each.what),
-    Column("To do", lambda each: each.todo),
-    Column("Repair", lambda each: each.repair),
+    Column("Severity", lambda item: item.severity),
+    Column("Code", lambda item: item.code),
+    Column("Objects", lambda item: ", ".join(map(str, item.things))),
+    Column("What", lambda item: item.what),
+    Column("To do", lambda item: item.todo),
+    Column("Repair", lambda item: item.repair),
 ]
-FINDINGS: Showing[Finding] = Showing(COLUMNS, raw=finding_json, name=lambda each: each.code)
+FINDINGS: Showing[Finding] = Showing(COLUMNS, raw=finding_json, name=lambda item: item.code)
 
 
 MOST_ALIKE = 3
@@ -34,7 +34,7 @@ def paragraphs(report: Report) -> str:
     """The findings, the worst first, and what they add up to; of many alike only the first are told."""
     told: list[str] = []
     seen: Counter[tuple[Severity, str]] = Counter()
-    alike = Counter((each.severity, str(each.code)) for each in report.findings)
+    alike = Counter((item.severity, str(item.code)) for item in report.findings)
     for finding in report.findings:
         kind = (finding.severity, str(finding.code))
         seen[kind] += 1
@@ -47,7 +47,7 @@ def paragraphs(report: Report) -> str:
 
 def _paragraph(finding: Finding) -> str:
     title = f"{painted(finding.severity.upper(), fg=COLOURS[finding.severity])} {finding.code}"
-    lines = [*(str(each) for each in finding.things), finding.what, f"To do: {finding.todo}"]
+    lines = [*(str(thing) for thing in finding.things), finding.what, f"To do: {finding.todo}"]
     return section(title, "\n".join(map(sentence, lines)))
 
 
@@ -56,7 +56,7 @@ def _summary(report: Report) -> str:
         [counted(report.pools, "pool"), counted(report.allocations, "allocation"), counted(report.tenants, "tenant")]
     )
     counts = report.counts
-    found = ", ".join(counted(counts[each], str(each)) for each in Severity if counts[each])
+    found = ", ".join(counted(counts[item], str(item)) for item in Severity if counts[item])
     clean = "Clean" if not found else f"Clean, with {found}"
     verdict = f"{clean}: {looked}." if report.is_clean else f"Found {found} in {looked}."
-    return sentence(verdict + "".join(f" {each[0].upper()}{each[1:]}." for each in report.not_asked))
+    return sentence(verdict + "".join(f" {text[0].upper()}{text[1:]}." for text in report.not_asked))

@@ -97,7 +97,7 @@ async def _create(
                 made[name] = Made(str(IPAllocationPhase.PENDING), ok=dry_run)
             line.created()
 
-    tasks = [asyncio.create_task(one(each)) for each in requests]
+    tasks = [asyncio.create_task(one(allocation)) for allocation in requests]
     try:
         await asyncio.gather(*tasks)
     finally:
@@ -111,9 +111,9 @@ async def _answers(
 ) -> None:
     """Follow the allocations until all of these have their answer."""
     open_, version = set(asked), seen.resource_version
-    for each in seen.items:
-        if each.metadata.name in open_:
-            _hear(each, False, open_, made)
+    for allocation in seen.items:
+        if allocation.metadata.name in open_:
+            _hear(allocation, False, open_, made)
     while open_:
         line.granted(len(asked) - len(open_), len(asked))
         try:
@@ -132,7 +132,7 @@ async def _answers(
             await asyncio.sleep(PAUSE)
         listed = await session.client.list(ALLOCATIONS, session.home)
         version = listed.resource_version
-        present = {each.metadata.name: each for each in listed.items}
+        present = {allocation.metadata.name: allocation for allocation in listed.items}
         for name in list(open_):
             if name in present:
                 _hear(present[name], False, open_, made)

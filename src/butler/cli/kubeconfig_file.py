@@ -100,7 +100,7 @@ class Kubeconfig:
 
     def servers_of(self, name: str) -> set[str]:
         """The servers that a context or a cluster entry of this name leads to."""
-        found = {each.server for each in self.contexts() if each.name == name}
+        found = {context.server for context in self.contexts() if context.name == name}
         found.add(_text(_child(self._find("clusters", name), "cluster"), "server"))
         return found - {""}
 
@@ -109,9 +109,9 @@ class Kubeconfig:
         known = self.servers_of(name)
         if known - {server}:
             return f"a context or cluster {name} already, for {', '.join(sorted(known))}"
-        others = [each for each in self.contexts() if each.name != name]
+        others = [context for context in self.contexts() if context.name != name]
         for kind in ("cluster", "user"):
-            uses = [each.name for each in others if getattr(each, kind) == name and self._find(f"{kind}s", name)]
+            uses = [other.name for other in others if getattr(other, kind) == name and self._find(f"{kind}s", name)]
             if uses:
                 return f"a {kind} {name} already, which is used by context {' and '.join(uses)}"
         if server not in known and self._find("users", name):

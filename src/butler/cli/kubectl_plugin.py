@@ -37,11 +37,13 @@ def complete() -> None:
     streams.install()
     *before, incomplete = sys.argv[1:] or [""]
     found = ShellComplete(main, {}, "kubectl butler", "_KUBECTL_BUTLER_COMPLETE").get_completions(before, incomplete)
-    plain = [each for each in found if each.type == "plain"]
-    for each in plain:
-        click.echo(f"{each.value}\t{each.help}" if each.help else each.value)
+    plain = [completion_item for completion_item in found if completion_item.type == "plain"]
+    for completion_item in plain:
+        click.echo(
+            f"{completion_item.value}\t{completion_item.help}" if completion_item.help else completion_item.value
+        )
     files = len(plain) < len(found)
-    unfinished = bool(plain) and all(each.value.endswith("=") for each in plain)
+    unfinished = bool(plain) and all(completion_item.value.endswith("=") for completion_item in plain)
     click.echo(f":{(0 if files else _NO_FILES) + (_NO_SPACE if unfinished else 0)}")
 
 

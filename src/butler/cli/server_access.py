@@ -56,8 +56,8 @@ async def new_password(
     session: Session, login: str | None, user: str | None, groups: tuple[str, ...]
 ) -> tuple[Admin, str]:
     """The local administrator's account with a new password."""
-    for each in (user or "", *groups):
-        if each.lower().startswith(RESERVED):
-            raise click.UsageError(f"{each} is a name that Kubernetes keeps for itself: bind a role to another one")
+    for group in (user or "", *groups):
+        if group.lower().startswith(RESERVED):
+            raise click.UsageError(f"{group} is a name that Kubernetes keeps for itself: bind a role to another one")
     store = await open_store(session.client, session.access.namespace or NAMESPACE)
     return await reset_admin(store, login=login, user=user, groups=groups)

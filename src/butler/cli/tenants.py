@@ -29,6 +29,6 @@ async def show_tenant(session: Session, cluster: TenantCluster) -> None:
         sight.allowed(read_events(session, cluster), "Events", cluster.metadata.namespace),
     )
     view = tenant(cluster, allocations, provider, HOME)
-    click.echo(screen(cluster, view, [each.obj for each in events or ()], datetime.now(UTC)))
+    click.echo(screen(cluster, view, [event.obj for event in events or ()], datetime.now(UTC)))
     if sight.note:
         say(sight.note)

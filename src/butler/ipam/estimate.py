@@ -97,7 +97,7 @@ def wanted_purposes(network: ProviderNetwork) -> tuple[IPAllocationType, ...]:
         for purpose in (NODES, LOAD_BALANCER)
         if any(serves(reference, purpose) for reference in network.pool_refs)
     ]
-    return tuple(each for each in listed if each is NODES or first_load_balancer_size(network) != 0)
+    return tuple(type_ for type_ in listed if type_ is NODES or first_load_balancer_size(network) != 0)
 
 
 def estimated_tenants(rooms: Sequence[Room], purposes: Sequence[IPAllocationType]) -> int:

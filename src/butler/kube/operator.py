@@ -159,7 +159,7 @@ class Operator:
             if self._port is not None:
                 await self._serve_probes(ends)
             background = [cache.run() for cache in self._caches.values()] + [self.events.run(), self._measure_lag()]
-            tasks = [asyncio.create_task(each) for each in background]
+            tasks = [asyncio.create_task(step) for step in background]
             ends.push_async_callback(_cancel, tasks)
             services = [asyncio.create_task(_as_coroutine(work)) for work, _ in self._services]
             ends.push_async_callback(_cancel, services)

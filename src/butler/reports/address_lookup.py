@@ -140,16 +140,18 @@ def who(estate: Estate, family: Family, asked: Range) -> Answer:
     networks = [(network, pool) for pool in estate.pools for network in _network(pool, family)]
     touched = [pool for network, pool in networks if network.overlaps(asked)]
     near = None if touched or family is not Family.V4 else nearest(asked, networks)
-    by_name = {each.metadata.name: each for each in estate.allocations}
+    by_name = {allocation.metadata.name: allocation for allocation in estate.allocations}
     places = [place for pool in touched for place in _places(pool, asked, by_name, estate)]
     places += _nowhere(asked, family, [place.addresses for place in places], estate)
-    overlapping = [(each, found) for each in estate.allocations for found in _granted(each, family, asked)]
+    overlapping = [
+        (allocation, found) for allocation in estate.allocations for found in _granted(allocation, family, asked)
+    ]
     earlier = [_owner(each, found, estate) for each, found in overlapping if held_range(each) is None]
     return Answer(
         family,
         asked,
-        tuple(sorted(places, key=lambda each: (each.addresses, each.pool or ""))),
-        tuple(sorted(earlier, key=lambda each: str(each.released_at or each.since), reverse=True)),
+        tuple(sorted(places, key=lambda item: (item.addresses, item.pool or ""))),
+        tuple(sorted(earlier, key=lambda owner: str(owner.released_at or owner.since), reverse=True)),
         tuple(_wanted(estate, family, asked)),
         tuple((pool.metadata.name, pool.spec.cidr) for pool in touched),
         (near.metadata.name, near.spec.cidr) if near else None,
@@ -167,22 +169,24 @@ def _network(pool: NetworkPool, family: Family) -> Iterator[Range]:
 
 
 def _places(pool: NetworkPool, asked: Range, by_name: dict[str, IPAllocation], estate: Estate) -> Iterator[Place]:
-    for each in segments_of(pool, estate.allocations).within(asked).segments:
+    for segment in segments_of(pool, estate.allocations).within(asked).segments:
         owners = []
-        for holder in each.holders:
+        for holder in segment.holders:
             allocation = by_name.get(holder.allocation)
             if allocation is not None:
                 found = granted_range(allocation)
-                owners.append(_owner(allocation, found[1] if found else each.range, estate))
-        yield Place(each.range, pool.metadata.name, each.kind.value, each.description, tuple(owners), each.stranded)
+                owners.append(_owner(allocation, found[1] if found else segment.range, estate))
+        yield Place(
+            segment.range, pool.metadata.name, segment.kind.value, segment.description, tuple(owners), segment.stranded
+        )
 
 
 def _nowhere(asked: Range, family: Family, seen: Iterable[Range], estate: Estate) -> Iterator[Place]:
     """The parts that no pool has; some may be held all the same, from a pool that is gone."""
     held = sorted(
-        (found[1], each.metadata.name, each)
-        for each in estate.allocations
-        if (found := held_range(each)) is not None and found[0] is family and found[1].overlaps(asked)
+        (found[1], item.metadata.name, item)
+        for item in estate.allocations
+        if (found := held_range(item)) is not None and found[0] is family and found[1].overlaps(asked)
     )
     for gap in without(asked, seen):
         at = gap.first
@@ -206,16 +210,16 @@ def _granted(allocation: IPAllocation, family: Family, asked: Range) -> Iterator
 
 
 def _wanted(estate: Estate, family: Family, asked: Range) -> Iterator[Owner]:
-    for each in estate.allocations:
-        pinned = each.spec.pinned_range
-        if pinned is None or each.status.phase not in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED):
+    for allocation in estate.allocations:
+        pinned = allocation.spec.pinned_range
+        if pinned is None or allocation.status.phase not in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED):
             continue
         try:
             other, wanted = parse_range(pinned.start_address, pinned.end_address)
         except BadAddress:
             continue
         if other is family and wanted.overlaps(asked):
-            yield _owner(each, wanted, estate)
+            yield _owner(allocation, wanted, estate)
 
 
 def _owner(allocation: IPAllocation, addresses: Range, estate: Estate) -> Owner:
@@ -248,7 +252,7 @@ def role_of(allocation: IPAllocation) -> str:
 def tenant_standing(allocation: IPAllocation, estate: Estate) -> TenantIs:
     """Whether the TenantCluster that an allocation was made for is there."""
     key = tenant_key(allocation)
-    named = next((each for each in estate.clusters if key_of(each) == key), None)
+    named = next((cluster for cluster in estate.clusters if key_of(cluster) == key), None)
     if named is None:
         return TenantIs.UNSEEN if recorded_owner(allocation) is None else TenantIs.GONE
     return TenantIs.EXISTS if owner_lives(allocation, named) else TenantIs.REPLACED
@@ -266,9 +270,13 @@ def _known_as(estate: Estate, family: Family, asked: Range) -> Iterator[str]:
 
     for provider in estate.providers:
         name, network = provider.metadata.name, provider.spec.network
-        gateways = dict.fromkeys([network.gateway, *(each.gateway for each in network.pool_refs)])
-        yield from (f"gateway {each} of ProviderConfig {name}" for each in gateways if is_asked(each))
-        yield from (f"name server {each} of ProviderConfig {name}" for each in network.dns_servers if is_asked(each))
+        gateways = dict.fromkeys([network.gateway, *(pool_ref.gateway for pool_ref in network.pool_refs)])
+        yield from (f"gateway {gateway} of ProviderConfig {name}" for gateway in gateways if is_asked(gateway))
+        yield from (
+            f"name server {dns_server} of ProviderConfig {name}"
+            for dns_server in network.dns_servers
+            if is_asked(dns_server)
+        )
     for cluster in estate.clusters:
         endpoint = cluster.status.control_plane_endpoint
         try:
@@ -299,18 +307,18 @@ def answer_json(answer: Answer) -> dict[str, Any]:
         "known": answer.is_known,
         "places": [
             {
-                **range_json(each.addresses, family),
-                "pool": each.pool,
-                "kind": "none" if each.kind == NOWHERE else each.kind,
-                "description": each.description or None,
-                "stranded": each.stranded,
-                "held": each.kind in tuple(HELD),
-                "owners": [owner_json(owner, family) for owner in each.owners],
+                **range_json(place.addresses, family),
+                "pool": place.pool,
+                "kind": "none" if place.kind == NOWHERE else place.kind,
+                "description": place.description or None,
+                "stranded": place.stranded,
+                "held": place.kind in tuple(HELD),
+                "owners": [owner_json(owner, family) for owner in place.owners],
             }
-            for each in answer.places
+            for place in answer.places
         ],
-        "earlier": [owner_json(each, family) for each in answer.earlier],
-        "wanted": [owner_json(each, family) for each in answer.wanted],
+        "earlier": [owner_json(item, family) for item in answer.earlier],
+        "wanted": [owner_json(item, family) for item in answer.wanted],
         "pools": [{"name": name, "cidr": cidr} for name, cidr in answer.pools],
         "nearestPool": {"name": answer.nearest[0], "cidr": answer.nearest[1]} if answer.nearest else None,
         "knownAs": list(answer.known_as),

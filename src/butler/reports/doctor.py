@@ -102,14 +102,14 @@ def clock(skew: float | None) -> Check:
 def definitions(wanted: Sequence[Json], live: Mapping[str, Json]) -> Check:
     """Butler's definitions on the server, by name, against this program's."""
     apply = "`butleradm crds | kubectl apply --server-side -f -`"
-    missing = [name for each in wanted if (name := each["metadata"]["name"]) not in live]
+    missing = [name for obj in wanted if (name := obj["metadata"]["name"]) not in live]
     if missing:
         return Check("Definitions", Level.FAIL, f"not on the server: {few(missing)}", f"{apply} installs them")
     older, newer, other = [], [], []
-    for each in wanted:
-        name, ours = each["metadata"]["name"], each["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    for obj in wanted:
+        name, ours = obj["metadata"]["name"], obj["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
         versions = [
-            entry for entry in live[name]["spec"]["versions"] if entry["name"] == each["spec"]["versions"][0]["name"]
+            entry for entry in live[name]["spec"]["versions"] if entry["name"] == obj["spec"]["versions"][0]["name"]
         ]
         theirs = versions[0]["schema"]["openAPIV3Schema"] if versions else {}
         here, there = set(_fields(ours)), set(_fields(theirs))
@@ -212,7 +212,7 @@ def admission_check(admission: Admission) -> Check:
 def pools(found: Sequence[NetworkPool]) -> list[Check]:
     if not found:
         return [Check("Pools", Level.WARN, "there are none", "`butleradm pool create` makes one")]
-    problems = [check for each in found if (check := _pool(each)) is not None]
+    problems = [check for pool in found if (check := _pool(pool)) is not None]
     return problems or [Check("Pools", Level.PASS, f"{len(found)} ready, none near its end")]
 
 
@@ -238,11 +238,11 @@ def _pool(pool: NetworkPool) -> Check | None:
 def providers(found: Sequence[ProviderConfig]) -> list[Check]:
     if not found:
         return [Check("Providers", Level.WARN, "there are none", "`butleradm provider create` makes one")]
-    broken = [each for each in found if not each.status.ready]
+    broken = [provider for provider in found if not provider.status.ready]
     checks = []
-    for each in broken:
-        ready, name = find_condition(each.status.conditions, ConditionType.READY), each.metadata.name
-        if each.status.ready is None:
+    for provider in broken:
+        ready, name = find_condition(provider.status.conditions, ConditionType.READY), provider.metadata.name
+        if provider.status.ready is None:
             checks.append(Check("Providers", Level.WARN, f"{name} has not been looked at", "see Controllers"))
         else:
             why = ready.message if ready else "it does not say why"
@@ -256,9 +256,9 @@ def tenants(found: Sequence[TenantCluster]) -> list[Check]:
     """Clusters that failed, wait for something, or do not answer."""
     if not found:
         return [Check("Tenants", Level.PASS, "there are none")]
-    unreachable = [each for each in found if _says(each, TenantClusterReason.TENANT_UNREACHABLE)]
-    failed = [each for each in found if each.status.phase is TenantClusterPhase.FAILED]
-    waiting = [each for each in found if each.status.phase is TenantClusterPhase.PENDING]
+    unreachable = [cluster for cluster in found if _says(cluster, TenantClusterReason.TENANT_UNREACHABLE)]
+    failed = [cluster for cluster in found if cluster.status.phase is TenantClusterPhase.FAILED]
+    waiting = [cluster for cluster in found if cluster.status.phase is TenantClusterPhase.PENDING]
     checks = []
     for level, which, words in (
         (Level.FAIL, failed, "failed"),
@@ -273,12 +273,12 @@ def tenants(found: Sequence[TenantCluster]) -> list[Check]:
 
 
 def _says(cluster: TenantCluster, reason: str) -> bool:
-    return any(each.reason == reason and each.status == "False" for each in cluster.status.conditions)
+    return any(condition.reason == reason and condition.status == "False" for condition in cluster.status.conditions)
 
 
 def metallb(found: Sequence[TenantCluster]) -> Check:
     """MetalLB lives on the tenants, and each tells whether it has it."""
-    without = [each for each in found if _says(each, LoadBalancerReason.NOT_INSTALLED)]
+    without = [cluster for cluster in found if _says(cluster, LoadBalancerReason.NOT_INSTALLED)]
     if without:
         return Check(
             "MetalLB",
@@ -286,7 +286,9 @@ def metallb(found: Sequence[TenantCluster]) -> Check:
             f"not installed on {few(map(key_of, without))}",
             "Services there get no addresses; enable the addon, or install it",
         )
-    asked = [each for each in found if find_condition(each.status.conditions, ConditionType.LOAD_BALANCERS_READY)]
+    asked = [
+        cluster for cluster in found if find_condition(cluster.status.conditions, ConditionType.LOAD_BALANCERS_READY)
+    ]
     return Check(
         "MetalLB", Level.PASS, f"installed on {counted(len(asked), 'tenant')}" if asked else "no tenant needs it yet"
     )

@@ -28,14 +28,14 @@ class Estate:
     clusters: tuple[TenantCluster, ...] = ()
 
     def pool(self, name: str) -> NetworkPool | None:
-        return next((each for each in self.pools if each.metadata.name == name), None)
+        return next((item for item in self.pools if item.metadata.name == name), None)
 
     def allocation(self, name: str) -> IPAllocation | None:
-        return next((each for each in self.allocations if each.metadata.name == name), None)
+        return next((item for item in self.allocations if item.metadata.name == name), None)
 
     def of_pool(self, name: str) -> list[IPAllocation]:
         """The allocations that ask a pool, in whatever phase."""
-        return [each for each in self.allocations if each.spec.pool_ref.name == name]
+        return [allocation for allocation in self.allocations if allocation.spec.pool_ref.name == name]
 
 
 _range_of = lru_cache(1 << 16)(parse_range)

@@ -74,8 +74,8 @@ def impact(allocation: IPAllocation, estate: Estate, machines: Iterable[Use], to
         if told is not None and not isinstance(told, str):
             uses = uses_in(held[1], held[0], {tenant_key(allocation): told})
         # The Machine behind a Node that was seen is no news.
-        seen = {each.address for each in uses}
-        uses += [each for each in machines if each.address not in seen]
+        seen = {use.address for use in uses}
+        uses += [machine for machine in machines if machine.address not in seen]
     standing = tenant_standing(allocation, estate)
     return Impact(
         allocation.metadata.name,
@@ -141,7 +141,7 @@ def impact_json(found: Impact) -> dict[str, Any]:
         "pool": found.pool,
         "phase": found.phase,
         "range": range_json(found.addresses, Family.V4) if found.addresses else None,
-        "inUse": [{"kind": each.kind, "name": each.name, "address": each.address} for each in found.uses],
+        "inUse": [{"kind": use.kind, "name": use.name, "address": use.address} for use in found.uses],
         "notAsked": found.not_asked or None,
         "follows": list(found.follows),
         "refused": found.refused,

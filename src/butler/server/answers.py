@@ -54,7 +54,7 @@ def answer(request: Request[Any, Any, Any], content: object | Encoded) -> Respon
     made = content if isinstance(content, Encoded) else encoded(content)
     headers = {"ETag": made.etag, "Cache-Control": "private, no-cache"}
     known = request.headers.get("If-None-Match", "")
-    if made.etag in (each.strip().removeprefix("W/") for each in known.split(",")):
+    if made.etag in (part.strip().removeprefix("W/") for part in known.split(",")):
         return Response(b"", status_code=304, headers=headers, media_type=MediaType.JSON)
     if made.packed is None:
         return Response(made.body, headers=headers, media_type=MediaType.JSON)
@@ -68,8 +68,8 @@ def answer(request: Request[Any, Any, Any], content: object | Encoded) -> Respon
 
 def accepts(header: str, encoding: str) -> bool:
     """Whether a browser that sends this Accept-Encoding takes it. Pure."""
-    for each in header.split(","):
-        name, _, quality = each.replace(" ", "").partition(";q=")
+    for part in header.split(","):
+        name, _, quality = part.replace(" ", "").partition(";q=")
         if name.lower() == encoding:
             return quality.strip("0.") != "" or not quality
     return False
@@ -106,8 +106,8 @@ def page(
         return (found is None, "" if found is None else found, key(item))
 
     # None comes last in either direction, so that what is known is seen first.
-    known = sorted((each for each in items if value(each) is not None), key=place, reverse=descending)
-    unknown = sorted((each for each in items if value(each) is None), key=key)
+    known = sorted((entry for entry in items if value(entry) is not None), key=place, reverse=descending)
+    unknown = sorted((entry for entry in items if value(entry) is None), key=key)
     ordered: Sequence[T] = [*known, *unknown]
     begin = 0
     if cursor is not None:

@@ -155,9 +155,9 @@ def _refused(error: Exception) -> Refused:
     if isinstance(error, ValidationException):
         wrong: Any = error.extra if isinstance(error.extra, list) else []
         fields = [
-            FieldError(field=_spelled(str(each.get("key", ""))), message=str(each.get("message", ""))) for each in wrong
+            FieldError(field=_spelled(str(item.get("key", ""))), message=str(item.get("message", ""))) for item in wrong
         ]
-        said = "; ".join(f"{each.field}: {each.message}" if each.field else each.message for each in fields)
+        said = "; ".join(f"{field.field}: {field.message}" if field.field else field.message for field in fields)
         return Refused(422, said or str(error.detail), *fields)
     if isinstance(error, RecursionError) and "deserializing" in str(error):  # msgspec's word for a body
         return Refused(400, "the body is nested too deeply: send what the API describes")

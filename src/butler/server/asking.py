@@ -36,7 +36,7 @@ MACHINES: Final = untyped(MACHINE.group, MACHINE.version, MACHINE.plural, MACHIN
 
 async def inventories(parts: Parts, person: Person, clusters: Iterable[TenantCluster]) -> dict[Key, Inventory | str]:
     """What each of these tenants uses, or why it is not known."""
-    whom = [_whom(each) for each in clusters]
+    whom = [_whom(cluster) for cluster in clusters]
     return await asking.inventories(parts.acting.client(person), whom)
 
 
@@ -51,16 +51,16 @@ async def addresses(parts: Parts, person: Person, clusters: Sequence[TenantClust
     told = await inventories(parts, person, clusters)
     hidden = () if may_allocations else (_hidden(parts.home),)
     found = []
-    for each in clusters:
-        provider = parts.shelves.provider_of(each, providers)
-        own = blocks(each, parts.shelves.allocations_of(str(key_of(each)))) if may_allocations else None
+    for cluster in clusters:
+        provider = parts.shelves.provider_of(cluster, providers)
+        own = blocks(cluster, parts.shelves.allocations_of(str(key_of(cluster)))) if may_allocations else None
         found.append(
             tenant_addresses(
-                each.metadata.namespace,
-                each.metadata.name,
+                cluster.metadata.namespace,
+                cluster.metadata.name,
                 own,
-                told[key_of(each)],
-                served_class=terms_of(each, provider).served_class if provider else "",
+                told[key_of(cluster)],
+                served_class=terms_of(cluster, provider).served_class if provider else "",
                 unseen=hidden,
             )
         )

@@ -37,6 +37,6 @@ async def keep_certificate(config: uvicorn.Config, certificate: Path | None, key
 
 def _age(*files: Path) -> tuple[int, ...] | None:
     try:
-        return tuple(each.stat().st_mtime_ns for each in files)
+        return tuple(file.stat().st_mtime_ns for file in files)
     except OSError:
         return None

@@ -69,7 +69,7 @@ def from_kubernetes(error: errors.KubeError) -> Refused:
     if not isinstance(error, errors.ApiError):
         return Refused(502, "the API server's answer makes no sense: an administrator should look at the server's log")
     said = error.message or error.reason or f"HTTP {error.code}"
-    fields = tuple(FieldError(field=each.field, message=each.message) for each in error.causes if each.message)
+    fields = tuple(FieldError(field=cause.field, message=cause.message) for cause in error.causes if cause.message)
     if isinstance(error, errors.Unauthorized):
         return Refused(
             503, "the API server does not accept this server's own credentials: an administrator should look"

@@ -65,9 +65,9 @@ class Console:
             built = index.stat().st_mtime_ns
             if self._shelf is None or self._shelf.built != built:
                 files = {
-                    "/" + each.relative_to(self._directory).as_posix(): each
-                    for each in self._directory.rglob("*")
-                    if each.is_file() and not each.is_symlink()
+                    "/" + path.relative_to(self._directory).as_posix(): path
+                    for path in self._directory.rglob("*")
+                    if path.is_file() and not path.is_symlink()
                 }
                 self._shelf = _Shelf(index.read_text("utf-8"), files, built)
         except OSError:

@@ -116,8 +116,8 @@ class Listener:
     def release(self, frames: list[Told], before: Place, after: Place) -> None:
         """Queue these, then what was held back meanwhile."""
         held, self.held = self.held or [], None
-        for each in [(frames, before, after), *held]:
-            self.take(*each)
+        for pair in [(frames, before, after), *held]:
+            self.take(*pair)
 
     def take(self, frames: list[Told], before: Place, after: Place) -> None:
         """Queue frames, the last of them with the new position."""

@@ -43,26 +43,26 @@ async def item(feed: Feed, shelves: Shelves, touch: Touch, seen: Seen) -> Model 
 
 def _tenants_on(shelves: Shelves, provider: Key, seen: Seen) -> int:
     where = seen.where("tenant")
-    return sum(is_in(each.partition("/")[0], where) for each in shelves.tenants_of(provider))
+    return sum(is_in(text.partition("/")[0], where) for text in shelves.tenants_of(provider))
 
 
 def touched(feed: Feed, shelves: Shelves, moved: Moved) -> Iterator[Touch]:
     """The object itself, then those that show something of it."""
     old, new = moved.change.old, moved.change.new
-    if moved.kind == "activity" and not any(each is not None and activity_item(each) for each in (old, new)):
+    if moved.kind == "activity" and not any(entry is not None and activity_item(entry) for entry in (old, new)):
         return  # about something that is none of Butler's
     yield Touch(moved.kind, moved.change.key, moved.pools, moved.tenants)
     if moved.kind == "allocation":
         yield from (_pool(feed, name) for name in sorted(moved.pools))
         yield from (_tenant(name) for name in sorted(moved.tenants))
     elif moved.kind == "tenant":
-        for config in {key_of(found) for each in (old, new) if each and (found := shelves.provider_of(each))}:
+        for config in {key_of(found) for entry in (old, new) if entry and (found := shelves.provider_of(entry))}:
             yield Touch("provider", config, tenants=moved.tenants, itself=False)
     elif moved.kind == "provider" and (old is None or new is None or old.spec != new.spec):
         yield from (_pool(feed, name) for name in sorted(_pools_of(old) | _pools_of(new)))
         # Where a cluster goes that names no provider depends on all of them.
         clusters: list[TenantCluster] = feed.clusters.values()
-        yield from (_tenant(str(key_of(each))) for each in clusters)
+        yield from (_tenant(str(key_of(cluster))) for cluster in clusters)
 
 
 def _pool(feed: Feed, name: str) -> Touch:
@@ -74,4 +74,4 @@ def _tenant(name: str) -> Touch:
 
 
 def _pools_of(provider: Any) -> set[str]:
-    return set() if provider is None else {each.name for each in provider.spec.network.pool_refs}
+    return set() if provider is None else {pool_ref.name for pool_ref in provider.spec.network.pool_refs}

@@ -90,14 +90,14 @@ class Seen:
         ]
 
     def _within(self, kind: KindName, namespaces: frozenset[str]) -> tuple[object, ...]:
-        cut = [each & namespaces if isinstance(each, frozenset) else each for each in self.look(kind)]
+        cut = [item & namespaces if isinstance(item, frozenset) else item for item in self.look(kind)]
         where = self.where(kind)
         return (where if where is None else where & namespaces, *cut)
 
     def _word(self, kind: KindName) -> str:
         parts = [
-            "*" if each is None else str(each) if isinstance(each, bool) else "\n".join(sorted(each))
-            for each in (self.where(kind), *self.look(kind))
+            "*" if scope is None else str(scope) if isinstance(scope, bool) else "\n".join(sorted(scope))
+            for scope in (self.where(kind), *self.look(kind))
         ]
         return hashlib.blake2b("\n\n".join(parts).encode(), digest_size=6).hexdigest()
 

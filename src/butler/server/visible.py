@@ -27,7 +27,7 @@ async def need_pool(parts: Parts, person: Person, namespace: str, name: str) -> 
 
 async def tenant_namespaces(parts: Parts, person: Person) -> frozenset[str]:
     """Namespaces with tenants that the person may see."""
-    return await parts.sight.tenants(person, {each.metadata.namespace for each in parts.feed.clusters.values()})
+    return await parts.sight.tenants(person, {cluster.metadata.namespace for cluster in parts.feed.clusters.values()})
 
 
 async def seen_tenants(parts: Parts, person: Person) -> tuple[list[TenantItem], bool]:
@@ -35,9 +35,9 @@ async def seen_tenants(parts: Parts, person: Person) -> tuple[list[TenantItem], 
     allowed = await tenant_namespaces(parts, person)
     allocations, providers = await parts.sight.allocations(person), await provider_namespaces(parts, person)
     items = [
-        parts.shelves.tenant(each, allocations=allocations, providers=providers)
-        for each in parts.feed.clusters.values()
-        if each.metadata.namespace in allowed
+        parts.shelves.tenant(cluster, allocations=allocations, providers=providers)
+        for cluster in parts.feed.clusters.values()
+        if cluster.metadata.namespace in allowed
     ]
     return items, await parts.sight.may(person, "list", CLUSTERS)
 
@@ -54,28 +54,28 @@ async def need_tenant(parts: Parts, person: Person, namespace: str, name: str) -
 
 async def provider_namespaces(parts: Parts, person: Person, *others: str) -> frozenset[str]:
     """Namespaces whose providers the person may see, among those with some, Butler's own, and others."""
-    among = {each.metadata.namespace for each in parts.feed.providers.values()} | {parts.home, *others}
+    among = {provider.metadata.namespace for provider in parts.feed.providers.values()} | {parts.home, *others}
     return await parts.sight.namespaces(person, PROVIDERS, among)
 
 
 async def seen_providers(parts: Parts, person: Person) -> tuple[list[ProviderItem], bool]:
     """The providers that a person may see, and whether those are all."""
     allowed = await provider_namespaces(parts, person)
-    found = [each for each in parts.feed.providers.values() if each.metadata.namespace in allowed]
+    found = [provider for provider in parts.feed.providers.values() if provider.metadata.namespace in allowed]
     tenants = await tenant_namespaces(parts, person)
-    items = [provider_item(each, len(tenants_on(parts, each, tenants))) for each in found]
+    items = [provider_item(provider, len(tenants_on(parts, provider, tenants))) for provider in found]
     return items, parts.home in allowed and len(found) == len(parts.feed.providers)
 
 
 def tenants_on(parts: Parts, config: ProviderConfig, namespaces: frozenset[str]) -> list[str]:
     """The clusters on a provider that lie in these namespaces."""
-    return [each for each in parts.shelves.tenants_of(key_of(config)) if each.partition("/")[0] in namespaces]
+    return [text for text in parts.shelves.tenants_of(key_of(config)) if text.partition("/")[0] in namespaces]
 
 
 async def _no_tenant(parts: Parts, person: Person, namespace: str, name: str) -> Refused:
     """Addresses may be held for a cluster that Butler does not manage: to call it gone could cost them."""
     held = parts.shelves.allocations_of(f"{namespace}/{name}") if await parts.sight.allocations(person) else []
-    if not any(each.status.phase is IPAllocationPhase.ALLOCATED for each in held):
+    if not any(allocation.status.phase is IPAllocationPhase.ALLOCATED for allocation in held):
         return not_found("TenantCluster", namespace, name)
     return Refused(
         404,

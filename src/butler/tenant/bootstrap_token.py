@@ -55,7 +55,7 @@ async def bootstrap_token(
     selector = f"{Label.TENANT}={name},{MANAGED_BY[0]}={MANAGED_BY[1]}"
     listed = await client.list(SECRETS, NAMESPACE, label_selector=selector, limit=100, max_items=_MOST)
     ours = [secret for secret in listed.items if secret.get("type") == SECRET_TYPE and not is_being_deleted(secret)]
-    best = max(((expiry_of(each), token) for each in ours if (token := token_of(each, groups))), default=None)
+    best = max(((expiry_of(own), token) for own in ours if (token := token_of(own, groups))), default=None)
     if best is not None and best[0] >= now + at_least:
         return best[1]
     for secret in ours:

@@ -67,15 +67,15 @@ async def _entries(client: Client) -> tuple[PoolEntry, ...] | None:
         listed = await client.list(ADDRESS_POOLS, limit=PAGE, max_items=MOST_POOLS)
     except NotFound:
         return None
-    return tuple(PoolEntry(_name(each), text) for each in listed.items for text in _texts(each, "spec", "addresses"))
+    return tuple(PoolEntry(_name(obj), text) for obj in listed.items for text in _texts(obj, "spec", "addresses"))
 
 
 async def _nodes(client: Client) -> tuple[NodeAddress, ...]:
     listed = await client.list(NODES, limit=PAGE, max_items=MOST_NODES)
     return tuple(
-        NodeAddress(_name(each), address)
-        for each in listed.items
-        for shown in _list(each, "status", "addresses")
+        NodeAddress(_name(obj), address)
+        for obj in listed.items
+        for shown in _list(obj, "status", "addresses")
         if isinstance(shown, dict)
         and shown.get("type") == "InternalIP"
         and (address := address_in(str(shown.get("address", "")))) is not None
@@ -102,6 +102,6 @@ def _list(obj: Json, *path: str) -> list[Any]:
 
 def _texts(obj: Json, *path: str) -> list[str]:
     found = _list(obj, *path)
-    if not all(isinstance(each, str) for each in found):
+    if not all(isinstance(item, str) for item in found):
         raise BadAnswer(f"{_name(obj)}: {'.'.join(path)} has something that is no text")
     return found

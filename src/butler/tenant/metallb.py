@@ -108,7 +108,7 @@ class Published:
 
 def addresses(ranges: Sequence[Range], *, family: Family = Family.V4) -> list[str]:
     """The ranges as MetalLB reads them, in order: `start-end` for each, adjacent ones apart, also for one address."""
-    return [f"{address_text(each.first, family)}-{address_text(each.last, family)}" for each in sorted(ranges)]
+    return [f"{address_text(span.first, family)}-{address_text(span.last, family)}" for span in sorted(ranges)]
 
 
 def entry_range(text: str) -> tuple[Family, Range]:
@@ -187,8 +187,8 @@ def differs(wanted: Json, live: Json | None) -> bool:
     # Only what was applied can be given up by applying less: what was created otherwise would differ for ever.
     applied = [entry for entry in _managers(live, FieldManager.IPAM) if entry.get("operation") == "Apply"]
     spec, annotations = wanted["spec"], wanted["metadata"].get("annotations", {})
-    return any(_fields(each, "spec") - set(spec) for each in applied) or any(
-        _fields(each, "metadata", "annotations") - set(annotations) for each in applied
+    return any(_fields(obj, "spec") - set(spec) for obj in applied) or any(
+        _fields(item, "metadata", "annotations") - set(annotations) for item in applied
     )
 
 

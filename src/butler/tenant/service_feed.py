@@ -201,7 +201,7 @@ def readable(error: str, connection: Connection | None) -> str:
 def same_words(before: str, now: Sequence[str]) -> str:
     """`before` while it is true but for numbers (times, ports, counters are no news), else the first of `now`."""
     said = _NUMBERS.sub("#", before)
-    return before if any(said == _NUMBERS.sub("#", each) for each in now) else next(iter(now), "")
+    return before if any(said == _NUMBERS.sub("#", text) for text in now) else next(iter(now), "")
 
 
 class TenantFeeds:

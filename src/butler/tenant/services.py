@@ -112,14 +112,14 @@ def read_balancer(service: Service) -> Balancer:
         sys.intern(meta.namespace),
         meta.name,
         meta.uid,
-        addresses=tuple(found for each in ingress if (found := address_in(each.ip)) is not None),
-        has_hostname=any(each.hostname for each in ingress),
+        addresses=tuple(found for item in ingress if (found := address_in(item.ip)) is not None),
+        has_hostname=any(item.hostname for item in ingress),
         deleting=bytes(meta.deletion_timestamp) != b"null",
         class_name=spec.load_balancer_class,
         asks=_asked(asked),
         asks_pool=pool[:LONGEST] or None,
         sharing_key=_short_key(sharing) or None,
-        families=tuple(sys.intern(each) for each in spec.ip_families or ()),
+        families=tuple(sys.intern(ip_family) for ip_family in spec.ip_families or ()),
         family_policy=None if spec.ip_family_policy is None else sys.intern(spec.ip_family_policy),
         platform=meta.labels is not None and _text(meta.labels.platform) == "true",
         created=_moment(meta.creation_timestamp),
@@ -178,7 +178,7 @@ async def load_balancers(client: Client) -> list[Balancer]:
     except TimeoutError:
         raise BadAnswer(f"the list of Services did not end within {LIST_SECONDS:.0f} s") from None
     # The server was asked for no others, but these are about to be deleted, or their addresses given away.
-    return [read_balancer(each) for each in listed.items if each.spec.type == "LoadBalancer"]
+    return [read_balancer(service) for service in listed.items if service.spec.type == "LoadBalancer"]
 
 
 async def delete_load_balancers(client: Client) -> int:

@@ -247,7 +247,7 @@ class Admission:
                 pool = None
             except (KubeError, ValueError):
                 return review.allow()
-        elsewhere = (each.metadata.namespace for each in self._pools.values() if each.metadata.name == key.name)
+        elsewhere = (item.metadata.namespace for item in self._pools.values() if item.metadata.name == key.name)
         verdict = ipallocation.judge(new, pool, elsewhere, self._in_the_way_of(new, key))
         if verdict.problems:
             return review.refuse(question, verdict.problems, msgspec.json.decode(text), verdict.warnings)
@@ -360,7 +360,7 @@ class Admission:
         key, providers = key_of(config), {key_of(config)}
         if any(cluster.spec.provider_config_ref is None for cluster in clusters):
             listed = await self._client.list(PROVIDERS, self._home, timeout=self._read_patience)
-            providers |= {key_of(each) for each in listed.items}
+            providers |= {key_of(provider) for provider in listed.items}
         return [cluster for cluster in clusters if placement(cluster, providers, self._home) == key]
 
     # TenantClusters.

@@ -49,7 +49,7 @@ async def _machines(client: Client, owner: TenantCluster, family: Family, held: 
         return InUse(unknown="Cluster API, which knows its machines, is not served")
     except KubeError as error:
         return InUse(unknown=f"its machines cannot be listed ({error})")
-    machines = [read_machine(each) for each in listed.items]
+    machines = [read_machine(obj) for obj in listed.items]
     having = in_range(machines, family, held)
     if having:
         return InUse(tuple(f"Machine {name} ({address})" for name, address in having))

@@ -251,7 +251,10 @@ class _Made:
 def _only_certificates(pem: bytes, path: Path) -> bytes:
     """The certificates of a file that may hold a key as well: what we trust is published."""
     try:
-        return b"".join(certificate_pem(each) for each in x509.load_pem_x509_certificates(pem))
+        return b"".join(
+            certificate_pem(load_pem_x509_certificate)
+            for load_pem_x509_certificate in x509.load_pem_x509_certificates(pem)
+        )
     except ValueError as error:
         raise UnusableCertificate(f"{path} holds no certificate that can be read: {error}") from None
 

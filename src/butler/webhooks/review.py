@@ -154,7 +154,7 @@ def write(question: Question, answer: Answer) -> bytes:
     if answer.status is not None:
         response["status"] = answer.status
     if answer.warnings:
-        response["warnings"] = [_shortened(each) for each in answer.warnings]
+        response["warnings"] = [_shortened(warning) for warning in answer.warnings]
     return _write({"apiVersion": REVIEW_API, "kind": REVIEW_KIND, "response": response})
 
 

@@ -70,7 +70,7 @@ class NetBox:
 
     def load(self, pool: Range, taken: Sequence[Range]) -> None:
         (self._prefix,) = networks_of(pool)
-        self._children = {(int(child.first), int(child.last)): child for each in taken for child in networks_of(each)}
+        self._children = {(int(child.first), int(child.last)): child for span in taken for child in networks_of(span)}
 
     def allocate(self, count: int) -> Range | None:
         length = 33 - count.bit_length()
@@ -90,8 +90,8 @@ class Neutron:
     name = "Neutron recipe"
 
     def load(self, pool: Range, taken: Sequence[Range]) -> None:
-        self._prefixes = [str(each) for each in networks_of(pool)]
-        self._subnets = {str(child): None for each in taken for child in networks_of(each)}
+        self._prefixes = [str(item) for item in networks_of(pool)]
+        self._subnets = {str(child): None for span in taken for child in networks_of(span)}
 
     def allocate(self, count: int) -> Range | None:
         length = 33 - count.bit_length()
@@ -116,8 +116,8 @@ class SubnetWalk:
         self._pool = ipaddress.IPv4Network((pool.first, 33 - pool.size.bit_length()))
         self._used = {
             ipaddress.IPv4Network((slot << 3, 29))
-            for each in taken
-            for slot in range(each.first >> 3, (each.last >> 3) + 1)
+            for span in taken
+            for slot in range(span.first >> 3, (span.last >> 3) + 1)
         }
 
     def allocate(self, count: int) -> Range | None:

@@ -66,8 +66,8 @@ def python() -> Path:
 def seconds_per_decision(pool: Range, taken: Sequence[Range], seconds: float) -> float:
     """The median time in which Neutron lists what is free of a pool; checked by the number of addresses it finds."""
     work = {
-        "prefixes": [str(each) for each in networks_of(pool)],
-        "cidrs": [str(each) for block in taken for each in networks_of(block)],
+        "prefixes": [str(item) for item in networks_of(pool)],
+        "cidrs": [str(item) for block in taken for item in networks_of(block)],
         "seconds": seconds,
     }
     answer = subprocess.run(

@@ -109,7 +109,7 @@ class Estate:
         self.admission = admission.Admission(self.client, *caches)  # type: ignore[arg-type]
 
     def at_rest(self) -> bool:
-        return all(len(each.queue) == each.queue.busy == 0 for each in self.operator._controllers)
+        return all(len(controller.queue) == controller.queue.busy == 0 for controller in self.operator._controllers)
 
     async def settle(self) -> None:
         """Until nothing is left to do: everything here takes a turn of the loop, and nothing takes time."""
@@ -136,7 +136,7 @@ async def measured(pools: int, allocations: int, profile: bool) -> dict[str, Any
 
     def all_ready() -> bool:
         known = client.objects["networkpools"].values()
-        return all(each.status.claimed_cidr is not None for each in known)
+        return all(item.status.claimed_cidr is not None for item in known)
 
     while not all_ready():  # noqa: ASYNC110
         await asyncio.sleep(0.05)

@@ -44,7 +44,9 @@ def granted(template: dict[str, Any], number: int) -> dict[str, Any]:
 async def write_all(kubeconfig: str, namespace: str, template: dict[str, Any]) -> None:
     async with Client(config.load(kubeconfig, None), field_manager="butler-controller") as client:
         listed = await client.list(ALLOCATIONS, namespace)
-        waiting = [each.metadata for each in listed.items if each.status.phase is IPAllocationPhase.PENDING]
+        waiting = [
+            allocation.metadata for allocation in listed.items if allocation.status.phase is IPAllocationPhase.PENDING
+        ]
         patches = [
             (
                 meta.name,

@@ -96,7 +96,7 @@ def test_a_crowd_of_services_is_served_and_nobody_is_moved(drill: Drill, scale: 
     over = threading.Event()
     with drill.replica() as butler, ThreadPoolExecutor(CROWD + 1) as threads:
         trouble = threads.submit(_trouble, drill, butler, crowd, rng, over) if troubled else None
-        lives = [threads.submit(each.live) for each in crowd]
+        lives = [threads.submit(item.live) for item in crowd]
         try:
             for life in lives:
                 life.result()
@@ -104,7 +104,7 @@ def test_a_crowd_of_services_is_served_and_nobody_is_moved(drill: Drill, scale: 
             over.set()
         if trouble is not None:
             trouble.result()
-        waits = sorted(wait for each in crowd for wait in each.waits)
+        waits = sorted(wait for item in crowd for wait in item.waits)
         middle = waits[len(waits) // 2][0]
         print(f"{len(waits)} waits: half within {middle:.2f} s, longest {waits[-1]}")
         assert waits[-1][0] < FORGOTTEN, waits[-5:]

@@ -36,8 +36,8 @@ def test_a_tenant_that_goes_dark_in_the_middle_of_a_shrink_keeps_its_range(drill
         def still_held() -> bool:
             """All but the annotations: the record of the grant comes a moment later."""
             return [
-                (each["metadata"]["uid"], each["status"]["phase"], each["status"]["startAddress"])
-                for each in dark.growths()
+                (growth["metadata"]["uid"], growth["status"]["phase"], growth["status"]["startAddress"])
+                for growth in dark.growths()
             ] == [held]
 
         drill.grow(other, "a", "b")  # others are looked after as ever
@@ -53,7 +53,7 @@ def test_a_range_that_is_deleted_while_its_tenant_is_dark_goes_to_nobody_else(dr
     dark = drill.tenant()
     with drill.replica() as butler:
         (address,) = drill.grow(dark, "a")
-        (growth,) = [each["metadata"]["name"] for each in dark.growths()]
+        (growth,) = [obj["metadata"]["name"] for obj in dark.growths()]
         butler.lines.go_dark(dark.name)
         dark.until(lambda: dark.condition("LoadBalancersReady").get("reason") == "TenantUnreachable", "it is dark")
         delete(drill.place, growth)

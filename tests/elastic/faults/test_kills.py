@@ -145,5 +145,5 @@ def _one_crash(drill: Drill, web: ElasticTenant, butler: Replica, number: int, s
 
 def _second(web: ElasticTenant) -> int:
     """The last number of the address that the tenant grew by, or of one that it may grow by."""
-    growths = [each for each in web.growths() if each["status"].get("startAddress")]
+    growths = [growth for growth in web.growths() if growth["status"].get("startAddress")]
     return int(growths[0]["status"]["startAddress"].rsplit(".", 1)[1]) if growths else 99

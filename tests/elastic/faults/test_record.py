@@ -23,4 +23,4 @@ def test_a_release_under_a_service_is_found_out_from_both_sides(drill: Drill) ->
     drill.estate.patch(path, {"status": {"phase": "Released", "releasedAt": growth["status"]["allocatedAt"]}})
     time.sleep(4 * LOOKS_APART)  # for a clock that is looked at now and then, an instant is no proof
     found = rules.check(drill.estate.record.chronicle([web.uid]))
-    assert sorted(each.rule for each in found) == ["S4", "S5"]
+    assert sorted(violation.rule for violation in found) == ["S4", "S5"]

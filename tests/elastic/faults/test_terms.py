@@ -50,7 +50,9 @@ def test_a_drain_ends_though_its_terms_change_in_its_middle(drill: Drill, change
             web.add("b")
             web.gets("b")
             web.sees(lambda: (web.pool() or {}).get("spec", {}).get("autoAssign") is True, "MetalLB hands out again")
-            web.until(lambda: not any(each["status"].get("drainingSince") for each in web.growths()), "no mark is left")
+            web.until(
+                lambda: not any(growth["status"].get("drainingSince") for growth in web.growths()), "no mark is left"
+            )
         finally:
             back(drill, web)
         drill.verdict(web)

@@ -40,7 +40,9 @@ class Churn:
     def play(self, acts: Iterable[Act], seconds: float, incidents: Sequence[tuple[float, Callable[[], None]]]) -> None:
         """Do as told for so long. `incidents` happen at a part of that time."""
         began = time.monotonic()
-        waiting = sorted(((began + part * seconds, happen) for part, happen in incidents), key=lambda each: each[0])
+        waiting = sorted(
+            ((began + part * seconds, happen) for part, happen in incidents), key=lambda incident: incident[0]
+        )
         for act in acts:
             self.do(act)
             until = time.monotonic() + act.pause
@@ -130,19 +132,19 @@ def spread(found: list[float]) -> str:
 
 def figures(tenant: RealTenant) -> Figures:
     inside = tenant.side.written()
-    services = [each for each in inside if each.kind == SERVICE]
-    pools = [each for each in inside if each.kind == ADDRESS_POOL and each.key == DEFAULT_POOL]
-    everybodys = [each for each in tenant.record.management.written() if each.kind == ALLOCATION]
-    own = [each for each in everybodys if tenant_of(each.obj) == tenant.uid and is_growth(each.obj)]
+    services = [revision for revision in inside if revision.kind == SERVICE]
+    pools = [revision for revision in inside if revision.kind == ADDRESS_POOL and revision.key == DEFAULT_POOL]
+    everybodys = [revision for revision in tenant.record.management.written() if revision.kind == ALLOCATION]
+    own = [everybody for everybody in everybodys if tenant_of(everybody.obj) == tenant.uid and is_growth(everybody.obj)]
     return Figures(
         served=_served(services),
         acted=_acted(pools),
         service_events=len(services),
-        pool_writes=len([each for each in pools if _spec(each.before) != _spec(each.after)]),
-        asked=len([each for each in own if each.before is None]),
+        pool_writes=len([pool for pool in pools if _spec(pool.before) != _spec(pool.after)]),
+        asked=len([revision for revision in own if revision.before is None]),
         growths=_steps(own, "Pending", "Allocated") + _steps(own, "Failed", "Allocated"),
         shrinks=_steps(own, "Allocated", "Released"),
-        drains=len([each for each in own if not _drains(each.before) and _drains(each.after)]),
+        drains=len([revision for revision in own if not _drains(revision.before) and _drains(revision.after)]),
     )
 
 
@@ -150,32 +152,38 @@ def _served(services: list[Revision]) -> list[float]:
     """Of Services that waited from their first moment on."""
     waiting: dict[str, float] = {}
     found = []
-    for each in services:
-        if each.before is None and each.after is not None and waits(each.after):
-            waiting[each.uid] = each.seconds
-        elif each.uid in waiting and each.after is not None and shown(each.after):
-            found.append(each.seconds - waiting.pop(each.uid))
-        elif each.uid in waiting and (each.after is None or not waits(each.after)):
-            del waiting[each.uid]
+    for service in services:
+        if service.before is None and service.after is not None and waits(service.after):
+            waiting[service.uid] = service.seconds
+        elif service.uid in waiting and service.after is not None and shown(service.after):
+            found.append(service.seconds - waiting.pop(service.uid))
+        elif service.uid in waiting and (service.after is None or not waits(service.after)):
+            del waiting[service.uid]
     return found
 
 
 def _acted(pools: list[Revision]) -> list[float]:
     found, since = [], None
-    for each in pools:
-        listed = announced(each.after) if each.after is not None else set()
-        before = announced(each.before) if each.before is not None else set()
+    for pool in pools:
+        listed = announced(pool.after) if pool.after is not None else set()
+        before = announced(pool.before) if pool.before is not None else set()
         if listed != before:
-            since = each.seconds if len(listed) != len(before) else None
-        if since is not None and seen_size(each.after) == len(listed):
-            found.append(each.seconds - since)
+            since = pool.seconds if len(listed) != len(before) else None
+        if since is not None and seen_size(pool.after) == len(listed):
+            found.append(pool.seconds - since)
             since = None
     return found
 
 
 def _steps(allocations: list[Revision], before: str, after: str) -> int:
     """How often an allocation went from one phase to another."""
-    return len([each for each in allocations if (phase(each.before or {}), phase(each.obj)) == (before, after)])
+    return len(
+        [
+            allocation
+            for allocation in allocations
+            if (phase(allocation.before or {}), phase(allocation.obj)) == (before, after)
+        ]
+    )
 
 
 def _spec(obj: object) -> object:

@@ -49,7 +49,7 @@ def moves(chronicle: Chronicle) -> Moves:
     services = {tenant: of_kind(inside, SERVICE) for tenant, inside in chronicle.tenants.items()}
     for violation in nobody_is_moved(chronicle):
         given, taken = violation.revisions
-        (tenant,) = (name for name, dated in services.items() if any(each.revision is taken for each in dated))
+        (tenant,) = (name for name, dated in services.items() if any(item.revision is taken for item in dated))
         lost = shown(taken.before or {"spec": {}}) - shown(taken.after or {"spec": {}})
         withdrawn = _withdrawal(pools[tenant], lost, given, taken)
         if withdrawn is None:
@@ -64,7 +64,7 @@ def moves(chronicle: Chronicle) -> Moves:
 def _withdrawal(pools: Iterable[Dated], lost: set[int], given: Revision, taken: Revision) -> Revision | None:
     """The write of the pool that took one of these addresses out between two revisions of a Service, if any."""
     before: set[int] = set()
-    for pool in (each.revision for each in pools):
+    for pool in (dated.revision for dated in pools):
         now = announced(pool.after) if pool.after is not None else set()
         if given.version < pool.version < taken.version and before & lost - now:
             return pool
@@ -77,10 +77,10 @@ def _reached(services: Iterable[Dated], pools: Iterable[Dated], given: Revision,
     after = given.after
     if after is None or not (asked(after) or asked_pool(after)):
         return False
-    standing = [each.revision.after for each in pools if each.revision.version < given.version]
+    standing = [pool.revision.after for pool in pools if pool.revision.version < given.version]
     if not standing or standing[-1] is None or standing[-1]["spec"].get("autoAssign", True):
         return False
     wish = wishes(after)
-    own = [each.revision for each in services if each.revision.uid == given.uid]
-    since = next(each.seconds for each in own if each.after is not None and wishes(each.after) == wish)
+    own = [service.revision for service in services if service.revision.uid == given.uid]
+    since = next(revision.seconds for revision in own if revision.after is not None and wishes(revision.after) == wish)
     return withdrawn.seconds - since < JUST_ASKED

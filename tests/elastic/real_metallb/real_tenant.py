@@ -154,7 +154,7 @@ class RealPlace(Place):
             written = written_since(after, before)
             if not written and not _restless(after):
                 return after
-            assert time.monotonic() < deadline, f"it never comes to rest: {[each.what for each in written]}"
+            assert time.monotonic() < deadline, f"it never comes to rest: {[violation.what for violation in written]}"
 
     def _rest(self) -> None:
         record, uids = self.elastic.record, [tenant.uid for tenant in self.tenants]
@@ -165,7 +165,7 @@ class RealPlace(Place):
 def _restless(chronicle: Chronicle) -> list[Violation]:
     """What is not as it should be at rest, but for Services that wait for addresses which MetalLB has lost."""
     lost = _lost_by_metallb(chronicle)
-    return [each for each in at_rest(chronicle) if not (lost and each.rule == "unserved")]
+    return [violation for violation in at_rest(chronicle) if not (lost and violation.rule == "unserved")]
 
 
 def _lost_by_metallb(chronicle: Chronicle) -> bool:
@@ -218,7 +218,10 @@ class RealTenant(ElasticTenant):
         """When MetalLB last read its pools, by its own word."""
         found = self.side.get(STATES, NAMESPACE, "controller") or {}
         conditions = (found.get("status") or {}).get("conditions") or ()
-        return next((each["lastTransitionTime"] for each in conditions if each["type"] == "poolReconcilerValid"), "")
+        return next(
+            (condition["lastTransitionTime"] for condition in conditions if condition["type"] == "poolReconcilerValid"),
+            "",
+        )
 
     def drain_has_begun(self) -> None:
         """Wait until the pool hands out nothing by itself, and MetalLB has taken that in."""

@@ -34,26 +34,26 @@ def given_back_unseen(chronicle: Chronicle) -> Iterator[Violation]:
     """Releases before which MetalLB had surely not shown that it had taken in the withdrawal."""
     for tenant, inside in chronicle.tenants.items():
         pools = default_pool(inside)
-        for each in of_kind(chronicle.management, ALLOCATION):
-            before, after = each.revision.before, each.revision.after
+        for dated in of_kind(chronicle.management, ALLOCATION):
+            before, after = dated.revision.before, dated.revision.after
             if before is None or after is None or tenant_of(after) != tenant or not is_growth(after):
                 continue
             if phase(before) != "Allocated" or phase(after) != "Released" or after["metadata"].get("deletionTimestamp"):
                 continue
             addresses = granted(before)
-            if not _was_taken_in(pools, addresses, each.moment):
+            if not _was_taken_in(pools, addresses, dated.moment):
                 what = f"{text((min(addresses), max(addresses)))} was given back before MetalLB showed it knew"
-                yield Violation("unseen", what, (each.revision, *(pool.revision for pool in pools[-6:])))
+                yield Violation("unseen", what, (dated.revision, *(pool.revision for pool in pools[-6:])))
 
 
 def _was_taken_in(pools: list[Dated], addresses: set[int], released: Moment) -> bool:
     """Whether, maybe before that moment, MetalLB's count was that of the pool without these addresses."""
-    for each in pools:
-        pool = each.revision.after
-        if released.surely_before(each.moment):
+    for dated in pools:
+        pool = dated.revision.after
+        if released.surely_before(dated.moment):
             break
         if pool is None:
-            if each.moment.earliest <= released.latest:
+            if dated.moment.earliest <= released.latest:
                 return True  # no pool, no count
             continue
         listed = announced(pool)

@@ -71,14 +71,14 @@ def _incidents(real: RealEstate, number: int, *, alone: bool) -> list[tuple[floa
         [(0.6, real.metallb.kill), (0.66, real.start_metallb)],
         [(0.8, real.stop_butler), (0.84, real.butler.again)],
     ]
-    return [each for death in deaths for each in death] if alone else deaths[number % len(deaths)]
+    return [pair for death in deaths for pair in death] if alone else deaths[number % len(deaths)]
 
 
 def _judged(place: RealPlace, when: str) -> Moves:
     chronicle = place.comes_to_rest()
     found = moves(chronicle)
     insist(found.butlers, f"{when}: ")
-    insist([each for each in rules.check(chronicle) if each.rule != "moved"], f"{when}: ")
+    insist([violation for violation in rules.check(chronicle) if violation.rule != "moved"], f"{when}: ")
     insist(given_back_unseen(chronicle), f"{when}: ")
     return found
 

@@ -20,7 +20,7 @@ def test_a_range_that_is_deleted_in_use_is_handed_out_no_more_and_goes_when_it_i
     web = place.begin()
     web.add("a")
     before = web.gets("a")
-    (name,) = [each["metadata"]["name"] for each in web.allocations("loadbalancer")]
+    (name,) = [allocation["metadata"]["name"] for allocation in web.allocations("loadbalancer")]
     delete(place, name)
     web.until(lambda: deleting(web, name).get("reason") == "InUse", "it says that it is in use")
     web.sees(lambda: not web.hands_out(), "nobody gets what is to go")
@@ -46,7 +46,7 @@ def test_a_service_that_asks_for_an_address_of_a_range_that_goes_keeps_it(real: 
     web = place.begin()
     web.add("a")
     web.gets("a")
-    (name,) = [each["metadata"]["name"] for each in web.allocations("loadbalancer")]
+    (name,) = [allocation["metadata"]["name"] for allocation in web.allocations("loadbalancer")]
     delete(place, name)
     web.sees(lambda: not web.hands_out(), "nobody gets what is to go")
     wanted = place.address(17)

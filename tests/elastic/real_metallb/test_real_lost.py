@@ -55,7 +55,7 @@ def _loses_one(real: RealEstate, web: RealTenant, holder: str) -> bool:
     web.side.catch_up("services", "ipaddresspools")
     pool = web.pool() or {}
     size = len(announced(pool))
-    shown = len([each for each in web.side.list("services") if web.address(each["metadata"]["name"])])
+    shown = len([obj for obj in web.side.list("services") if web.address(obj["metadata"]["name"])])
     assert seen_size(pool) == size, "MetalLB knows its pool"
     return bool(pool["status"].get("availableIPv4", 0) < size - shown)
 
@@ -74,5 +74,5 @@ async def _start(real: RealEstate, meanwhile: Callable[[], None]) -> None:
 
 def _pass_is_over(real: RealEstate) -> bool:
     """The last pass that began has ended, and none is to follow."""
-    lines = [each for each in real.metallb.log().splitlines() if "reprocessAll" in each]
+    lines = [line for line in real.metallb.log().splitlines() if "reprocessAll" in line]
     return '"end reconcile":"metallbreload/reload"' in lines[-1] and "force service reload" not in lines[-2]

@@ -86,7 +86,7 @@ async def test_cache_and_controller_survive_any_network(
         )
     assert witness.told_state() == truth
     told = {(change.key, version_of(change.new)) for change in witness.changes if change.new is not None}
-    made_up = [each for each in told if each[0].name in NAMES and each[1] not in ledger.versions[each[0]]]
+    made_up = [pair for pair in told if pair[0].name in NAMES and pair[1] not in ledger.versions[pair[0]]]
     assert not made_up, "the handlers were told of versions that never were"
     witness.nobody_returned()
     here = {uid_of(obj) for obj in cache.values()}

@@ -90,7 +90,7 @@ class Witness:
 
 @asynccontextmanager
 async def following(*work: Any) -> AsyncIterator[None]:
-    tasks = [asyncio.create_task(each) for each in work]
+    tasks = [asyncio.create_task(item) for item in work]
     try:
         yield
     finally:

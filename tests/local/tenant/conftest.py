@@ -60,7 +60,7 @@ def nothing_left(control_plane: ControlPlane) -> Iterator[None]:
     yield
     if control_plane.name == "kubernetes":
         control_plane.kubectl(
-            "delete", "--ignore-not-found", "crd", *(each["metadata"]["name"] for each in DEFINITIONS)
+            "delete", "--ignore-not-found", "crd", *(definition["metadata"]["name"] for definition in DEFINITIONS)
         )
         control_plane.kubectl("delete", "--ignore-not-found", "namespace", metallb.NAMESPACE)
 

@@ -127,7 +127,7 @@ async def chattering(request: web.Request, watching: bool) -> web.StreamResponse
     async def events() -> AsyncIterator[bytes]:
         for first in itertools.count(0, 200):
             lines = (service(1, resourceVersion=str(2000 + number)) for number in range(first, first + 200))
-            yield b"".join(line("MODIFIED", each) for each in lines)
+            yield b"".join(line("MODIFIED", obj) for obj in lines)
 
     return await stream(request, events()) if watching else listed([service(1)])
 
@@ -146,8 +146,8 @@ async def other_types(_: web.Request, __: bool) -> web.StreamResponse:
 
 
 BEHAVIOURS: dict[str, Answer] = {
-    each.__name__: each
-    for each in (
+    call.__name__: call
+    for call in (
         silent,
         garbage,
         deep,

@@ -95,8 +95,8 @@ DEFINITIONS = [
 
 
 async def remove_kinds(client: Client) -> None:
-    for each in DEFINITIONS:
-        name = each["metadata"]["name"]
+    for obj in DEFINITIONS:
+        name = obj["metadata"]["name"]
         if not await is_gone(client, CUSTOM_RESOURCE_DEFINITIONS, name):
             await client.delete(CUSTOM_RESOURCE_DEFINITIONS, name)
         await until(lambda name=name: is_gone(client, CUSTOM_RESOURCE_DEFINITIONS, name))
@@ -110,9 +110,9 @@ async def remove_metallb(client: Client) -> None:
 
 
 async def install_metallb_kinds(client: Client, definitions: Sequence[Json] = DEFINITIONS) -> None:
-    for each in definitions:
+    for obj in definitions:
         with contextlib.suppress(AlreadyExists):
-            await client.create(CUSTOM_RESOURCE_DEFINITIONS, each)
+            await client.create(CUSTOM_RESOURCE_DEFINITIONS, obj)
     for resource in (metallb.ADDRESS_POOLS, metallb.ADVERTISEMENTS):
 
         async def served(resource: Any = resource) -> bool:

@@ -42,14 +42,20 @@ async def test_load_balancers_are_found_and_deleted_and_other_services_are_left_
     await tenant.create(SERVICES, held, namespace)
     given = {"status": {"loadBalancer": {"ingress": [{"ip": "10.40.1.8"}]}}}
     await tenant.patch(SERVICES, "outer", given, namespace, subresource="status")
-    found = {each.name: each for each in await load_balancers(tenant) if each.namespace == namespace}
+    found = {
+        load_balancer.name: load_balancer
+        for load_balancer in await load_balancers(tenant)
+        if load_balancer.namespace == namespace
+    }
     assert {name: (each.addresses, each.deleting) for name, each in found.items()} == {
         "outer": (("10.40.1.8",), False),
         "held": ((), False),
     }
     try:
         assert await delete_load_balancers(tenant) == 2
-        assert [(each.name, each.deleting) for each in await load_balancers(tenant)] == [("held", True)]
+        assert [(load_balancer.name, load_balancer.deleting) for load_balancer in await load_balancers(tenant)] == [
+            ("held", True)
+        ]
         assert await delete_load_balancers(tenant) == 1, "one still holds on"
     finally:
         await tenant.patch(SERVICES, "held", {"metadata": {"finalizers": None}}, namespace)

@@ -77,7 +77,7 @@ async def test_a_feed_is_live(tenant: Client, kubeconfig_secret: Json) -> None:
         await until(lambda: feed.is_synced, lambda: feed.trouble)
 
         def seen() -> dict[str, tuple[str, ...]]:
-            return {each.name: each.addresses for each in feed.services() if each.namespace == namespace}
+            return {item.name: item.addresses for item in feed.services() if item.namespace == namespace}
 
         await tenant.create(SERVICES, service("inner", "ClusterIP"), namespace)
         await tenant.create(SERVICES, service("outer", "LoadBalancer"), namespace)

@@ -33,13 +33,13 @@ if TYPE_CHECKING:
     from butler.api.objects import Json
     from butler.kube.client import Client
 
-USED = {each["metadata"]["name"] for each in DEFINITIONS}
+USED = {definition["metadata"]["name"] for definition in DEFINITIONS}
 
 
 @pytest.fixture(scope="module")
 def real_definitions() -> list[Json]:
     try:
-        return [each for each in metallb_controller.definitions() if each["metadata"]["name"] in USED]
+        return [definition for definition in metallb_controller.definitions() if definition["metadata"]["name"] in USED]
     except UnavailableError as error:
         pytest.skip(f"MetalLB's definitions cannot be had: {error}")
 
@@ -57,7 +57,7 @@ async def metallb(tenant: Client, nothing_left: None, real_definitions: list[Jso
 
 async def test_everything_that_is_written_is_in_the_schema(metallb: Client) -> None:
     pools = (address_pool(ranges(A)), address_pool(ranges(A, B), auto_assign=False, drained_by="one"))
-    for resource, body in [*((ADDRESS_POOLS, each) for each in pools), (ADVERTISEMENTS, advertisement())]:
+    for resource, body in [*((ADDRESS_POOLS, obj) for obj in pools), (ADVERTISEMENTS, advertisement())]:
         taken = await metallb.create(resource, body, dry_run=True, field_validation="Strict")
         assert taken["spec"] == body["spec"], "nothing pruned, nothing added"
 
@@ -114,7 +114,7 @@ async def test_of_many_that_publish_at_the_same_time_one_is_heard(metallb: Clien
     await publish(metallb, await read(metallb), ranges(A))
     standing = await read(metallb)
     wanted = [[A, f"10.40.{number}.0-10.40.{number}.7"] for number in range(2, 10)]
-    results = await asyncio.gather(*(publish(metallb, standing, ranges(*each)) for each in wanted))
+    results = await asyncio.gather(*(publish(metallb, standing, ranges(*row)) for row in wanted))
     written = [each for each, result in zip(wanted, results, strict=True) if result.is_current]
     assert len(written) == 1
     assert {result.outcome for result in results} == {Outcome.WRITTEN, Outcome.CONTESTED}

@@ -42,8 +42,8 @@ def tenant(world: WorldProcess, control_plane: ControlPlane) -> Iterator[Callabl
         return made[-1]
 
     yield make
-    for each in made:
-        if each.get("clusters", each.name) is not None:
-            each.delete("clusters", each.name)
-    for each in made:
-        each.gone()
+    for item in made:
+        if item.get("clusters", item.name) is not None:
+            item.delete("clusters", item.name)
+    for item in made:
+        item.gone()

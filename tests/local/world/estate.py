@@ -208,7 +208,7 @@ class Tenant:
         return self.status("machinedeployments", "workers")
 
     def machines(self, phase: str | None = None) -> list[Json]:
-        return [each for each in self.list("machines") if phase in (None, (each.get("status") or {}).get("phase"))]
+        return [obj for obj in self.list("machines") if phase in (None, (obj.get("status") or {}).get("phase"))]
 
     def until(self, look: Callable[[], Any], what: str) -> Any:
         """Look until what is seen counts as true; gives what was seen."""
@@ -222,7 +222,7 @@ class Tenant:
         """What the objects say now, for a failing test."""
         told = []
         for plural in ("clusters", "stewardcontrolplanes", "machinedeployments", "machinesets", "machines"):
-            told += [f"{plural}/{each['metadata']['name']}: {each.get('status')}" for each in self.list(plural)]
+            told += [f"{plural}/{obj['metadata']['name']}: {obj.get('status')}" for obj in self.list(plural)]
         return "\n".join(told)
 
     def ready(self, replicas: int) -> None:
@@ -260,10 +260,13 @@ class Tenant:
 
 def internal_ips(nodes: Sequence[Json]) -> list[str]:
     return sorted(
-        each["address"] for node in nodes for each in node["status"]["addresses"] if each["type"] == "InternalIP"
+        address["address"]
+        for node in nodes
+        for address in node["status"]["addresses"]
+        if address["type"] == "InternalIP"
     )
 
 
 def address_of(machine: Json) -> str | None:
     told = (machine.get("status") or {}).get("addresses") or ()
-    return next((each["address"] for each in told if each["type"] == "InternalIP"), None)
+    return next((item["address"] for item in told if item["type"] == "InternalIP"), None)

@@ -25,8 +25,8 @@ def test_nodes_have_exactly_the_addresses_of_the_provider(tenant: Callable[..., 
     web.ready(3)
     nodes = json.loads(web.kubectl(tmp_path, "get", "nodes", "-o", "json"))["items"]
     assert internal_ips(nodes) == ["10.77.0.10", "10.77.0.11", "10.77.0.20"]
-    machines = {each["metadata"]["name"]: each for each in web.machines()}
-    assert {each["metadata"]["name"] for each in nodes} == set(machines)
+    machines = {item["metadata"]["name"]: item for item in web.machines()}
+    assert {item["metadata"]["name"] for item in nodes} == set(machines)
     for node in nodes:
         machine = machines[node["metadata"]["name"]]
         assert node["spec"]["providerID"] == machine["spec"]["providerID"]
@@ -62,7 +62,7 @@ def test_everything_belongs_to_the_cluster_and_carries_its_labels(tenant: Callab
     }
     for plural, kind in owners.items():
         (found,) = web.list(plural)
-        assert [each["kind"] for each in found["metadata"]["ownerReferences"]] == [kind], plural
+        assert [owner_reference["kind"] for owner_reference in found["metadata"]["ownerReferences"]] == [kind], plural
         assert found["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"] == "web", plural
     (clone,) = web.list("proxmoxmachines")
     assert clone["metadata"]["annotations"]["cluster.x-k8s.io/cloned-from-name"] == "workers-a"
@@ -120,7 +120,7 @@ def test_without_node_addresses_machines_use_dhcp(tenant: Callable[..., Tenant],
     web.create(replicas=2, addresses=())
     web.ready(2)
     found = internal_ips(json.loads(web.kubectl(tmp_path, "get", "nodes", "-o", "json"))["items"])
-    assert all(each.startswith("172.31.") for each in found)
+    assert all(text.startswith("172.31.") for text in found)
     assert len(set(found)) == 2
 
 
@@ -178,12 +178,12 @@ def test_the_end_has_cluster_apis_order(tenant: Callable[..., Tenant], tmp_path:
     web.delete("clusters", "web")
     web.gone()
     with ThreadPoolExecutor() as many:
-        found = many.map(lambda each: _deletions(web, *each), began.items())
+        found = many.map(lambda item: _deletions(web, *item), began.items())
     ended = dict(zip(began, found, strict=True))
-    assert [len(ended[each]) for each in (*LIFE, "proxmoxmachines")] == [1, 1, 1, 1, 1, 2, 2]
+    assert [len(ended[text]) for text in (*LIFE, "proxmoxmachines")] == [1, 1, 1, 1, 1, 2, 2]
     assert max(ended["proxmoxmachines"]) < max(ended["machines"])
-    in_order = [max(ended[each]) for each in ("machines", "machinesets", "machinedeployments")]
-    in_order += [max(ended[each]) for each in ("stewardcontrolplanes", "proxmoxclusters", "clusters")]
+    in_order = [max(ended[name]) for name in ("machines", "machinesets", "machinedeployments")]
+    in_order += [max(ended[name]) for name in ("stewardcontrolplanes", "proxmoxclusters", "clusters")]
     assert in_order == sorted(in_order)
     assert inside.request("GET", "/api/v1/nodes")[0] in (401, 404)
 
@@ -195,7 +195,7 @@ def test_a_world_at_rest_writes_nothing(tenant: Callable[..., Tenant]) -> None:
     kinds = (*LIFE, "proxmoxmachines", "secrets")
 
     def versions() -> Json:
-        return {each: [found["metadata"]["resourceVersion"] for found in web.list(each)] for each in kinds}
+        return {kind: [found["metadata"]["resourceVersion"] for found in web.list(kind)] for kind in kinds}
 
     def settled() -> bool:
         before = versions()
@@ -217,4 +217,4 @@ def _deletions(web: Tenant, plural: str, since: str) -> list[int]:
     request = urllib.request.Request(url, headers=dict(web.plane.headers))
     with urllib.request.urlopen(request, context=web.plane.tls, timeout=30) as stream:
         events = [json.loads(line) for line in stream]
-    return [int(each["object"]["metadata"]["resourceVersion"]) for each in events if each["type"] == "DELETED"]
+    return [int(event["object"]["metadata"]["resourceVersion"]) for event in events if event["type"] == "DELETED"]

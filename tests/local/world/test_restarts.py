@@ -32,11 +32,11 @@ def test_killed_while_clusters_come_and_go(world: WorldProcess, control_plane: C
     web.ready(3)
     nodes = json.loads(web.kubectl(tmp_path, "get", "nodes", "-o", "json"))["items"]
     assert internal_ips(nodes) == ["10.77.0.10", "10.77.0.11", "10.77.0.12"]
-    before = {each["metadata"]["name"]: address_of(each) for each in web.machines()}
+    before = {machine["metadata"]["name"]: address_of(machine) for machine in web.machines()}
 
     world.restart()  # at rest
     assert len(web.kubectl(tmp_path, "get", "nodes", "-o", "name").split()) == 3
-    assert {each["metadata"]["name"]: address_of(each) for each in web.machines()} == before
+    assert {machine["metadata"]["name"]: address_of(machine) for machine in web.machines()} == before
 
     web.delete("clusters", "web")
     web.until(lambda: web.machines("Deleting"), "machines are going")
@@ -55,7 +55,7 @@ def test_killed_in_the_middle_of_an_update(world: WorldProcess, control_plane: C
     web.patch("machinedeployments", "workers", json.dumps({"spec": {"template": {"spec": machine}}}))
     web.until(lambda: len(web.list("machinesets")) == 2, "the update has begun")
     world.restart()
-    web.until(lambda: {each["spec"]["version"] for each in web.machines("Running")} == {"v1.34.0"}, "updated")
+    web.until(lambda: {item["spec"]["version"] for item in web.machines("Running")} == {"v1.34.0"}, "updated")
     web.ready(2)
     nodes = json.loads(web.kubectl(tmp_path, "get", "nodes", "-o", "json"))["items"]
     assert internal_ips(nodes) == ["10.77.0.10", "10.77.0.11"]

@@ -27,7 +27,7 @@ def new_template(web: Tenant, name: str, version: str = "v1.34.0") -> None:
 
 def held(web: Tenant) -> dict[str, str]:
     """Address by machine, of all that have one."""
-    return {each["metadata"]["name"]: address for each in web.machines() if (address := address_of(each))}
+    return {machine["metadata"]["name"]: address for machine in web.machines() if (address := address_of(machine))}
 
 
 def test_scaling_keeps_the_addresses_of_those_who_stay(tenant: Callable[..., Tenant], tmp_path: Path) -> None:
@@ -66,16 +66,16 @@ def test_an_update_without_a_spare_address_replaces_one_after_the_other(
         shown = list(held(web).values())
         assert len(shown) == len(set(shown)), f"an address is on two machines: {shown}"
         least = min(least, len(nodes))
-        return not before & {each["metadata"]["name"] for each in web.machines()}
+        return not before & {machine["metadata"]["name"] for machine in web.machines()}
 
     web.until(replaced, "all machines are new")
     web.ready(3)
     assert least >= 1
     assert sorted(held(web).values()) == ["10.77.0.10", "10.77.0.11", "10.77.0.12"]
     nodes = json.loads(web.kubectl(tmp_path, "get", "nodes", "-o", "json"))["items"]
-    assert {each["status"]["nodeInfo"]["kubeletVersion"] for each in nodes} == {"v1.34.0"}
-    assert {each["status"]["capacity"]["cpu"] for each in nodes} == {"8"}
-    assert sorted(each["spec"]["replicas"] for each in web.list("machinesets")) == [0, 3]
+    assert {node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes} == {"v1.34.0"}
+    assert {node["status"]["capacity"]["cpu"] for node in nodes} == {"8"}
+    assert sorted(obj["spec"]["replicas"] for obj in web.list("machinesets")) == [0, 3]
 
 
 def test_an_update_that_needs_an_address_too_many_waits_and_says_so(tenant: Callable[..., Tenant]) -> None:
@@ -85,15 +85,15 @@ def test_an_update_that_needs_an_address_too_many_waits_and_says_so(tenant: Call
     new_template(web, "workers-b")
 
     def waiting() -> list[Json]:
-        found = [each for each in web.machines("Provisioning") if address_of(each) is None]
-        return [each for each in found if "NoFreeAddress" in json.dumps(each["status"]["conditions"])]
+        found = [machine for machine in web.machines("Provisioning") if address_of(machine) is None]
+        return [item for item in found if "NoFreeAddress" in json.dumps(item["status"]["conditions"])]
 
     web.until(waiting, "a machine waits for an address")
     assert web.workers()["readyReplicas"] == 2
     wider = {"spec": {"ipv4Config": {"addresses": ["10.77.0.10-10.77.0.12"]}}}
     web.patch("proxmoxclusters", "web", json.dumps(wider))
     web.ready(2)
-    assert {each["spec"]["version"] for each in web.machines()} == {"v1.34.0"}
+    assert {machine["spec"]["version"] for machine in web.machines()} == {"v1.34.0"}
 
 
 def test_going_back_reuses_the_set_of_the_old_template(tenant: Callable[..., Tenant]) -> None:
@@ -102,13 +102,13 @@ def test_going_back_reuses_the_set_of_the_old_template(tenant: Callable[..., Ten
     web.ready(1)
     (first,) = web.list("machinesets")
     new_template(web, "workers-b")
-    web.until(lambda: {each["spec"]["version"] for each in web.machines("Running")} == {"v1.34.0"}, "updated")
+    web.until(lambda: {machine["spec"]["version"] for machine in web.machines("Running")} == {"v1.34.0"}, "updated")
     web.ready(1)
     back = {"version": "v1.33.2", "infrastructureRef": {"name": "workers-a"}}
     web.patch("machinedeployments", "workers", json.dumps({"spec": {"template": {"spec": back}}}))
-    web.until(lambda: {each["spec"]["version"] for each in web.machines("Running")} == {"v1.33.2"}, "back again")
+    web.until(lambda: {machine["spec"]["version"] for machine in web.machines("Running")} == {"v1.33.2"}, "back again")
     web.ready(1)
-    assert first["metadata"]["uid"] in {each["metadata"]["uid"] for each in web.list("machinesets")}
+    assert first["metadata"]["uid"] in {obj["metadata"]["uid"] for obj in web.list("machinesets")}
     assert len(web.list("machinesets")) == 2
 
 
@@ -119,7 +119,7 @@ def test_machines_fail_as_many_as_were_told_to(tenant: Callable[..., Tenant]) ->
     (failed,) = web.until(lambda: web.machines("Failed"), "one failed")
     assert FAIL in failed["status"]["failureMessage"]
     assert failed["status"]["failureReason"] == "CreateError"
-    (clone,) = [each for each in web.list("proxmoxmachines") if (each.get("status") or {}).get("failureMessage")]
+    (clone,) = [obj for obj in web.list("proxmoxmachines") if (obj.get("status") or {}).get("failureMessage")]
     assert clone["metadata"]["name"] == failed["metadata"]["name"]
     web.patch("machinedeployments", "workers", json.dumps({"metadata": {"annotations": {FAIL: None}}}))
     web.delete("machines", failed["metadata"]["name"])
@@ -159,7 +159,7 @@ def test_a_machine_that_somebody_deletes_is_replaced(tenant: Callable[..., Tenan
     web.ready(2)
     nodes = json.loads(web.kubectl(tmp_path, "get", "nodes", "-o", "json"))["items"]
     assert internal_ips(nodes) == ["10.77.0.10", "10.77.0.11"]
-    assert gone not in {each["metadata"]["name"] for each in nodes}
+    assert gone not in {node["metadata"]["name"] for node in nodes}
 
 
 def test_slow_machines_can_be_hurried(tenant: Callable[..., Tenant]) -> None:

@@ -106,11 +106,11 @@ class Tenant:
         """What every Service of type LoadBalancer shows."""
         listed = await self.client.list(SERVICES)
         return {
-            each["metadata"]["name"]: [
-                entry["ip"] for entry in each.get("status", {}).get("loadBalancer", {}).get("ingress") or ()
+            obj["metadata"]["name"]: [
+                entry["ip"] for entry in obj.get("status", {}).get("loadBalancer", {}).get("ingress") or ()
             ]
-            for each in listed.items
-            if each["spec"].get("type") == "LoadBalancer"
+            for obj in listed.items
+            if obj["spec"].get("type") == "LoadBalancer"
         }
 
     async def until_addresses(self, **wanted: str | None) -> None:
@@ -131,16 +131,15 @@ class Tenant:
         """Type, reason and message of every event about a Service."""
         listed = await self.client.list(EVENTS)
         return [
-            (each["type"], each["reason"], each["message"])
-            for each in listed.items
-            if each["involvedObject"]["name"] == service
+            (obj["type"], obj["reason"], obj["message"])
+            for obj in listed.items
+            if obj["involvedObject"]["name"] == service
         ]
 
     async def counts(self) -> dict[str, Counts]:
         """What the status of every pool says."""
         return {
-            each["metadata"]["name"]: counts_shown(each)
-            for each in (await self.client.list(IP_ADDRESS_POOLS, HOME)).items
+            obj["metadata"]["name"]: counts_shown(obj) for obj in (await self.client.list(IP_ADDRESS_POOLS, HOME)).items
         }
 
     async def refusal(self) -> str:
@@ -149,7 +148,7 @@ class Tenant:
             state = await self.client.get(CONFIGURATION_STATES, "controller", HOME)
         except NotFound:
             return "it has not told yet"
-        found = [each["message"] for each in state.get("status", {}).get("conditions") or ()]
+        found = [condition["message"] for condition in state.get("status", {}).get("conditions") or ()]
         return str(found[0]).removeprefix("configuration error: ") if found else "it has not told yet"
 
     async def exists(self, resource: Any, name: str, namespace: str = "") -> bool:

@@ -141,14 +141,14 @@ async def _declare(client: Client, control_plane: ControlPlane) -> None:
 
 
 async def sweep(client: Client, control_plane: ControlPlane, *, ours: bool = False) -> None:
-    for each in (await client.list(SERVICES)).items:
-        if each["spec"].get("type") == "LoadBalancer" or each["metadata"]["name"].startswith("s0"):
+    for obj in (await client.list(SERVICES)).items:
+        if obj["spec"].get("type") == "LoadBalancer" or obj["metadata"]["name"].startswith("s0"):
             lent = not ours and not control_plane.disposable
             assert not lent, "a server that was lent has load balancers of its own, which this test would move"
             with suppress(NotFound):
-                await client.delete(SERVICES, each["metadata"]["name"], each["metadata"]["namespace"])
-    for each in (await client.list(IP_ADDRESS_POOLS, HOME)).items:
-        await client.delete(IP_ADDRESS_POOLS, each["metadata"]["name"], HOME)
+                await client.delete(SERVICES, obj["metadata"]["name"], obj["metadata"]["namespace"])
+    for obj in (await client.list(IP_ADDRESS_POOLS, HOME)).items:
+        await client.delete(IP_ADDRESS_POOLS, obj["metadata"]["name"], HOME)
     with suppress(NotFound):
         await client.delete(CONFIGURATION_STATES, "controller", HOME)
     status, answer = await asyncio.to_thread(control_plane.request, "DELETE", "/api/v1/namespaces/default/events")

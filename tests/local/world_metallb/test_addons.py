@@ -29,7 +29,7 @@ async def daemons(tenant: Tenant, name: str, namespace: str) -> int:
 async def test_the_default_set_is_installed_with_cilium_first_and_traefik_gets_an_address(estate: Estate) -> None:
     async with estate.world(addon_seconds=0.1):
         tenant = await estate.add_tenant(nodes=2)
-        names = [await estate.add_addon(each) for each in ("traefik", "metallb", "cert-manager", "longhorn", "cilium")]
+        names = [await estate.add_addon(text) for text in ("traefik", "metallb", "cert-manager", "longhorn", "cilium")]
         for name in names:
             addon = await estate.until_phase(name, "Installed")
             assert condition_holds(addon.status.conditions, ConditionType.INSTALLED)

@@ -257,7 +257,7 @@ async def told(tenant: Tenant, service: str, kind: str, reason: str, text: str) 
 
     async def seen() -> bool:
         found[:] = await tenant.events(service)
-        return any((each[0], each[1]) == (kind, reason) and text in each[2] for each in found)
+        return any((pair[0], pair[1]) == (kind, reason) and text in pair[2] for pair in found)
 
     found: list[tuple[str, str, str]] = []
     try:

@@ -60,9 +60,9 @@ def _left_clean(estate: Estate) -> Iterator[None]:
     estate.kubectl("delete", "tenantclusters", "--all", "--all-namespaces", "--wait=false")
     witness.until(
         lambda: not witness.list("tenantclusters"),
-        lambda: f"all clusters are gone: {[each['status'] for each in witness.list('tenantclusters')]}",
+        lambda: f"all clusters are gone: {[obj['status'] for obj in witness.list('tenantclusters')]}",
     )
-    held = [each for each in witness.list("ipallocations", HOME) if each["status"]["phase"] != "Released"]
+    held = [obj for obj in witness.list("ipallocations", HOME) if obj["status"]["phase"] != "Released"]
     assert not held, f"addresses are left behind: {held}"
     assert not witness.list("machines")
     assert not witness.list("clusters")

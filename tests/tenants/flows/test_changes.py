@@ -73,14 +73,14 @@ def _balancers(estate: Estate, network: Json, **spec: Json) -> tuple[Site, Tenan
 @alongside
 def test_static_clusters_start_with_the_providers_number(estate: Estate) -> None:
     _, web = _balancers(estate, {"loadBalancer": {"allocationMode": "static", "defaultPoolSize": 5}})
-    assert [each["spec"]["count"] for each in web.allocations("loadbalancer")] == [5]
+    assert [allocation["spec"]["count"] for allocation in web.allocations("loadbalancer")] == [5]
 
 
 @alongside
 def test_elastic_clusters_start_small(estate: Estate) -> None:
     sizes = {"allocationMode": "elastic", "initialPoolSize": 1, "defaultPoolSize": 9}
     _, web = _balancers(estate, {"loadBalancer": sizes})
-    assert [each["spec"]["count"] for each in web.allocations("loadbalancer")] == [1]
+    assert [allocation["spec"]["count"] for allocation in web.allocations("loadbalancer")] == [1]
 
 
 @alongside
@@ -96,10 +96,10 @@ def test_elastic_clusters_may_start_with_nothing(estate: Estate) -> None:
 @alongside
 def test_a_cluster_may_name_its_number_and_raise_it(estate: Estate) -> None:
     _, web = _balancers(estate, {"loadBalancer": {"defaultPoolSize": 5}}, networking={"lbPoolSize": 3})
-    assert [each["spec"]["count"] for each in web.allocations("loadbalancer")] == [3]
+    assert [allocation["spec"]["count"] for allocation in web.allocations("loadbalancer")] == [3]
     web.edit({"networking": {"lbPoolSize": 4}})
     estate.until(lambda: len(web.addresses("loadbalancer")) == 4, "a further address")
-    assert [each["spec"]["count"] for each in web.allocations("loadbalancer")] == [3, 1]
+    assert [allocation["spec"]["count"] for allocation in web.allocations("loadbalancer")] == [3, 1]
     web.ready()
     published = ("get", "ipaddresspool", "-n", "metallb-system", "default-pool", "-o", "json")
     web.until(lambda: _published(web.kubectl(*published)) == 4, "MetalLB knows all of them")
@@ -107,8 +107,8 @@ def test_a_cluster_may_name_its_number_and_raise_it(estate: Estate) -> None:
 
 def _published(pool: str) -> int:
     found = 0
-    for each in json.loads(pool)["spec"]["addresses"]:
-        start, end = (int(part.rsplit(".", 1)[1]) for part in each.split("-"))
+    for address in json.loads(pool)["spec"]["addresses"]:
+        start, end = (int(part.rsplit(".", 1)[1]) for part in address.split("-"))
         found += end - start + 1
     return found
 
@@ -137,18 +137,18 @@ def test_an_upgrade_takes_the_control_plane_first(estate: Estate) -> None:
     site = estate.site()
     web = site.cluster(replicas=2)
     web.ready()
-    before = {each["metadata"]["name"] for each in web.machines()}
+    before = {machine["metadata"]["name"] for machine in web.machines()}
     web.edit({"kubernetesVersion": NEXT})
     web.until(lambda: web.status["observedState"].get("kubernetesVersion") == NEXT and web.phase == "Ready", "upgraded")
     web.ready(2)
-    assert not before & {each["metadata"]["name"] for each in web.machines()}
-    assert {each["spec"]["version"] for each in web.machines()} == {NEXT}
+    assert not before & {machine["metadata"]["name"] for machine in web.machines()}
+    assert {machine["spec"]["version"] for machine in web.machines()} == {NEXT}
     assert web.machine_addresses() == sorted(web.addresses("nodes")), "the new machines have the old addresses"
     nodes = json.loads(web.kubectl("get", "nodes", "-o", "json"))["items"]
-    assert {each["status"]["nodeInfo"]["kubeletVersion"] for each in nodes} == {NEXT}
+    assert {node["status"]["nodeInfo"]["kubeletVersion"] for node in nodes} == {NEXT}
 
     seen = estate.witness.history("stewardcontrolplanes", "machinedeployments", "tenantclusters")
-    mine = [each for each in seen if each.namespace in (web.home, web.namespace)]
+    mine = [item for item in seen if item.namespace in (web.home, web.namespace)]
     told = next(e.version for e in mine if e.plural == "stewardcontrolplanes" and e.obj["spec"]["version"] == NEXT)
     arrived = next(
         e.version for e in mine if e.plural == "stewardcontrolplanes" and e.obj.get("status", {}).get("version") == NEXT
@@ -170,7 +170,7 @@ def test_versions_that_cannot_be_reached_are_refused_and_forgiven(estate: Estate
     site = estate.site()
     web = site.cluster()
     web.ready()
-    machines = {each["metadata"]["uid"] for each in web.machines()}
+    machines = {machine["metadata"]["uid"] for machine in web.machines()}
     web.edit({"kubernetesVersion": BEFORE})
     assert web.says("ControlPlaneReady", "False", "VersionNotAllowed") == (
         f"spec.kubernetesVersion: the control plane runs {VERSION} and cannot go back to {BEFORE}"
@@ -186,7 +186,7 @@ def test_versions_that_cannot_be_reached_are_refused_and_forgiven(estate: Estate
     assert web.control_plane()["spec"]["version"] == VERSION
     web.edit({"kubernetesVersion": VERSION})
     web.ready()
-    assert {each["metadata"]["uid"] for each in web.machines()} == machines
+    assert {machine["metadata"]["uid"] for machine in web.machines()} == machines
 
 
 # Which machines.
@@ -198,11 +198,11 @@ def test_another_shape_replaces_the_machines_and_the_template(estate: Estate) ->
     web = site.cluster(replicas=2)
     web.ready()
     (before,) = _templates(web)
-    machines = {each["metadata"]["uid"] for each in web.machines()}
+    machines = {machine["metadata"]["uid"] for machine in web.machines()}
     web.edit({"workers": {"machineTemplate": {"cpu": 8}}})
 
     def replaced() -> bool:
-        found = {each["metadata"]["uid"] for each in web.machines()}
+        found = {machine["metadata"]["uid"] for machine in web.machines()}
         return len(found) == 2 and not found & machines and web.phase == "Ready" and len(_templates(web)) == 1
 
     web.until(replaced, "other machines, and one template")
@@ -212,7 +212,7 @@ def test_another_shape_replaces_the_machines_and_the_template(estate: Estate) ->
     web.ready(2)
     assert web.machine_addresses() == sorted(web.addresses("nodes"))
     nodes = json.loads(web.kubectl("get", "nodes", "-o", "json"))["items"]
-    assert {each["status"]["capacity"]["cpu"] for each in nodes} == {"8"}
+    assert {node["status"]["capacity"]["cpu"] for node in nodes} == {"8"}
 
 
 def _templates(web: Tenant) -> list[Json]:
@@ -250,7 +250,7 @@ def test_machines_that_fail_are_told_of_and_forgiven(estate: Estate) -> None:
     assert ready["status"] == "True", "two workers still work"
     assert said in ready["message"]
     web.annotate("machinedeployments", name, fail_machines=None)
-    (broken,) = [each for each in web.machines() if phase_of(each) == "Failed"]
+    (broken,) = [machine for machine in web.machines() if phase_of(machine) == "Failed"]
     estate.delete(web.part("machines", broken["metadata"]["name"]))
     web.ready(3)
     assert web.machine_addresses() == sorted(web.addresses("nodes"))

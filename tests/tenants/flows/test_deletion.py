@@ -30,7 +30,7 @@ def _let_go(tenant: Tenant, machine: str) -> None:
 
 def _only_one_left(tenant: Tenant, machine: str) -> bool:
     """Whether all machines are gone but the one that cannot."""
-    return [each["metadata"]["name"] for each in tenant.machines()] == [machine]
+    return [obj["metadata"]["name"] for obj in tenant.machines()] == [machine]
 
 
 @alongside
@@ -51,7 +51,7 @@ def test_addresses_stay_while_a_machine_does(estate: Estate) -> None:
     late = site.cluster("late")
     late.says("NetworkReady", "False", "PoolExhausted")
     assert web.addresses("nodes") + web.addresses("loadbalancer") == held
-    assert {phase_of(each) for each in web.allocations()} == {"Allocated"}
+    assert {phase_of(allocation) for allocation in web.allocations()} == {"Allocated"}
     _let_go(web, machine)
     web.gone()
     late.ready()
@@ -70,7 +70,7 @@ def test_machines_are_waited_for_though_the_cluster_is_gone(estate: Estate) -> N
     estate.patch(web.part("clusters", "web"), {"metadata": {"finalizers": None}})
     web.until(lambda: web.status["deletion"]["stage"] == "Machines", "it waits for machines")
     assert web.message("Deleting") == f"Machines: waits for 1 machine ({machine})"
-    assert {phase_of(each) for each in web.allocations()} == {"Allocated"}
+    assert {phase_of(allocation) for allocation in web.allocations()} == {"Allocated"}
     assert len(web.allocations()) == 2
     _let_go(web, machine)
     web.gone()
@@ -89,15 +89,15 @@ def test_force_is_heeded_and_on_record(estate: Estate) -> None:
     web.edit(annotations={FORCE: "true"})
     web.edit(annotations={"example.com/note": "looked at again"})
     assert web.phase == "Deleting"
-    assert {phase_of(each) for each in web.allocations()} == {"Allocated"}
+    assert {phase_of(allocation) for allocation in web.allocations()} == {"Allocated"}
     assert not web.events("ForcedDeletion")
     web.edit(annotations={FORCE: "web"})
     web.until(lambda: web.find() is None, "it is gone")
     # No webhook asked who that was, and a machine still runs: its address is given to nobody.
-    assert {phase_of(each) for each in web.allocations()} == {"Allocated"}
-    told = [each["message"] for each in web.until(lambda: web.events("ForcedDeletion"), "an event tells of it")]
+    assert {phase_of(allocation) for allocation in web.allocations()} == {"Allocated"}
+    told = [item["message"] for item in web.until(lambda: web.events("ForcedDeletion"), "an event tells of it")]
     assert f"ClusterAPI: by annotation {FORCE}, not waiting for Cluster API to delete Cluster {web.home}/web" in told
-    assert {each["type"] for each in web.events("ForcedDeletion")} == {"Warning"}
+    assert {event["type"] for event in web.events("ForcedDeletion")} == {"Warning"}
     assert _only_one_left(web, machine)
     _let_go(web, machine)
     web.until(lambda: web.witness.get("namespaces", "", web.home) is None, "the namespace goes after all")
@@ -122,7 +122,7 @@ def test_a_dead_tenant_is_not_waited_for_for_ever(estate: Estate) -> None:
     assert web.message("Deleting").startswith(
         "LoadBalancers: waits for the tenant's API server to delete its load balancers"
     )
-    assert {phase_of(each) for each in web.allocations()} == {"Allocated"}
+    assert {phase_of(allocation) for allocation in web.allocations()} == {"Allocated"}
     told = web.until(lambda: web.events("DeletionStage"), "an event tells that it goes on")[0]
     assert told["type"] == "Warning"
     assert re.match(r"LoadBalancers: waited \d+ (seconds|minutes) for the tenant's API server", told["message"])
@@ -170,7 +170,7 @@ def test_deletion_in_the_first_moment(estate: Estate) -> None:
 
 
 def _moths(estate: Estate) -> list[str]:
-    names = [each["metadata"]["name"] for each in estate.witness.list("namespaces")]
+    names = [obj["metadata"]["name"] for obj in estate.witness.list("namespaces")]
     return [name for name in names if name.startswith("moth-")]
 
 
@@ -206,7 +206,7 @@ def test_a_paused_cluster_goes_when_it_is_no_longer_paused(estate: Estate) -> No
     other.gone()
     assert "deletion" not in web.status
     assert len(web.machines()) == 1
-    assert {phase_of(each) for each in web.allocations()} == {"Allocated"}
+    assert {phase_of(allocation) for allocation in web.allocations()} == {"Allocated"}
     web.edit({"paused": False})
     web.gone()
 
@@ -227,4 +227,4 @@ def test_a_provider_outlives_its_clusters(estate: Estate) -> None:
 def _is_blocked(estate: Estate, provider: str, user: str) -> bool:
     found = estate.witness.get("providerconfigs", HOME, provider) or {"status": {}}
     said = f"it is being deleted, and goes once no cluster uses it: TenantCluster {user}"
-    return said in [each["message"] for each in found["status"].get("conditions", ())]
+    return said in [condition["message"] for condition in found["status"].get("conditions", ())]

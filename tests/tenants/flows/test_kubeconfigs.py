@@ -99,7 +99,7 @@ def test_a_command_in_any_entry_is_handed_to_nobody(estate: Estate) -> None:
     web.ready()
     handed = _butlerctl(web)
     assert handed.returncode == 0, handed.stderr
-    assert [each["name"] for each in yaml.safe_load(handed.stdout)["contexts"]] == ["web"]
+    assert [context["name"] for context in yaml.safe_load(handed.stdout)["contexts"]] == ["web"]
     _left_to_itself(web)
     document = _kubeconfig(web)
     command = {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "args": ["-c", "id"]}

@@ -59,13 +59,13 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
     assert status["tenantNamespace"] == web.home
     assert status["kubeconfigSecretRef"] == {"name": "web-admin-kubeconfig"}
     assert (status["workerNodesDesired"], status["workerNodesReady"]) == (2, 2)
-    machines = sorted(each["metadata"]["name"] for each in web.machines())
+    machines = sorted(machine["metadata"]["name"] for machine in web.machines())
     assert status["observedState"]["workers"] == {"desired": 2, "ready": 2, "nodes": machines}
     assert status["observedState"]["kubernetesVersion"] == VERSION
-    assert {each["name"]: each["status"] for each in status["observedState"]["addons"]} == dict.fromkeys(
+    assert {addon["name"]: addon["status"] for addon in status["observedState"]["addons"]} == dict.fromkeys(
         ("cert-manager", "cilium", "longhorn", "metallb", "traefik"), "Healthy"
     )
-    assert {each["type"]: (each["status"], each["message"]) for each in status["conditions"]} == {
+    assert {condition["type"]: (condition["status"], condition["message"]) for condition in status["conditions"]} == {
         "ProviderAccessGranted": ("True", "the provider can be used"),
         "QuotaSatisfied": ("True", "within all limits"),
         "NetworkReady": ("True", "2 node addresses and 2 load-balancer addresses allocated"),
@@ -90,7 +90,7 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
             f"{LABEL}/allocation-type": kind,
             f"{LABEL}/allocation-role": "initial",
         }
-        said = {each["type"]: each["message"] for each in allocation["status"]["conditions"]}
+        said = {condition["type"]: condition["message"] for condition in allocation["status"]["conditions"]}
         assert said == {
             "Ready": f"2 IPs allocated from {site.pool}",
             "TenantFound": f"TenantCluster {web.namespace}/web exists",
@@ -99,9 +99,14 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
 
     # The tenant, with its own kubeconfig.
     inside = json.loads(web.kubectl("get", "nodes", "-o", "json"))["items"]
-    told = [each["address"] for node in inside for each in node["status"]["addresses"] if each["type"] == "InternalIP"]
+    told = [
+        address["address"]
+        for node in inside
+        for address in node["status"]["addresses"]
+        if address["type"] == "InternalIP"
+    ]
     assert sorted(told) == sorted(web.addresses("nodes"))
-    assert sorted(each["metadata"]["name"] for each in inside) == machines
+    assert sorted(item["metadata"]["name"] for item in inside) == machines
     services = web.kubectl("get", "services", "-A", "--field-selector", "spec.type=LoadBalancer").splitlines()
     assert len(services) == 2
     namespace, name, kind, _, external, *_ = services[1].split()
@@ -142,8 +147,8 @@ def test_the_allocations_are_named_after_the_cluster(estate: Estate) -> None:
     site = estate.site()
     named = site.cluster("n" + site.pool, replicas=1)
     named.ready()
-    assert [each["metadata"]["name"] for each in named.allocations("nodes")] == [f"{named.name}-nodes"]
-    assert [each["metadata"]["name"] for each in named.allocations("loadbalancer")] == [f"{named.name}-lb"]
+    assert [allocation["metadata"]["name"] for allocation in named.allocations("nodes")] == [f"{named.name}-nodes"]
+    assert [allocation["metadata"]["name"] for allocation in named.allocations("loadbalancer")] == [f"{named.name}-lb"]
 
 
 @alongside
@@ -152,7 +157,7 @@ def test_addresses_go_back_last_of_all(estate: Estate) -> None:
     site = estate.site()
     web = site.cluster(replicas=3)
     web.ready()
-    held = {each["metadata"]["name"] for each in web.allocations()}
+    held = {allocation["metadata"]["name"] for allocation in web.allocations()}
     assert len(held) == 2
     web.delete()
     web.gone()
@@ -161,29 +166,29 @@ def test_addresses_go_back_last_of_all(estate: Estate) -> None:
         "tenantclusters", "tenantaddons", "clusters", "machines", "namespaces", "ipallocations", "stewardcontrolplanes"
     )
     released = [
-        each.version
-        for each in seen
-        if each.plural == "ipallocations" and each.name in held and phase_of(each.obj) == "Released"
+        item.version
+        for item in seen
+        if item.plural == "ipallocations" and item.name in held and phase_of(item.obj) == "Released"
     ]
     addons = _deleted(seen, "tenantaddons", web.namespace)
     machines = _deleted(seen, "machines", web.home)
     clusters = _deleted(seen, "clusters", web.home)
     control_planes = _deleted(seen, "stewardcontrolplanes", web.home)
-    namespaces = [each.version for each in _of_type(seen, "namespaces", "DELETED") if each.name == web.home]
+    namespaces = [sighting.version for sighting in _of_type(seen, "namespaces", "DELETED") if sighting.name == web.home]
     ends = _deleted(seen, "tenantclusters", web.namespace)
     assert (len(addons), len(machines), len(clusters), len(control_planes)) == (5, 3, 1, 1)
     assert len(namespaces) == len(ends) == 1
     assert len(released) >= 2
 
-    going = next(each.version for each in seen if each.plural == "clusters" and _is_going(each, web.home))
+    going = next(item.version for item in seen if item.plural == "clusters" and _is_going(item, web.home))
     assert max(addons) < going, "Cluster API was told to delete before the addons were gone"
     assert max(machines) < min(clusters) < namespaces[0] < min(released)
     assert max(control_planes) < namespaces[0]
     assert max(released) < ends[0]
     stages = [
-        each.obj["status"]["deletion"]["stage"]
-        for each in seen
-        if each.plural == "tenantclusters" and each.namespace == web.namespace and "deletion" in each.obj["status"]
+        item.obj["status"]["deletion"]["stage"]
+        for item in seen
+        if item.plural == "tenantclusters" and item.namespace == web.namespace and "deletion" in item.obj["status"]
     ]
     assert stages == sorted(stages, key=STAGES.index)
 
@@ -206,17 +211,17 @@ def test_load_balancers_go_before_anything_else(estate: Estate) -> None:
     assert "deletionTimestamp" in service["metadata"]
     assert web.addons() == dict.fromkeys(("cert-manager", "cilium", "longhorn", "metallb", "traefik"), "Installed")
     assert len(web.machines()) == 1
-    assert {phase_of(each) for each in web.allocations()} == {"Allocated"}
+    assert {phase_of(allocation) for allocation in web.allocations()} == {"Allocated"}
     web.kubectl(*patch, json.dumps({"metadata": {"finalizers": None}}))
     web.gone()
 
 
 def _of_type(seen: list[Sighting], plural: str, kind: str) -> list[Sighting]:
-    return [each for each in seen if each.plural == plural and each.type == kind]
+    return [sighting for sighting in seen if sighting.plural == plural and sighting.type == kind]
 
 
 def _deleted(seen: list[Sighting], plural: str, namespace: str) -> list[int]:
-    return [each.version for each in _of_type(seen, plural, "DELETED") if each.namespace == namespace]
+    return [sighting.version for sighting in _of_type(seen, plural, "DELETED") if sighting.namespace == namespace]
 
 
 def _is_going(each: Sighting, namespace: str) -> bool:

@@ -200,19 +200,20 @@ def test_two_clusters_of_one_name(estate: Estate) -> None:
     here.ready()
     there.ready()
     mine, theirs = (
-        {address for kind in ("nodes", "loadbalancer") for address in each.addresses(kind)} for each in (here, there)
+        {address for kind in ("nodes", "loadbalancer") for address in tenant.addresses(kind)}
+        for tenant in (here, there)
     )
     assert len(mine) == len(theirs) == 4
     assert not mine & theirs
     assert not set(here.machine_addresses()) & set(there.machine_addresses())
-    names = [each["metadata"]["name"] for each in (*here.allocations(), *there.allocations())]
+    names = [allocation["metadata"]["name"] for allocation in (*here.allocations(), *there.allocations())]
     assert len(set(names)) == 4
     assert here.home != there.home
     assert here.kubectl("get", "nodes", "-o", "name") != there.kubectl("get", "nodes", "-o", "name")
     here.delete()
     here.gone()
     assert there.phase == "Ready"
-    assert {each["status"]["phase"] for each in there.allocations()} == {"Allocated"}
+    assert {allocation["status"]["phase"] for allocation in there.allocations()} == {"Allocated"}
     there.delete()
     there.gone()
 

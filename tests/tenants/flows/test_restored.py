@@ -200,7 +200,10 @@ def test_it_keeps_its_addresses_and_is_not_built_twice(estate: Estate) -> None:
     tenant.ready()
     first_home, machines = tenant.home, sorted(tenant.machine_addresses())
     held = {kind: tenant.addresses(kind) for kind in ("nodes", "loadbalancer")}
-    paths = [f"/apis/{API}/namespaces/{HOME}/ipallocations/{each['metadata']['name']}" for each in tenant.allocations()]
+    paths = [
+        f"/apis/{API}/namespaces/{HOME}/ipallocations/{allocation['metadata']['name']}"
+        for allocation in tenant.allocations()
+    ]
     estate.until(
         lambda: all(GRANTED in (estate.find(path) or {})["metadata"].get("annotations", {}) for path in paths),
         "the grants are recorded",

@@ -50,7 +50,7 @@ def test_a_team_that_the_author_claims_opens_no_provider_and_charges_nobody(esta
     _belongs_to(site, "search")
     liar = site.cluster("liar", teamRef={"name": "payments"})
     honest = site.cluster("honest")
-    said = {each.says("ProviderAccessGranted", "False", "ProviderAccessDenied") for each in (liar, honest)}
+    said = {tenant.says("ProviderAccessGranted", "False", "ProviderAccessDenied") for tenant in (liar, honest)}
     (sentence,) = said
     assert sentence == (
         f"ProviderConfig {HOME}/{site.provider} is not found or not usable from namespace {site.namespace},"
@@ -61,7 +61,7 @@ def test_a_team_that_the_author_claims_opens_no_provider_and_charges_nobody(esta
     _holds_nothing(honest)
     rightful = _another(estate, site, "payments").cluster("own")
     rightful.ready()
-    assert {each["metadata"]["labels"][TEAM] for each in rightful.allocations()} == {"payments"}
+    assert {allocation["metadata"]["labels"][TEAM] for allocation in rightful.allocations()} == {"payments"}
     assert rightful.status["team"] == "payments"
 
 
@@ -108,7 +108,7 @@ def test_a_label_on_the_namespace_is_noticed_at_once_and_so_is_its_end(estate: E
     _belongs_to(site, None)
     web.says("ProviderAccessGranted", "False", "ProviderAccessDenied")
     assert len(web.machines()) == 1
-    assert {each["status"]["phase"] for each in web.allocations()} == {"Allocated"}
+    assert {allocation["status"]["phase"] for allocation in web.allocations()} == {"Allocated"}
 
 
 @alongside
@@ -127,7 +127,9 @@ def test_a_namespace_that_butler_made_lends_its_team_to_nobody(estate: Estate) -
     def said() -> list[str]:
         found = web.witness.get("tenantclusters", web.home, "inside") or {}
         return [
-            each["reason"] for each in (found.get("status") or {}).get("conditions", ()) if each["status"] == "False"
+            condition["reason"]
+            for condition in (found.get("status") or {}).get("conditions", ())
+            if condition["status"] == "False"
         ]
 
     estate.until(lambda: "ProviderAccessDenied" in said(), "a cluster in a cluster's own namespace has no team")

@@ -19,9 +19,9 @@ def _explains(tenant: Tenant) -> bool:
 
 
 def _nobody_shares(*tenants: Tenant) -> None:
-    held = [address for each in tenants for kind in ("nodes", "loadbalancer") for address in each.addresses(kind)]
+    held = [address for tenant in tenants for kind in ("nodes", "loadbalancer") for address in tenant.addresses(kind)]
     assert len(held) == len(set(held))
-    machines = [address for each in tenants for address in each.machine_addresses()]
+    machines = [address for tenant in tenants for address in tenant.machine_addresses()]
     assert len(machines) == len(set(machines))
     assert set(machines) <= set(held)
 
@@ -29,8 +29,8 @@ def _nobody_shares(*tenants: Tenant) -> None:
 def _one_waits(estate: Estate) -> tuple[Site, list[Tenant], Tenant]:
     site = estate.site(size=4 * FIT)
     first = [site.cluster(f"shop-{number}") for number in range(FIT)]
-    for each in first:
-        each.ready()
+    for tenant in first:
+        tenant.ready()
     late = site.cluster("late")
     said = late.says("NetworkReady", "False", "PoolExhausted")
     assert late.phase == "Pending"
@@ -81,8 +81,8 @@ def test_machines_go_to_a_second_network_when_the_first_is_full(estate: Estate) 
     late.ready()
     assert late.machine_addresses() == sorted(late.addresses("nodes"))[:1]
     assert all(address.startswith(f"{site.other_network}.") for address in late.machine_addresses())
-    for each in first:
-        each.ready()
+    for tenant in first:
+        tenant.ready()
     _nobody_shares(*first, late)
 
 
@@ -149,11 +149,11 @@ def test_of_a_crowd_as_many_come_in_as_fit(estate: Estate) -> None:
     estate.apply(*(site.describe_cluster(name) for name in names))
     tenants = [site.tenant(name) for name in names]
     estate.until(
-        lambda: all(each.phase == "Ready" or (each.phase == "Pending" and _explains(each)) for each in tenants),
+        lambda: all(tenant.phase == "Ready" or (tenant.phase == "Pending" and _explains(tenant)) for tenant in tenants),
         "all are Ready or say why not",
     )
     estate.apply(site.describe_pool(size=4 * (FIT + 2)))
-    for each in tenants:
-        each.ready()
+    for tenant in tenants:
+        tenant.ready()
     _nobody_shares(*tenants)
     assert site.held() == 4 * (FIT + 2)

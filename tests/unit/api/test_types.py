@@ -81,7 +81,7 @@ def _without_omission(part: Any) -> Any:
         names = zip(part.__struct_fields__, part.__struct_encode_fields__, strict=True)
         return {wire: _without_omission(getattr(part, name)) for name, wire in names}
     if isinstance(part, tuple | list):
-        return [_without_omission(each) for each in part]
+        return [_without_omission(item) for item in part]
     return msgspec.to_builtins(part)
 
 

@@ -119,8 +119,8 @@ def contents(secret: Json) -> dict[str, str]:
 
 def _set(target: Json, path: list[str], value: Any) -> None:
     *parents, last = path
-    for each in parents:
-        target = target.setdefault(each, {})
+    for parent in parents:
+        target = target.setdefault(parent, {})
     if value is None:
         target.pop(last, None)
     else:

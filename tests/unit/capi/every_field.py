@@ -58,15 +58,15 @@ def leaves() -> list[Leaf]:
 
 def _leaves(kind: str, part: type[Part], path: str) -> Iterator[Leaf]:
     hints = typing.get_type_hints(part)
-    for each in msgspec.structs.fields(part):
-        where = f"{path}.{each.encode_name}"
-        type_ = _plain(hints[each.name])
+    for field_info in msgspec.structs.fields(part):
+        where = f"{path}.{field_info.encode_name}"
+        type_ = _plain(hints[field_info.name])
         if typing.get_origin(type_) is tuple and _is_part(_plain(typing.get_args(type_)[0])):
             yield from _leaves(kind, _plain(typing.get_args(type_)[0]), f"{where}[]")
         elif _is_part(type_):
             yield from _leaves(kind, type_, where)
         else:
-            yield Leaf(kind, where, type_, each.default)
+            yield Leaf(kind, where, type_, field_info.default)
 
 
 def _plain(type_: Any) -> Any:
@@ -74,7 +74,7 @@ def _plain(type_: Any) -> Any:
     if typing.get_origin(type_) is typing.Annotated:
         return _plain(typing.get_args(type_)[0])
     if typing.get_origin(type_) in (typing.Union, types.UnionType):
-        rest = [each for each in typing.get_args(type_) if each is not types.NoneType]
+        rest = [get_arg for get_arg in typing.get_args(type_) if get_arg is not types.NoneType]
         return _plain(rest[0]) if len(rest) == 1 else str
     return type_
 
@@ -120,7 +120,7 @@ def changes(leaf: Leaf, present: Any) -> list[Any]:
         return VALUES[leaf.path]
     now = leaf.default if present is None else present
     if isinstance(leaf.type, type) and issubclass(leaf.type, enum.Enum):
-        return [each.value for each in leaf.type if each.value != now]
+        return [item.value for item in leaf.type if item.value != now]
     if leaf.type is bool:
         return [not now]
     if leaf.type is int:

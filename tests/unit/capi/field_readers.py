@@ -78,7 +78,7 @@ def _addons(cluster: TenantCluster, _: ProviderConfig) -> object:
 
 def _addresses(cluster: TenantCluster, provider: ProviderConfig) -> object:
     found = plan(cluster, provider, POOLS, (), lambda _: False, HOME)
-    return [(each.metadata.name, each.spec) for each in found.create], found.blocked
+    return [(allocation.metadata.name, allocation.spec) for allocation in found.create], found.blocked
 
 
 def _growth(cluster: TenantCluster, provider: ProviderConfig) -> object:
@@ -93,7 +93,7 @@ def _growth(cluster: TenantCluster, provider: ProviderConfig) -> object:
     held = from_json(IPAllocation, {"metadata": {"name": "shop-lb", "namespace": HOME}, "spec": spec, "status": status})
     networking = msgspec.structs.replace(cluster.spec.networking, lb_pool_size=4)
     wider = msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, networking=networking))
-    return [each.spec for each in plan(wider, provider, POOLS, (held,), lambda _: False, HOME).create]
+    return [allocation.spec for allocation in plan(wider, provider, POOLS, (held,), lambda _: False, HOME).create]
 
 
 def _access(cluster: TenantCluster, provider: ProviderConfig) -> object:
@@ -130,14 +130,14 @@ def _merged(base: Json, more: Json) -> Json:
 def _of_cluster(decide: Decide, before: Json, after: Json) -> Callable[[], Decisions]:
     """The decision for two clusters on one provider."""
     provider = _provider(PROVIDER)
-    first, second = (_cluster(_merged(CLUSTER, each)) for each in (before, after))
+    first, second = (_cluster(_merged(CLUSTER, obj)) for obj in (before, after))
     return lambda: (decide(first, provider), decide(second, provider))
 
 
 def _of_provider(decide: Decide, before: Json, after: Json) -> Callable[[], Decisions]:
     """The decision for one cluster on two providers."""
     cluster = _cluster(CLUSTER)
-    first, second = (_provider(_merged(PROVIDER, each)) for each in (before, after))
+    first, second = (_provider(_merged(PROVIDER, obj)) for obj in (before, after))
     return lambda: (decide(cluster, first), decide(cluster, second))
 
 
@@ -151,7 +151,7 @@ def _repository(field: str, value: Any) -> Callable[[], Decisions]:
 
 
 def _balancers(field: str, value: Any, **given: Any) -> Callable[[], Decisions]:
-    before, after = ({"network": {"loadBalancer": each}} for each in (given, {**given, field: value}))
+    before, after = ({"network": {"loadBalancer": obj}} for obj in (given, {**given, field: value}))
     return _of_provider(_addresses, before, after)
 
 

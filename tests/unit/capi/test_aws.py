@@ -52,8 +52,8 @@ def test_an_identity_admits_the_tenant_namespace_alone() -> None:
 def test_two_clusters_of_one_name_share_no_identity() -> None:
     first, second = (build("aws", {"metadata.uid": uid}) for uid in ("aaaaaaaa-1", "bbbbbbbb-2"))
     assert first.cluster["metadata"]["name"] == second.cluster["metadata"]["name"]
-    assert {each["metadata"]["name"] for each in first.others}.isdisjoint(
-        each["metadata"]["name"] for each in second.others
+    assert {other["metadata"]["name"] for other in first.others}.isdisjoint(
+        obj["metadata"]["name"] for obj in second.others
     )
 
 

@@ -161,7 +161,7 @@ def test_an_ssh_key_is_passed_on_in_base64() -> None:
 def test_talos_is_not_asked_for_an_agent_that_it_lacks() -> None:
     switches = {"disableExtensionOperations", "disableVMBootstrapExtension"}
     spec = machine(build("azure", {f"{SYSTEM}.type": "talos"}))
-    assert all(spec[each] is True for each in switches)
+    assert all(spec[switch] is True for switch in switches)
     assert switches.isdisjoint(machine(build("azure")))
 
 

@@ -57,7 +57,7 @@ def test_every_type_of_a_table_is_chosen_for_its_own_size(provider: str) -> None
         ]
         return found
 
-    assert [holds(each) for each in TABLES[provider]] == [each.name for each in TABLES[provider]]
+    assert [holds(table) for table in TABLES[provider]] == [instance_type.name for instance_type in TABLES[provider]]
     assert list(TABLES[provider]) == sorted(TABLES[provider])
 
 
@@ -123,9 +123,9 @@ def test_another_key_is_refused_for_credentials_of_several_parts(provider: str) 
 @pytest.mark.parametrize("provider", CLOUDS)
 def test_no_credential_leaves_its_secret(provider: str) -> None:
     made = build(provider)
-    for each in (made.cluster, made.machine_template, *(other for other in made.others if other["kind"] != "Secret")):
+    for obj in (made.cluster, made.machine_template, *(other for other in made.others if other["kind"] != "Secret")):
         for key in ("secretAccessKey", "clientSecret", "serviceAccountKey"):
-            assert CREDENTIALS[provider].get(key, "no such text") not in str(each)
+            assert CREDENTIALS[provider].get(key, "no such text") not in str(obj)
 
 
 @pytest.mark.parametrize("provider", CLOUDS)

@@ -140,8 +140,8 @@ def test_a_field_is_refused_by_a_rule_of_the_schema(name: str) -> None:
     spec, blamed = REFUSED_BY_SCHEMA[name]
     *parents, last = name.removeprefix("TenantCluster.spec.").split(".")
     value: Any = spec
-    for each in parents:
-        value = value[each]
+    for parent in parents:
+        value = value[parent]
     assert last in value
     assert blamed in _refusals(spec)
     assert _refusals({}) == []
@@ -163,8 +163,8 @@ def _counts(leaf: Leaf, case: Case) -> bool:
     for value in changes(leaf, _present(case.specs()[leaf.kind], [*parents, last])):
         specs = case.specs()
         target = specs[leaf.kind]
-        for each in parents:
-            target = target.setdefault(each, {})
+        for parent in parents:
+            target = target.setdefault(parent, {})
         target[last] = value
         if _wrong_provider(case, specs):
             continue
@@ -186,10 +186,10 @@ def _wrong_provider(case: Case, specs: dict[str, Json]) -> bool:
 
 def _present(spec: Json, path: list[str]) -> Any:
     value: Any = spec
-    for each in path:
+    for text in path:
         if not isinstance(value, dict):
             return None
-        value = value.get(each)
+        value = value.get(text)
     return value
 
 

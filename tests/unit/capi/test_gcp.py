@@ -31,7 +31,9 @@ def test_the_endpoint_is_written_as_soon_as_it_is_known() -> None:
 
 
 def test_what_can_never_change_does_not_depend_on_the_endpoint() -> None:
-    before, after = (build("gcp", endpoint=each).cluster["spec"] for each in (None, Endpoint("203.0.113.7", 6443)))
+    before, after = (
+        build("gcp", endpoint=endpoint).cluster["spec"] for endpoint in (None, Endpoint("203.0.113.7", 6443))
+    )
     for field in ("project", "region", "credentialsRef", "loadBalancer"):
         assert before[field] == after[field]
 

@@ -114,7 +114,7 @@ def test_an_endpoint_of_our_own_goes_into_a_copy_of_the_kubeconfig() -> None:
     assert made.cluster["spec"]["server"] == "https://10.9.9.9:6443"
     assert made.cluster["spec"]["identitySecret"] == {"namespace": "payments-5f0c9d1e", "name": "payments-harvester"}
     config = yaml.safe_load(contents(secret)["kubeconfig"])
-    servers = {each["name"]: each["cluster"]["server"] for each in config["clusters"]}
+    servers = {cluster["name"]: cluster["cluster"]["server"] for cluster in config["clusters"]}
     assert servers == {"x": "https://x:6443", "hv": "https://10.9.9.9:6443"}
     assert config["users"] == yaml.safe_load(KUBECONFIG)["users"]
 

@@ -38,7 +38,7 @@ def test_a_name_by_content_ignores_metadata_and_the_order_of_keys() -> None:
 def test_a_name_by_content_changes_with_any_content() -> None:
     base = {"kind": "A", "metadata": {}, "spec": {"a": 1, "b": [1, 2]}}
     others = [{**base, "spec": {"a": 1, "b": [2, 1]}}, {**base, "spec": {"a": 2, "b": [1, 2]}}, {**base, "kind": "B"}]
-    names = {naming.content_name("p", each) for each in (base, *others)}
+    names = {naming.content_name("p", other) for other in (base, *others)}
     assert len(names) == 4
 
 

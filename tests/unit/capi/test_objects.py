@@ -33,9 +33,9 @@ def test_each_object_comes_after_what_it_points_at(provider: str) -> None:
 def references(value: object) -> list[tuple[str, str]]:
     if isinstance(value, dict):
         own = [(value["kind"], value["name"])] if {"apiVersion", "kind", "name"} <= value.keys() else []
-        return own + [each for inner in value.values() for each in references(inner)]
+        return own + [reference for inner in value.values() for reference in references(inner)]
     if isinstance(value, list):
-        return [each for inner in value for each in references(inner)]
+        return [reference for inner in value for reference in references(inner)]
     return []
 
 

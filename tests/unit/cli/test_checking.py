@@ -28,6 +28,6 @@ async def test_allocations_are_listed_after_the_pools_that_speak_of_them() -> No
     estate, strange = await read_tolerantly(Session(cast("Any", witness), Access()))
     assert (estate.pools, estate.allocations, strange) == ((), (), [])
     assert witness.seen.index("NetworkPool ends") < witness.seen.index("IPAllocation begins")
-    assert {each.split()[0] for each in witness.seen} == {
+    assert {text.split()[0] for text in witness.seen} == {
         "NetworkPool", "IPAllocation", "ProviderConfig", "TenantCluster",
     }  # fmt: skip

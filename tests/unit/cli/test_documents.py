@@ -20,7 +20,7 @@ SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "keys"}}
 
 def written(folder: Path, *objects: Any) -> str:
     path = folder / "file.yaml"
-    path.write_text("\n---\n".join(json.dumps(each) for each in objects))
+    path.write_text("\n---\n".join(json.dumps(obj) for obj in objects))
     return str(path)
 
 

@@ -43,7 +43,7 @@ def plain(path: Path) -> object:
 
 def test_contexts_are_listed_with_what_they_lead_to(mine: Path) -> None:
     found = Kubeconfig([mine]).contexts()
-    assert [(each.name, each.server, each.namespace, each.current) for each in found] == [
+    assert [(context.name, context.server, context.namespace, context.current) for context in found] == [
         ("play", "", "garden", False),
         ("work", "https://one.example.com", "default", True),
     ]
@@ -55,14 +55,14 @@ def test_an_edit_changes_what_was_asked_for_and_keeps_every_other_value_as_it_wa
     after = plain(mine)
     assert after == {**before, "current-context": "play"}  # type: ignore[dict-item]
     assert stat.S_IMODE(mine.stat().st_mode) == 0o640
-    assert [each.name for each in mine.parent.iterdir()] == ["config"], "no lock and no scratch file stays"
+    assert [path.name for path in mine.parent.iterdir()] == ["config"], "no lock and no scratch file stays"
 
 
 def test_the_namespace_of_a_context_is_set_where_it_stands(mine: Path) -> None:
-    found = {each.name: each for each in Kubeconfig([mine]).contexts()}
+    found = {context.name: context for context in Kubeconfig([mine]).contexts()}
     Kubeconfig([mine]).set_namespace(found["work"], "team-a")
     Kubeconfig([mine]).set_namespace(found["play"], "team-b")
-    assert [(each.name, each.namespace) for each in Kubeconfig([mine]).contexts()] == [
+    assert [(context.name, context.namespace) for context in Kubeconfig([mine]).contexts()] == [
         ("play", "team-b"),
         ("work", "team-a"),
     ]
@@ -73,9 +73,9 @@ def test_of_several_files_the_first_wins_and_an_entry_is_edited_where_it_stands(
     other.write_text("contexts:\n- name: theirs\n  context: {cluster: one}\ncurrent-context: theirs\n")
     both = Kubeconfig([tmp_path / "missing", other, mine])
     assert both.current == "theirs"
-    theirs = next(each for each in both.contexts() if each.name == "theirs")
+    theirs = next(context for context in both.contexts() if context.name == "theirs")
     assert theirs.server == "https://one.example.com", "the cluster stands in the other file"
-    work = next(each for each in both.contexts() if each.name == "work")
+    work = next(context for context in both.contexts() if context.name == "work")
     assert both.set_namespace(work, "x") == mine
     assert both.use("work") == other
 
@@ -91,11 +91,11 @@ def test_a_new_file_is_made_for_its_owner_alone(tmp_path: Path) -> None:
 def test_merging_again_renews_and_keeps_the_namespace_that_was_chosen(mine: Path) -> None:
     for token in ("old", "new"):
         Kubeconfig([mine]).merge("web", {"server": "https://w"}, {"token": token}, use=False)
-        web = next(each for each in Kubeconfig([mine]).contexts() if each.name == "web")
+        web = next(context for context in Kubeconfig([mine]).contexts() if context.name == "web")
         Kubeconfig([mine]).set_namespace(web, "shop")
     whole = yaml.safe_load(mine.read_text())
-    assert [each["user"] for each in whole["users"] if each["name"] == "web"] == [{"token": "new"}]
-    assert [each["context"] for each in whole["contexts"] if each["name"] == "web"] == [
+    assert [user["user"] for user in whole["users"] if user["name"] == "web"] == [{"token": "new"}]
+    assert [context["context"] for context in whole["contexts"] if context["name"] == "web"] == [
         {"cluster": "web", "user": "web", "namespace": "shop"}
     ]
     assert whole["current-context"] == "work"
@@ -128,7 +128,7 @@ def test_a_file_with_nothing_in_it_is_as_good_as_any(tmp_path: Path, empty: str)
     path = tmp_path / "config"
     path.write_text(empty)
     Kubeconfig([path]).merge("web", {"server": "https://w"}, {}, use=True)
-    assert [each.name for each in Kubeconfig([path]).contexts()] == ["web"]
+    assert [context.name for context in Kubeconfig([path]).contexts()] == ["web"]
 
 
 def test_a_link_stays_a_link(mine: Path, tmp_path: Path) -> None:

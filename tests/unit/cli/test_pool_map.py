@@ -100,11 +100,11 @@ def test_a_cell_of_one_address_shows_what_its_segment_is() -> None:
     cells = "".join(rows)
     assert len(cells) == 256
     base = shown.segments[0].first
-    for each in shown.segments:
-        signs = set(cells[each.first - base : each.last - base + 1])
+    for segment in shown.segments:
+        signs = set(cells[segment.first - base : segment.last - base + 1])
         assert len(signs) == 1
-        expected = {Kind.FREE: ".", Kind.RESERVED: "#", Kind.OUTSIDE: "-"}.get(each.kind)
-        assert signs == {expected} if expected else each.kind in HELD and signs.pop().isalpha()
+        expected = {Kind.FREE: ".", Kind.RESERVED: "#", Kind.OUTSIDE: "-"}.get(segment.kind)
+        assert signs == {expected} if expected else segment.kind in HELD and signs.pop().isalpha()
 
 
 def test_one_address_held_twice_marks_its_cell_however_large_the_pool() -> None:
@@ -124,5 +124,5 @@ def test_a_part_is_drawn_in_its_true_position() -> None:
 
 if __name__ == "__main__":
     GOLDEN.mkdir(exist_ok=True)
-    for each in PICTURES:
-        (GOLDEN / f"pool_map_{each}.txt").write_text(picture(each), encoding="utf-8")
+    for text in PICTURES:
+        (GOLDEN / f"pool_map_{text}.txt").write_text(picture(text), encoding="utf-8")

@@ -20,7 +20,7 @@ FOLDER = Path(__file__).parents[3] / "examples" / "providers"
 
 
 def test_every_kind_has_one() -> None:
-    assert {f"{kind}.yaml" for kind in KEYS} == {each.name for each in FOLDER.iterdir()}
+    assert {f"{kind}.yaml" for kind in KEYS} == {path.name for path in FOLDER.iterdir()}
 
 
 @pytest.mark.parametrize("kind", list(KEYS))
@@ -28,10 +28,10 @@ def test_it_says_what_the_folder_says_and_would_be_admitted(kind: str) -> None:
     objects = list(yaml.safe_load_all(example(kind)))
     assert objects == list(yaml.safe_load_all((FOLDER / f"{kind}.yaml").read_text()))
     config = from_json(ProviderConfig, objects[-1])
-    pools = {each["metadata"]["name"]: from_json(NetworkPool, each) for each in objects[:-1]}
+    pools = {obj["metadata"]["name"]: from_json(NetworkPool, obj) for obj in objects[:-1]}
     verdict = judge(None, config, Surroundings("butler-system", pools))
     assert not verdict.problems
-    assert not [each for each in verdict.warnings if "there is no NetworkPool" in each]
+    assert not [warning for warning in verdict.warnings if "there is no NetworkPool" in warning]
     for key in needed_keys(config):
         assert f"{key}=" in KEYS[kind], "the comment names every key of the Secret"
 
@@ -46,7 +46,7 @@ def test_it_says_what_the_folder_says_and_would_be_admitted(kind: str) -> None:
 )
 def test_with_credentials_of_the_right_shape_nothing_is_wrong_with_it(kind: str, secret: dict[str, bytes]) -> None:
     objects = list(yaml.safe_load_all(example(kind)))
-    pools = {each["metadata"]["name"]: from_json(NetworkPool, each) for each in objects[:-1]}
+    pools = {obj["metadata"]["name"]: from_json(NetworkPool, obj) for obj in objects[:-1]}
     config, seen = from_json(ProviderConfig, objects[-1]), SecretSeen(Key("butler-system", kind), secret)
     found = findings(config, pools, (), seen, "butler-system", stored=False)
-    assert [str(each) for each in found if each.severity == "problem"] == []
+    assert [str(finding) for finding in found if finding.severity == "problem"] == []

@@ -22,7 +22,7 @@ def test_the_pages_are_up_to_date() -> None:
     assert stored == command_pages(), "run `make generate`"
 
 
-@pytest.mark.parametrize(("path", "command"), EVERY, ids=lambda each: " ".join(each) if isinstance(each, tuple) else "")
+@pytest.mark.parametrize(("path", "command"), EVERY, ids=lambda item: " ".join(item) if isinstance(item, tuple) else "")
 def test_every_command_explains_itself_with_an_example(path: tuple[str, ...], command: click.Command) -> None:
     words = " ".join(path)
     assert command.help, words

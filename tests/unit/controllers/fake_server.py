@@ -40,7 +40,7 @@ class FakeCache(Generic[T]):
     """A view of one kind."""
 
     def __init__(self, *objects: T) -> None:
-        self.objects = {key_of(each): each for each in objects}
+        self.objects = {key_of(obj): obj for obj in objects}
         self.lists = 1
         self._indexes: dict[str, Callable[[T], Iterable[object]]] = {}
 
@@ -57,7 +57,7 @@ class FakeCache(Generic[T]):
         self._indexes[name] = function
 
     def count(self, index: str, value: object) -> int:
-        return sum(value in self._indexes[index](each) for each in self.objects.values())
+        return sum(value in self._indexes[index](key) for key in self.objects.values())
 
     def index_ranges(self, name: str, function: object) -> None:
         """Nobody asks for these here."""
@@ -70,7 +70,7 @@ class FakeServer:
     """Allocations are kept and patched; pools and tenants are only read. `answers` take the place of reads."""
 
     def __init__(self, *allocations: IPAllocation) -> None:
-        self.allocations = {key_of(each): each for each in allocations}
+        self.allocations = {key_of(allocation): allocation for allocation in allocations}
         self.pools: dict[Key, Any] = {}
         self.tenants: dict[Key, str] = {}
         """UID by name."""

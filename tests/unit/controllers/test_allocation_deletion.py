@@ -114,8 +114,8 @@ def test_a_node_range_is_given_up_if_no_machine_can_need_it(
     held: list[Any], fleet: Fleet, wanted: int, at_once: list[str], later: list[str]
 ) -> None:
     found = give_up(held, fleet, wanted)
-    assert [each.metadata.name for each in found.at_once] == at_once
-    assert [each.metadata.name for each in found.once_withdrawn] == later
+    assert [item.metadata.name for item in found.at_once] == at_once
+    assert [item.metadata.name for item in found.once_withdrawn] == later
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,7 @@ def test_the_release_of_an_orphan_names_the_owner_that_is_gone() -> None:
     subject = allocation("Allocated", owner="t1", found=True)
     after = released(subject, owner_gone(subject, "t1"), NOW)
     ready, found = (
-        find_condition(after.conditions, each) for each in (ConditionType.READY, ConditionType.TENANT_FOUND)
+        find_condition(after.conditions, kind) for kind in (ConditionType.READY, ConditionType.TENANT_FOUND)
     )
     assert ready is not None
     assert ready.message.endswith("to vlan40: TenantCluster team-a/web (uid t1) no longer exists")

@@ -51,9 +51,9 @@ class Yard:
 
     def released(self) -> list[str]:
         return sorted(
-            each.metadata.name
-            for each in self.server.allocations.values()
-            if each.status.phase is IPAllocationPhase.RELEASED
+            key.metadata.name
+            for key in self.server.allocations.values()
+            if key.status.phase is IPAllocationPhase.RELEASED
         )
 
 

@@ -169,4 +169,4 @@ def test_pools_are_tried_by_priority_and_as_listed() -> None:
     listed = network(
         poolRefs=[{"name": "c", "priority": 2}, {"name": "a"}, {"name": "b"}, {"name": "d", "priority": -1}]
     )
-    assert [each.name for each in in_order(listed.pool_refs)] == ["d", "a", "b", "c"]
+    assert [reference.name for reference in in_order(listed.pool_refs)] == ["d", "a", "b", "c"]

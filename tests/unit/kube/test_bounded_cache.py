@@ -78,10 +78,10 @@ async def test_a_watch_that_brings_more_than_allowed_is_a_failure_and_keeps_what
         await until(lambda: cache.has_synced)
         put(api, "d")
         await until(lambda: cache.failures > 1)
-        assert sorted(each["metadata"]["name"] for each in cache.values()) == ["a", "b", "c"]
+        assert sorted(value["metadata"]["name"] for value in cache.values()) == ["a", "b", "c"]
         api.remove(f"{MAPS}/a")
         await until(lambda: not cache.failures)
-        await until(lambda: sorted(each["metadata"]["name"] for each in cache.values()) == ["b", "c", "d"])
+        await until(lambda: sorted(value["metadata"]["name"] for value in cache.values()) == ["b", "c", "d"])
 
 
 async def test_a_list_that_takes_for_ever_is_a_failure(api: FakeApi, client: Client) -> None:
@@ -103,10 +103,10 @@ async def test_an_object_of_the_wrong_shape_is_a_failure_until_it_is_put_right(a
         await until(lambda: cache.has_synced)
         put(api, "a", size="large")
         await until(lambda: cache.failures > 1)
-        assert [each.size for each in cache.values()] == [1]
+        assert [value.size for value in cache.values()] == [1]
         assert not cache.unreadable
         put(api, "a", size=2)
-        await until(lambda: [each.size for each in cache.values()] == [2])
+        await until(lambda: [value.size for value in cache.values()] == [2])
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_a_kubeconfig_that_does_more_than_hold_data_is_refused(content: bytes, s
     assert PASSWORD not in problem
 
 
-@draw(st.sampled_from([each for each in BLOCKS if each != "local"]), st.data())
+@draw(st.sampled_from([block for block in BLOCKS if block != "local"]), st.data())
 def test_no_sentence_quotes_a_secret(provider: str, data: st.DataObject) -> None:
     marker = "Xy7MARKERq"
     spoiled = {

@@ -362,7 +362,7 @@ async def test_a_server_in_trouble_says_nothing_about_credentials(server: Applia
 
 
 def test_everybody_but_local_can_be_asked() -> None:
-    assert [each for each in BLOCKS if not can_be_asked(config(each).spec.provider)] == ["local"]
+    assert [block for block in BLOCKS if not can_be_asked(config(block).spec.provider)] == ["local"]
 
 
 def _bytes(text: str) -> bytes:

@@ -87,8 +87,8 @@ def network(found: Summary) -> str:
 def a_feed(*pools: NetworkPool) -> tuple[Feed, Cached]:
     feed = Feed(cast("Operator", Caches()), HOME)
     cached = cast("Cached", feed.pools)
-    for each in pools:
-        cached.put(each)
+    for item in pools:
+        cached.put(item)
     return feed, cached
 
 
@@ -207,7 +207,9 @@ async def test_who_waits_for_a_page_gets_it_though_the_next_minute_has_begun(mon
 
     await pool_pages.summary(feed, OLD)
     later = NOON.replace(minute=1)
-    asked = [asyncio.create_task(pool_pages.dated(feed, OLD, "history", told, each)) for each in (NOON, later, NOON)]
+    asked = [
+        asyncio.create_task(pool_pages.dated(feed, OLD, "history", told, moment)) for moment in (NOON, later, NOON)
+    ]
     await asyncio.sleep(0.05)
     go_on.set()
     assert await asyncio.gather(*asked) == [NOON, later, NOON]

@@ -26,17 +26,17 @@ SORTS = ("name", "-name", "size", "-size")
 
 
 def _shelf() -> Shelf[Thing]:
-    return Shelf({"name": lambda each: each.name, "size": lambda each: each.size}, lambda each: each.colour)
+    return Shelf({"name": lambda item: item.name, "size": lambda entry: entry.size}, lambda member: member.colour)
 
 
 def _sorted(things: list[Thing], sort: str) -> list[Thing]:
     """What is not known comes last, whichever way."""
     if sort.endswith("name"):
-        return sorted(things, key=lambda each: each.name, reverse=sort.startswith("-"))
-    known = [each for each in things if each.size is not None]
-    unknown = [each for each in things if each.size is None]
-    in_order = sorted(known, key=lambda each: (each.size, each.name), reverse=sort.startswith("-"))
-    return [*in_order, *sorted(unknown, key=lambda each: each.name)]
+        return sorted(things, key=lambda thing: thing.name, reverse=sort.startswith("-"))
+    known = [thing for thing in things if thing.size is not None]
+    unknown = [thing for thing in things if thing.size is None]
+    in_order = sorted(known, key=lambda thing: (thing.size, thing.name), reverse=sort.startswith("-"))
+    return [*in_order, *sorted(unknown, key=lambda thing: thing.name)]
 
 
 @given(steps=STEPS, sort=st.sampled_from(SORTS), limit=st.integers(1, 5), red=st.booleans(), early=st.booleans())
@@ -54,7 +54,7 @@ def test_pages_are_those_of_a_list_that_is_sorted_anew(
         else:
             shelf.drop(key)
             plain.pop(thing.name, None)
-    wanted = _sorted([each for each in plain.values() if not red or each.colour == "red"], sort)
+    wanted = _sorted([item for item in plain.values() if not red or item.colour == "red"], sort)
     for by_group in (True, False):
         found: list[Thing] = []
         cursor = None
@@ -82,7 +82,7 @@ def test_a_cursor_stays_good_when_the_item_it_names_is_gone() -> None:
     shelf.drop(Key("here", "thing-1"))
     shelf.put(Key("here", "thing-0"), Thing("thing-0", 9, "red"))
     rest = shelf.page(sort="size", limit=9, cursor=page.next)
-    assert [each.name for each in rest.items] == ["thing-2", "thing-3", "thing-0"]
+    assert [obj.name for obj in rest.items] == ["thing-2", "thing-3", "thing-0"]
 
 
 def test_a_cursor_that_means_nothing_here_is_refused() -> None:

@@ -91,4 +91,4 @@ async def until(condition: Callable[[], object]) -> None:
 
 
 def names(feed: Feed) -> list[str]:
-    return sorted(each.name for each in feed.services())
+    return sorted(item.name for item in feed.services())

@@ -130,7 +130,7 @@ def test_huge_values_are_cut() -> None:
         },
     )
     assert len(found.asks) == 8
-    assert max(len(each) for each in found.asks) == 64
+    assert max(len(ask) for ask in found.asks) == 64
     assert len(found.asks_pool or "") == 253
     assert len(found.sharing_key or "") < 200
     assert len(read(spec={"loadBalancerIP": huge}).asks[0]) == 64

@@ -20,7 +20,7 @@ async def test_services_are_there_and_stay_live(api: FakeApi) -> None:
         assert not feed.is_synced
         assert feed.unheard_for == float("inf")
         await until(lambda: feed.is_synced)
-        assert [(each.name, each.addresses) for each in feed.services()] == [("a", ("10.0.0.1",))]
+        assert [(item.name, item.addresses) for item in feed.services()] == [("a", ("10.0.0.1",))]
         assert (feed.trouble, feed.key, feed.uid) == ("", KEY, "u1")
         assert feed.unheard_for < 30
         heard.changed.clear()
@@ -101,7 +101,7 @@ async def test_new_credentials_take_over_and_the_old_answers_stay_until_then(api
         told = [(old and old.name, new and new.addresses) for old, new in heard.services]
         assert told == [("a", None), ("b", ("10.0.0.3",))], "no more is told than what is different"
         await until(lambda: api.counts["WATCH"] == 2)
-        assert all(each["Authorization"] == "Bearer new" for each in api.headers[-2:])
+        assert all(header["Authorization"] == "Bearer new" for header in api.headers[-2:])
 
 
 async def test_a_secret_that_changed_in_nothing_that_matters_disturbs_nobody(api: FakeApi) -> None:

@@ -109,19 +109,19 @@ class Town:
     def estate(self) -> Estate:
         return Estate(
             HOME,
-            tuple(from_json(NetworkPool, each) for each in self.pools.values()),
-            tuple(from_json(IPAllocation, each) for each in self.allocations.values()),
-            tuple(from_json(ProviderConfig, each) for each in self.providers.values()),
-            tuple(from_json(TenantCluster, each) for each in self.clusters.values()),
+            tuple(from_json(NetworkPool, text) for text in self.pools.values()),
+            tuple(from_json(IPAllocation, allocation) for allocation in self.allocations.values()),
+            tuple(from_json(ProviderConfig, provider) for provider in self.providers.values()),
+            tuple(from_json(TenantCluster, text) for text in self.clusters.values()),
         )
 
     def recount(self) -> Town:
         """Let the allocator write the counters."""
         books = read_books(self.estate())
-        for each in books.estate.pools:
-            layout = books.layouts[each.metadata.name]
+        for item in books.estate.pools:
+            layout = books.layouts[item.metadata.name]
             assert not isinstance(layout, InvalidPool)
-            right, status = recounted(each, layout, books, NOW), self.pools[each.metadata.name]["status"]
+            right, status = recounted(item, layout, books, NOW), self.pools[item.metadata.name]["status"]
             status |= {title: getattr(right, name) for name, title in COUNTERS.items()} | {"observedGeneration": 1}
         return self
 
@@ -141,7 +141,7 @@ class Town:
         return look_once(self.estate(), self.sides(), NOW)
 
     def codes(self) -> list[str]:
-        return sorted(str(each.code) for each in self.findings())
+        return sorted(str(finding.code) for finding in self.findings())
 
     def spoiled(self, by: Callable[[Town], object], *, recount: bool = True) -> Town:
         found = deepcopy(self)

@@ -46,7 +46,7 @@ class History:
 
     def estate(self) -> Estate:
         """What is on record now: what is held, and what was released within a day."""
-        seen = [each for each in self.lived if each.comes <= 0 and each.leaves > -1]
+        seen = [lived for lived in self.lived if lived.comes <= 0 and lived.leaves > -1]
         return Estate(HOME, (self.pool,), tuple(_allocation(place, each) for place, each in enumerate(seen)))
 
 
@@ -71,7 +71,7 @@ def live(
     tenant = 0
     while now < future and (len(history.above) < 3 or len(history.refused) < len(lengths)):
         now += random.expovariate(per_day / burst)
-        for when, gone in sorted((each for each in here if each[0] <= now), key=lambda each: each[0]):
+        for when, gone in sorted((item for item in here if item[0] <= now), key=lambda pair: pair[0]):
             free.give(gone.range)
             here.remove((when, gone))
         for _ in range(burst):

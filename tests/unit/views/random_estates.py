@@ -40,8 +40,8 @@ class Made:
     def estate(self) -> Estate:
         return Estate(
             HOME,
-            tuple(from_json(NetworkPool, each) for each in self.pools),
-            tuple(from_json(IPAllocation, each) for each in self.allocations),
+            tuple(from_json(NetworkPool, pool) for pool in self.pools),
+            tuple(from_json(IPAllocation, allocation) for allocation in self.allocations),
             (from_json(ProviderConfig, self.provider),) if self.provider else (),
         )
 
@@ -75,7 +75,7 @@ def make(random: Random, network: int, mark: str = "", *, waiting: bool = True, 
 def _exclude_gateways(made: Made) -> None:
     """The gateways of the provider are no tenant's."""
     network = made.provider["spec"]["network"]
-    gateways = {network["gateway"], *(each["gateway"] for each in network["poolRefs"] if "gateway" in each)}
+    gateways = {network["gateway"], *(pool_ref["gateway"] for pool_ref in network["poolRefs"] if "gateway" in pool_ref)}
     for pool in made.pools:
         bitmap = made.bitmaps[pool["metadata"]["name"]]
         for gateway in gateways:

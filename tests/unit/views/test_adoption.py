@@ -18,7 +18,7 @@ WEB = Key("t", "web")
 def rows(used: Inventory) -> list[tuple[str, str, str]]:
     found = adopt(WEB, used).contents
     assert not found.bad
-    return [(each.where, str(each.type), shown(each.addresses)) for each in found.rows]
+    return [(row.where, str(row.type), shown(row.addresses)) for row in found.rows]
 
 
 def test_all_pools_and_all_nodes_become_rows() -> None:
@@ -80,6 +80,6 @@ def test_uses_are_found_by_address_whoever_has_them() -> None:
         (Balancer("shop", "web", "u", ("10.40.0.20", "fd00::2")), Balancer("shop", "none", "v")),
     )
     found = uses_in(addresses("10.40.0.20-10.40.0.30"), Family.V4, {WEB: used})
-    assert [str(each) for each in found] == ["Service shop/web (10.40.0.20)", "Node n1 (10.40.0.21)"]
+    assert [str(use) for use in found] == ["Service shop/web (10.40.0.20)", "Node n1 (10.40.0.21)"]
     (entry,) = announced_in(addresses("10.40.0.29"), Family.V4, {WEB: used})
     assert (entry.pool, entry.entry) == ("default-pool", "10.40.0.20-10.40.0.29")

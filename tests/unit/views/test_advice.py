@@ -23,9 +23,9 @@ GROWTH = {"butler.butlerlabs.dev/allocation-role": "growth"}
 
 
 def pool(*windows: str, reserved: tuple[str, ...] = (), cidr: str = "10.40.0.0/26") -> NetworkPool:
-    spec: dict[str, Any] = {"cidr": cidr, "reserved": [{"cidr": each, "description": "switches"} for each in reserved]}
+    spec: dict[str, Any] = {"cidr": cidr, "reserved": [{"cidr": text, "description": "switches"} for text in reserved]}
     if windows:
-        ends = [each.split("-") for each in windows]
+        ends = [window.split("-") for window in windows]
         spec["tenantAllocation"] = {"ranges": [{"start": start, "end": end} for start, end in ends]}
     return from_json(NetworkPool, {"metadata": {"name": "vlan40", "namespace": HOME}, "spec": spec})
 
@@ -65,8 +65,8 @@ def about(of: NetworkPool, *blocks: IPAllocation) -> Advice:
 
 def told(advice: Advice) -> list[tuple[list[str], int, str]]:
     return [
-        ([block.name for block in each.blocks], each.live, range_text(each.hole, advice.family))
-        for each in advice.openings
+        ([block.name for block in opening.blocks], opening.live, range_text(opening.hole, advice.family))
+        for opening in advice.openings
     ]
 
 
@@ -85,9 +85,9 @@ def test_an_idle_block_comes_before_one_in_use_and_both_are_told_for_what_they_a
         (["in-use", "idle"], 10, "10.40.0.1-10.40.0.49"),
         (["in-use", "idle", "far"], 23, "10.40.0.1-10.40.0.62"),
     ]
-    assert [each.use for each in advice.openings[0].blocks] == [Use.IDLE]
-    assert all(each.live for each in advice.openings[1:]), "whoever is in use is never free"
-    assert [each.name for each in advice.unused] == ["idle"]
+    assert [obstacle.use for obstacle in advice.openings[0].blocks] == [Use.IDLE]
+    assert all(opening.live for opening in advice.openings[1:]), "whoever is in use is never free"
+    assert [obstacle.name for obstacle in advice.unused] == ["idle"]
 
 
 def test_unused_blocks_that_follow_each_other_go_together() -> None:
@@ -98,7 +98,7 @@ def test_unused_blocks_that_follow_each_other_go_together() -> None:
         block("c", "10.40.0.40-10.40.0.44", found=False, tenantClusterUID="u"),
     )
     assert told(advice)[0] == (["a", "b", "c"], 0, "10.40.0.1-10.40.0.62")
-    assert [each.use for each in advice.openings[0].blocks] == [Use.IDLE, Use.DRAINING, Use.OWNERLESS]
+    assert [obstacle.use for obstacle in advice.openings[0].blocks] == [Use.IDLE, Use.DRAINING, Use.OWNERLESS]
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_unused_blocks_that_follow_each_other_go_together() -> None:
 )
 def test_a_block_is_free_to_go_only_where_nobody_can_be_using_it(options: dict[str, Any], use: Use) -> None:
     advice = about(pool(), block("x", "10.40.0.30-10.40.0.33", **options))
-    assert [each.use for opening in advice.openings for each in opening.blocks] == [use]
+    assert [obstacle.use for opening in advice.openings for obstacle in opening.blocks] == [use]
     assert advice.openings[0].live == (4 if use is Use.IN_USE else 0)
 
 
@@ -168,13 +168,13 @@ def test_the_hole_is_exactly_the_one_that_the_allocator_would_have() -> None:
     for seed in range(150):
         made = make(Random(seed), 40)
         estate = made.estate()
-        for each in estate.pools:
-            advice = advise(each, estate)
+        for item in estate.pools:
+            advice = advise(item, estate)
             for opening in advice.openings:
                 seen += 1
                 gone = {block.name for block in opening.blocks}
-                kept = tuple(block for block in each.spec.reserved if block.cidr not in gone)
-                layout = read_layout(msgspec.structs.replace(each.spec, reserved=kept))
+                kept = tuple(block for block in item.spec.reserved if block.cidr not in gone)
+                layout = read_layout(msgspec.structs.replace(item.spec, reserved=kept))
                 held = [found[1] for one in estate.allocations if one.metadata.name not in gone
                         if (found := held_range(one))]  # fmt: skip
                 free = FreeSpace.without(layout.usable, held)

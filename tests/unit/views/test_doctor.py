@@ -57,7 +57,7 @@ def test_clocks_that_are_apart_are_told(skew: float | None, level: Level) -> Non
 
 
 def on_the_server() -> dict[str, Any]:
-    return {each["metadata"]["name"]: deepcopy(each) for each in WANTED}
+    return {obj["metadata"]["name"]: deepcopy(obj) for obj in WANTED}
 
 
 def spec_of(live: dict[str, Any], plural: str = "networkpools") -> dict[str, Any]:
@@ -115,7 +115,7 @@ def test_controllers_are_alive_by_their_lease_or_by_admission(
 
 
 def test_admission_that_is_registered_and_silent_is_worse_than_none() -> None:
-    levels = {each: doctor.admission_check(each).level for each in Admission}
+    levels = {item: doctor.admission_check(item).level for item in Admission}
     assert levels == {"answers": Level.PASS, "silent": Level.FAIL, "absent": Level.WARN, "unknown": Level.WARN}
 
 
@@ -133,11 +133,11 @@ def pool(name: str, *conditions: dict[str, Any]) -> NetworkPool:
 
 def test_pools_are_ready_or_say_why_and_the_highest_tier_counts() -> None:
     ready = condition("Ready", "True")
-    assert [each.level for each in doctor.pools([])] == [Level.WARN]
-    assert [each.level for each in doctor.pools([pool("a", ready), pool("b", ready)])] == [Level.PASS]
+    assert [check.level for check in doctor.pools([])] == [Level.WARN]
+    assert [check.level for check in doctor.pools([pool("a", ready), pool("b", ready)])] == [Level.PASS]
     full = [condition(tier, "True", message=tier) for tier in ("CapacityWarning", "CapacityCritical")]
     found = doctor.pools([pool("a", ready), pool("b"), pool("c", condition("Ready", "False")), pool("d", ready, *full)])
-    assert [(each.level, each.says) for each in found] == [
+    assert [(check.level, check.says) for check in found] == [
         (Level.FAIL, "no controller has looked at b"),
         (Level.FAIL, "c hands out nothing: so it is"),
         (Level.WARN, "d: CapacityCritical"),
@@ -169,10 +169,10 @@ def test_providers_are_ready_or_say_why() -> None:
             {"apiVersion": API, "kind": "ProviderConfig", "metadata": meta, "spec": spec, "status": status},
         )
 
-    assert [each.level for each in doctor.providers([])] == [Level.WARN]
-    assert [each.level for each in doctor.providers([provider("a", ready=True)])] == [Level.PASS]
+    assert [check.level for check in doctor.providers([])] == [Level.WARN]
+    assert [check.level for check in doctor.providers([provider("a", ready=True)])] == [Level.PASS]
     found = doctor.providers([provider("a", ready=True), provider("b", ready=None), provider("c", ready=False)])
-    assert [(each.level, each.says) for each in found] == [
+    assert [(check.level, check.says) for check in found] == [
         (Level.WARN, "b has not been looked at"),
         (Level.FAIL, "c is not ready: so it is"),
     ]
@@ -187,9 +187,9 @@ def tenant(name: str, phase: str, *conditions: dict[str, Any]) -> TenantCluster:
 def test_tenants_in_trouble_are_named_a_few_and_the_rest_counted() -> None:
     away = condition("LoadBalancersReady", "False", "TenantUnreachable")
     fine = tenant("fine", "Ready", condition("LoadBalancersReady", "True", "InStep"))
-    assert [each.level for each in doctor.tenants([fine])] == [Level.PASS]
+    assert [check.level for check in doctor.tenants([fine])] == [Level.PASS]
     found = doctor.tenants([fine, tenant("lost", "Ready", away), *(tenant(f"w{n}", "Pending") for n in range(5))])
-    assert [(each.level, each.says) for each in found] == [
+    assert [(check.level, check.says) for check in found] == [
         (Level.FAIL, "1 cannot be reached: team/lost"),
         (Level.WARN, "5 waiting for something: team/w0, team/w1, team/w2 and 2 more"),
     ]

@@ -33,13 +33,13 @@ def as_csv(*allocations: object) -> str:
     made = io.StringIO()
     writer = csv.writer(made)
     writer.writerow(FIELDS)
-    for each in allocations:
-        writer.writerow(["" if cell is None else cell for cell in record(each).values()])  # type: ignore[arg-type]
+    for allocation in allocations:
+        writer.writerow(["" if cell is None else cell for cell in record(allocation).values()])  # type: ignore[arg-type]
     return made.getvalue()
 
 
 def told(contents: Contents) -> list[str]:
-    return [f"{each.where}: {each.message}" for each in contents.bad]
+    return [f"{bad_row.where}: {bad_row.message}" for bad_row in contents.bad]
 
 
 def test_the_fields_and_their_order_never_change() -> None:
@@ -63,7 +63,7 @@ def test_rows_are_in_order_of_pool_and_address() -> None:
         holder("c", "10.9.0.1", of="other"),
         holder("a", "10.40.0.4"),
     ]
-    assert [each.metadata.name for each in in_order(found)] == ["c", "a", "b", "z"]
+    assert [allocation.metadata.name for allocation in in_order(found)] == ["c", "a", "b", "z"]
 
 
 @given(
@@ -86,13 +86,13 @@ def test_what_is_exported_is_read_back(blocks: list[tuple[int, int, IPAllocation
             for number, each in enumerate(made)
         ]
         assert [shown(row.addresses).partition("-")[0] for row in found.rows] == [
-            each.status.start_address for each in made
+            allocation.status.start_address for allocation in made
         ]
 
 
 def test_rows_that_hold_nothing_are_passed_over() -> None:
     found = read_csv(as_csv(holder("a", "10.40.0.4", phase="Released"), holder("b", phase="Pending")))
-    assert [each.message for each in found.passed_over] == [
+    assert [bad_row.message for bad_row in found.passed_over] == [
         "it is Released and holds nothing",
         "it is Pending and holds nothing",
     ]
@@ -129,7 +129,7 @@ def test_few_columns_are_enough_and_lines_are_counted_as_an_editor_does() -> Non
 )
 def test_a_row_that_makes_no_sense_is_told_with_its_line(row: str, complaint: str) -> None:
     found = read_csv(f"{HEADER},t,ok,nodes,10.40.9.9\n{row}\n")
-    assert [each.tenant.name for each in found.rows] == ["ok"]
+    assert [item.tenant.name for item in found.rows] == ["ok"]
     assert len(told(found)) == 1
     assert told(found)[0].startswith("line 3: ")
     assert complaint in told(found)[0]
@@ -139,7 +139,7 @@ def test_everything_that_is_wrong_is_told_at_once_in_order() -> None:
     found = read_csv(
         f"{HEADER},t,a,nodes,10.40.0.1,10.40.0.9\n,t,b,nodes,10.40.0.5\n,t,b,nodes,x\n,t,a,nodes,10.40.0.1,10.40.0.9\n"
     )
-    assert [each.where for each in found.bad] == ["line 3", "line 4", "line 5"]
+    assert [bad_row.where for bad_row in found.bad] == ["line 3", "line 4", "line 5"]
     assert "10.40.0.5 is in line 2 too, as nodes of t/a" in told(found)[0]
     assert told(found)[2] == "line 5: it says the same as line 2: remove one of the two"
 

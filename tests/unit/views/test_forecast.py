@@ -72,7 +72,7 @@ def test_too_short_a_record_is_an_answer(life: dict[str, Any], words: str) -> No
     found = forecast(estate.pools[0], estate, NOW)
     assert words in found.problem
     assert all(mark.is_now for mark in found.marks), "only what is so already"
-    assert forecast_json(found)["tiers"] == [each for each in forecast_json(found)["tiers"] if each["now"]]
+    assert forecast_json(found)["tiers"] == [tier for tier in forecast_json(found)["tiers"] if tier["now"]]
 
 
 def test_what_is_so_already_is_now() -> None:
@@ -86,13 +86,13 @@ def test_blocks_that_a_tenant_got_together_are_one_arrival_and_pinned_ones_none(
     history = live(Random(6), past=30, per_day=1, sizes=((5, 8),), future=0, cidr="10.40.0.0/22")
     estate = history.estate()
     record = read_record(history.pool, estate.allocations, NOW)
-    tenants = {each.tenant for each in history.lived if each.comes <= 0}
+    tenants = {lived.tenant for lived in history.lived if lived.comes <= 0}
     assert (len(record.arrivals), record.pinned) == (len(tenants), 0)
     assert all(arrival.sizes == (5, 8) for arrival in record.arrivals)
     pin = PinnedIPRange(start_address="10.40.0.1", end_address="10.40.0.1")
     pinned = [
-        msgspec.structs.replace(each, spec=msgspec.structs.replace(each.spec, pinned_range=pin))
-        for each in estate.allocations
+        msgspec.structs.replace(allocation, spec=msgspec.structs.replace(allocation.spec, pinned_range=pin))
+        for allocation in estate.allocations
     ]
     record = read_record(history.pool, pinned, NOW)
     assert (len(record.arrivals), record.pinned, len(record.held)) == (0, len(pinned), len(tenants))
@@ -101,7 +101,7 @@ def test_blocks_that_a_tenant_got_together_are_one_arrival_and_pinned_ones_none(
 def test_releases_count_as_long_as_they_are_on_record() -> None:
     history = live(Random(7), past=30, per_day=2, stays=10.0, future=0)
     record = read_record(history.pool, history.estate().allocations, NOW)
-    gone = {each.tenant for each in history.lived if each.comes <= 0 and -1 < each.leaves <= 0}
+    gone = {lived.tenant for lived in history.lived if lived.comes <= 0 and -1 < lived.leaves <= 0}
     assert record.left == len(gone) > 0
     assert record.release_days == 1.0
 

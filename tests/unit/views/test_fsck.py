@@ -267,14 +267,14 @@ CASES: dict[str, tuple[Callable[[Town], object], list[str]]] = {
 def test_what_is_found(story: str) -> None:
     spoil, codes = CASES[story]
     found = town().spoiled(spoil, recount=story != "a pool that makes no sense")
-    assert found.codes() == sorted(codes), "\n".join(f"{each.code}: {each.what}" for each in found.findings())
+    assert found.codes() == sorted(codes), "\n".join(f"{finding.code}: {finding.what}" for finding in found.findings())
 
 
 @pytest.mark.parametrize("counter", ["totalIPs", "allocatedIPs", "availableIPs", "allocationCount", "largestFreeBlock"])
 def test_a_counter_that_is_wrong_is_told_with_both_numbers(counter: str) -> None:
     right = town().pools["east"]["status"][counter]
     found = town().spoiled(lambda it: it.pools["east"]["status"].update({counter: 77}), recount=False).findings()
-    assert [each.what for each in found] == [f"{counter} says 77, a recount gives {right}"]
+    assert [finding.what for finding in found] == [f"{counter} says 77, a recount gives {right}"]
     assert found[0].repair == LookAgain("NetworkPool", Key(HOME, "east"))
 
 
@@ -313,12 +313,12 @@ def test_a_request_whose_cluster_is_gone_may_be_dropped_unless_something_was_pro
     found = the(town().spoiled(orphan))
     assert found.repair == DropRequest(Key(HOME, "gone-lb"), "uid-of-gone-lb", "5", Key("team", "gone"), ("uid-gone",))
     promised = town().spoiled(both(orphan, intent("10.1.0.30", "10.1.0.31", "gone-lb"))).findings()
-    assert [each.repair for each in promised if each.code is Code.ORPHAN] == [None]
+    assert [finding.repair for finding in promised if finding.code is Code.ORPHAN] == [None]
 
 
 def test_addresses_of_a_cluster_that_is_gone_are_never_released_by_a_repair() -> None:
     found = town().spoiled(lambda it: it.clusters.pop("web")).findings()
-    assert [each.repair for each in found] == [None, None]
+    assert [finding.repair for finding in found] == [None, None]
 
 
 def test_labels_are_put_right_for_the_version_that_was_read() -> None:
@@ -332,7 +332,7 @@ def test_a_pool_that_a_service_uses_too_much_of_is_left_to_people() -> None:
         found.metallb.update(web=[announced("10.1.0.16-10.1.0.19", "192.0.2.0/31")])
         found.services["web"].append(Balancer("default", "x", "9", addresses=("192.0.2.1",)))
 
-    found = {each.code: each for each in town().spoiled(use).findings()}
+    found = {finding.code: finding for finding in town().spoiled(use).findings()}
     assert found[Code.ANNOUNCED].repair is None
     assert "Service default/x gets another address" in found[Code.ANNOUNCED].todo
 
@@ -346,12 +346,12 @@ def test_nothing_of_a_cluster_is_repaired_while_a_repair_would_take_an_address_f
             found.services["web"].append(Balancer("default", "x", "9", addresses=("192.0.2.1",)))
 
     found = town().spoiled(spoil).findings()
-    web = {each.code: each for each in found if each.tenants == {"team/web"}}
+    web = {finding.code: finding for finding in found if finding.tenants == {"team/web"}}
     assert {Code.ANNOUNCED, Code.METALLB_MISSING, Code.METALLB_DRIFT} <= set(web)
-    assert {each.repair for each in web.values()} == {None if used else LookAgain("TenantCluster", Key("team", "web"))}
-    assert all(("--repair" in each.todo) is not used for each in web.values())
+    assert {code.repair for code in web.values()} == {None if used else LookAgain("TenantCluster", Key("team", "web"))}
+    assert all(("--repair" in code.todo) is not used for code in web.values())
     shop = LookAgain("TenantCluster", Key("team", "shop"))
-    assert [each.repair for each in found if each.tenants == {"team/shop"}] == [shop]
+    assert [finding.repair for finding in found if finding.tenants == {"team/shop"}] == [shop]
 
 
 @pytest.mark.parametrize(
@@ -381,7 +381,7 @@ def test_what_cannot_be_read_is_told_and_keeps_counters_from_being_judged() -> N
     strange = [Unreadable("IPAllocation", Key(HOME, "x"), "Expected `int`")]
     spoiled = town().spoiled(lambda it: it.pools["east"]["status"].update(allocatedIPs=9), recount=False)
     found = look_once(spoiled.estate(), spoiled.sides(), NOW, strange)
-    assert [each.code for each in found] == [Code.UNREADABLE]
+    assert [finding.code for finding in found] == [Code.UNREADABLE]
     assert concerning(found, "nodes", None) == found, "it may concern anybody"
 
 
@@ -396,8 +396,8 @@ def test_only_what_stands_both_times_is_told() -> None:
 def test_findings_can_be_picked_by_pool_and_by_tenant() -> None:
     both_wrong = both(labels("web-nodes", tenant="x"), lambda it: it.metallb.update(shop=[]))
     found = town().spoiled(both_wrong).findings()
-    assert [each.code for each in concerning(found, "nodes", "team/web")] == [Code.LABELS]
-    assert [each.code for each in concerning(found, "east", None)] == [Code.METALLB_MISSING]
+    assert [finding.code for finding in concerning(found, "nodes", "team/web")] == [Code.LABELS]
+    assert [finding.code for finding in concerning(found, "east", None)] == [Code.METALLB_MISSING]
     assert concerning(found, None, "team/other") == []
 
 
@@ -444,7 +444,7 @@ def test_any_estate_without_overlaps_is_clean_and_any_overlap_is_found(
     taken: list[Range] = []
     for start, size in wanted:
         new = Range((10 << 24) + (5 << 16) + 1 + start, (10 << 24) + (5 << 16) + start + size)
-        if not any(new.overlaps(each) for each in taken):
+        if not any(new.overlaps(span) for span in taken):
             taken.append(new)
     found = Town(pools={"p": pool("p", "10.5.0.0/24")}, clusters={"web": cluster("web")}, metallb={"web": None})
     for number, each in enumerate(taken):

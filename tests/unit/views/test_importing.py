@@ -34,7 +34,7 @@ def held_against(here: Any, *rows: Row) -> Difference:
 
 
 def told(found: Difference) -> list[tuple[Verdict, str, tuple[str, ...]]]:
-    return [(each.verdict, shown(each.addresses), each.names) for each in found.items]
+    return [(item.verdict, shown(item.addresses), item.names) for item in found.items]
 
 
 def why(found: Difference) -> str:
@@ -114,7 +114,7 @@ def test_what_is_not_alike_stays_apart(other: Row) -> None:
 def test_neighbours_in_two_windows_stay_apart() -> None:
     rack = pool(**windows(("10.40.0.16", "10.40.0.31"), ("10.40.0.32", "10.40.0.63")))
     found = held_against(estate(pools=[rack]), row("10.40.0.31"), row("10.40.0.32"))
-    assert [shown(each.addresses) for each in found.of(MAKE)] == ["10.40.0.31", "10.40.0.32"]
+    assert [shown(item.addresses) for item in found.of(MAKE)] == ["10.40.0.31", "10.40.0.32"]
 
 
 def test_a_name_of_ones_own_is_kept_where_it_is_free() -> None:
@@ -122,12 +122,12 @@ def test_a_name_of_ones_own_is_kept_where_it_is_free() -> None:
     found = held_against(
         here, row("10.40.0.20", name="mine"), row("10.40.0.30", name="taken"), row("10.40.0.40", name="web-nodes")
     )
-    assert [each.names for each in found.items] == [("mine",), ("web-nodes-2",), ("web-nodes",)]
+    assert [item.names for item in found.items] == [("mine",), ("web-nodes-2",), ("web-nodes",)]
 
 
 def test_two_tenants_of_one_name_get_two_names() -> None:
     found = held_against(estate(), row("10.40.0.20", "a/web"), row("10.40.0.30", "b/web"))
-    assert [each.names for each in found.items] == [("web-nodes",), ("web-nodes-2",)]
+    assert [item.names for item in found.items] == [("web-nodes",), ("web-nodes-2",)]
 
 
 def test_a_conflict_names_who_has_the_address_and_what_for() -> None:
@@ -212,18 +212,18 @@ def test_an_import_grants_nothing_twice_and_a_second_one_has_nothing_to_do(prese
     ]
     here = estate(*held)
     found = held_against(here, *rows)
-    names = [each.names[0] for each in found.of(MAKE)]
+    names = [item.names[0] for item in found.of(MAKE)]
     assert len(set(names)) == len(names)
-    assert not set(names) & {each.metadata.name for each in held}
-    made = [_granted(each.request) for each in found.of(MAKE)]
-    taken = sorted(addresses_of(each) for each in [*held, *made])
+    assert not set(names) & {allocation.metadata.name for allocation in held}
+    made = [_granted(item.request) for item in found.of(MAKE)]
+    taken = sorted(addresses_of(item) for item in [*held, *made])
     assert all(before.last < after.first for before, after in pairwise(taken)), "no address twice"
     again = held_against(estate(*held, *made), *rows)
     assert not again.of(MAKE)
-    assert [each.why for each in again.of(CONFLICT)] == [each.why for each in found.of(CONFLICT)]
-    asked = sum(each.addresses.size for each in rows)
-    refused = sum(each.addresses.size for each in found.of(CONFLICT))
-    assert sum(each.addresses.size for each in again.of(THERE)) == asked - refused
+    assert [item.why for item in again.of(CONFLICT)] == [entry.why for entry in found.of(CONFLICT)]
+    asked = sum(item.addresses.size for item in rows)
+    refused = sum(item.addresses.size for item in found.of(CONFLICT))
+    assert sum(item.addresses.size for item in again.of(THERE)) == asked - refused
 
 
 def text(value: int) -> str:

@@ -50,7 +50,10 @@ def test_allocations_outside_their_pool_without_one_or_without_sense() -> None:
         granted("absurd", "banana", "10.40.0.9"),
         granted("released", "10.97.0.1", "10.97.0.2", phase="Released"),
     ]
-    found = {each.subjects[0].rpartition("/")[2]: each for each in overlaps([pool(**reserved("10.40.0.0/28"))], held)}
+    found = {
+        overlap.subjects[0].rpartition("/")[2]: overlap
+        for overlap in overlaps([pool(**reserved("10.40.0.0/28"))], held)
+    }
     assert {name: each.trouble for name, each in found.items()} == {
         "in-block": Trouble.OUTSIDE,
         "far": Trouble.OUTSIDE,
@@ -58,7 +61,7 @@ def test_allocations_outside_their_pool_without_one_or_without_sense() -> None:
         "absurd": Trouble.UNREADABLE,
     }
     assert found["far"].count == 2
-    assert all(": " in each.message for each in found.values()), "each says what to do"
+    assert all(": " in text.message for text in found.values()), "each says what to do"
 
 
 @settings(max_examples=200, deadline=None)
@@ -75,5 +78,5 @@ def test_two_holders_are_found_just_where_there_are_two(spans: list[tuple[int, i
         for other, (at_2, more_2) in enumerate(spans)
         if one != other and at <= at_2 + more_2 and at_2 <= at + more
     }
-    found = [each for each in overlaps([pool()], held) if each.trouble is Trouble.TWICE]
-    assert {name for each in found for name in each.subjects} == sharing
+    found = [overlap for overlap in overlaps([pool()], held) if overlap.trouble is Trouble.TWICE]
+    assert {name for finding in found for name in finding.subjects} == sharing

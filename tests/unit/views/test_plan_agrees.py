@@ -87,7 +87,9 @@ def _asks(purse: Purse) -> bool:
 def _impossible(made: Made, purses: list[Purse], wanted: Tenants) -> bool:
     """Whether the provider is not made for such tenants: no gateway for nodes, or no pool for what is asked for."""
     nodes, balancers = purses
-    listed = [each for each in made.provider["spec"]["network"]["poolRefs"] if "nodes" in each.get("types", KINDS)]
+    listed = [
+        pool_ref for pool_ref in made.provider["spec"]["network"]["poolRefs"] if "nodes" in pool_ref.get("types", KINDS)
+    ]
     return (bool(listed) and not nodes.counts) or (bool(wanted.load_balancers) and not balancers.counts)
 
 
@@ -95,7 +97,7 @@ def _purse(made: Made, kind: str, wanted: Tenants) -> Purse:
     """What a tenant wants, by the rules of the provider as the pages tell them."""
     network = made.provider["spec"]["network"]
     quota = network.get("quotaPerTenant", {}).get("maxNodeIPs" if kind == "nodes" else "maxLoadBalancerIPs")
-    references = sorted(network["poolRefs"], key=lambda each: each["priority"])
+    references = sorted(network["poolRefs"], key=lambda pool_ref: pool_ref["priority"])
     pools = {pool["metadata"]["name"]: pool for pool in made.pools}
     counts: dict[str, int] = {}
     for reference in references:
@@ -126,15 +128,15 @@ def _agrees_with_the_allocator(made: Made, outcome: Outcome) -> None:
     """Ask the allocator of each pool for what was planned, one after the other."""
     blocks: dict[str, list[Block]] = {}
     served = [block for block in outcome.waiting if block.range]
-    for block in [*served, *(each for tenant in outcome.tenants for each in tenant.blocks), *outcome.requests]:
+    for block in [*served, *(item for tenant in outcome.tenants for item in tenant.blocks), *outcome.requests]:
         blocks.setdefault(block.pool, []).append(block)
     for pool in made.pools:
         name = pool["metadata"]["name"]
         stored = from_json(NetworkPool, pool)
         layout = read_layout(stored.spec, excluded_addresses(stored, made.estate().providers))
-        held = [each for each in made.estate().of_pool(name) if each.status.start_address]
-        free = FreeSpace.without(layout.usable, [_range(each.status) for each in held])
-        for place, block in enumerate(sorted(blocks.get(name, []), key=lambda each: each not in served)):
+        held = [allocation for allocation in made.estate().of_pool(name) if allocation.status.start_address]
+        free = FreeSpace.without(layout.usable, [_range(allocation.status) for allocation in held])
+        for place, block in enumerate(sorted(blocks.get(name, []), key=lambda item: item not in served)):
             if block.range is None or block.count is None:
                 continue
             asked = Request(block.name, block.name, name, NOW + timedelta(seconds=place), block.count)

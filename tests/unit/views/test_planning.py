@@ -59,13 +59,15 @@ def ref(name: str, gateway: str, **more: Any) -> Json:
 
 def estate(*objects: object) -> Estate:
     def kind(of: type) -> Any:
-        return tuple(each for each in objects if isinstance(each, of))
+        return tuple(value for value in objects if isinstance(value, of))
 
     return Estate(HOME, kind(NetworkPool), kind(IPAllocation), kind(ProviderConfig), kind(TenantCluster))
 
 
 def got(blocks: tuple[Block, ...]) -> list[str]:
-    return [f"{each.pool} {range_text(each.range, each.family)}" if each.range else each.reason for each in blocks]
+    return [
+        f"{block.pool} {range_text(block.range, block.family)}" if block.range else block.reason for block in blocks
+    ]
 
 
 A = pool("a", "10.1.0.0/28")  # 14 addresses
@@ -79,7 +81,7 @@ def plan(*objects: object, **asked: Any) -> Outcome:
 
 def test_tenants_fill_the_first_pool_and_fall_through_to_the_next() -> None:
     found = plan(A, B, LAB, tenants=Tenants(5))
-    assert [got(each.blocks) for each in found.tenants][:2] == [
+    assert [got(tenant.blocks) for tenant in found.tenants][:2] == [
         ["a 10.1.0.1-10.1.0.5", "a 10.1.0.6-10.1.0.13"],
         ["b 10.2.0.1-10.2.0.5", "b 10.2.0.6-10.2.0.13"],
     ]
@@ -94,7 +96,7 @@ def test_the_first_that_fails_has_the_words_that_its_status_would_have() -> None
     assert failed.why.startswith("no load-balancer addresses: pool b: needs 8 contiguous addresses; b has 5 of 62 free")
     assert failed.why.endswith("; pool a has no run of free addresses longer than 1")
     assert plan_json(found)["firstFailure"] == {"tenant": 6, "message": failed.why}
-    assert [each.fits for each in found.tenants] == [True] * 5 + [False] * 2
+    assert [tenant.fits for tenant in found.tenants] == [True] * 5 + [False] * 2
 
 
 def test_tiers_are_told_before_and_after_with_numbers() -> None:
@@ -104,7 +106,7 @@ def test_tiers_are_told_before_and_after_with_numbers() -> None:
     assert after is not None
     assert (before.capacity.allocated, before.tiers) == (0, ())
     assert (after.capacity.allocated, after.capacity.total) == (13, 14)
-    assert [str(each) for each in after.tiers] == ["CapacityWarning", "CapacityCritical"]
+    assert [str(tier) for tier in after.tiers] == ["CapacityWarning", "CapacityCritical"]
 
 
 def test_a_quota_is_the_tenants_own_and_refuses_what_is_named_above_it() -> None:
@@ -141,7 +143,7 @@ def test_an_edit_that_strands_somebody_is_refused_and_nothing_else_is_tried() ->
     objects = (A, held("x", "a", "10.1.0.9-10.1.0.12"))
     found = plan(*objects, edit=Edit("a", cidr="10.1.0.0/29"), tenants=Tenants(1, pools=("a",)))
     assert found.edit is not None
-    assert [each.name for each in found.edit.stranded] == ["x"]
+    assert [stranded.name for stranded in found.edit.stranded] == ["x"]
     assert "10.1.0.0/29 would leave out addresses in use: x" in found.edit.problems[0].message
     assert (found.tenants, found.fits) == ((), False)
     assert (found.pools[0].after.capacity.total if found.pools[0].after else 0) == 6
@@ -173,7 +175,7 @@ def test_an_edit_onto_another_pools_network_is_refused() -> None:
 
 def test_a_provider_that_is_not_ready_lets_nobody_in() -> None:
     found = plan(A, provider(ref("a", "10.1.0.0"), ready=False), tenants=Tenants(3))
-    assert [each.why for each in found.tenants] == [
+    assert [tenant.why for tenant in found.tenants] == [
         "ProviderConfig butler-system/lab is not ready: its own conditions say why, to those who may read it"
     ] * 3
 
@@ -182,7 +184,7 @@ def test_limits_of_a_team_count_where_the_provider_is_its_own() -> None:
     scope = {"type": "team", "teamRef": {"name": "web"}}
     lab = provider(ref("b", "10.2.0.0"), scope=scope, limits={"maxClustersPerTeam": 2})
     found = plan(B, lab, tenants=Tenants(3, nodes=1, load_balancers=1))
-    assert [each.fits for each in found.tenants] == [True, True, False]
+    assert [tenant.fits for tenant in found.tenants] == [True, True, False]
     assert "may have 2 (limits.maxClustersPerTeam)" in found.tenants[2].why
 
 
@@ -209,7 +211,7 @@ def test_a_provider_with_a_missing_pool_says_so() -> None:
 
 def test_tenants_that_get_nothing_are_told_like_the_first_of_them() -> None:
     found = plan(A, tenants=Tenants(1000, nodes=20, pools=("a",)))
-    assert {each.why for each in found.tenants} == {found.tenants[0].why}
+    assert {tenant.why for tenant in found.tenants} == {found.tenants[0].why}
     assert found.tenants[-1].blocks[0].name == "planned-1000-nodes"
 
 

@@ -27,7 +27,7 @@ from unit.webhooks.given import granted, pool, reserved, windows
 
 
 def ends(spec: Any) -> list[str]:
-    return [f"{each['start']}-{each['end']}" for each in to_json(spec)["tenantAllocation"]["ranges"]]
+    return [f"{item['start']}-{item['end']}" for item in to_json(spec)["tenantAllocation"]["ranges"]]
 
 
 def test_a_window_melts_with_those_that_it_touches_or_overlaps_and_no_others() -> None:

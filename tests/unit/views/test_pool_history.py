@@ -33,23 +33,23 @@ def _held(name: str, days: float, last: int, *, released: float | None = None, p
 
 def test_the_curve_rises_with_grants_and_falls_with_releases_and_ends_now() -> None:
     found = moments("lab", [_held("one", 3, 5), _held("two", 2, 3, released=1), _held("far", 9, 9, pool="other")], NOW)
-    assert [(each.action, each.allocation) for each in found] == [
+    assert [(moment.action, moment.allocation) for moment in found] == [
         ("granted", "one"),
         ("granted", "two"),
         ("released", "two"),
     ]
-    assert [each.allocated for each in levels(found, NOW, 500)] == [5, 8, 5, 5]
+    assert [level.allocated for level in levels(found, NOW, 500)] == [5, 8, 5, 5]
     assert levels(found, NOW, 500)[-1].at == NOW
 
 
 def test_what_happened_at_one_moment_is_one_step() -> None:
     found = moments("lab", [_held("one", 1, 5), _held("two", 1, 3)], NOW)
-    assert [each.allocated for each in levels(found, NOW, 500)] == [8, 8]
+    assert [level.allocated for level in levels(found, NOW, 500)] == [8, 8]
 
 
 def test_a_grant_of_a_clock_that_is_ahead_was_made_now() -> None:
     found = moments("lab", [_held("one", -1, 5)], NOW)
-    assert [(each.at, each.allocated) for each in levels(found, NOW, 500)] == [(NOW, 5)]
+    assert [(level.at, level.allocated) for level in levels(found, NOW, 500)] == [(NOW, 5)]
 
 
 def test_of_thousands_of_steps_few_are_shown_and_the_last_one_is_right() -> None:
@@ -57,9 +57,9 @@ def test_of_thousands_of_steps_few_are_shown_and_the_last_one_is_right() -> None
     shown = levels(found, NOW, 100)
     assert len(shown) <= 101
     assert shown[-1].allocated == 2 * 2999
-    assert [each.at for each in shown] == sorted(each.at for each in shown)
+    assert [item.at for item in shown] == sorted(level.at for level in shown)
 
 
 def test_an_empty_record_says_so() -> None:
-    assert [each.allocated for each in levels([], NOW, 5)] == [0]
+    assert [level.allocated for level in levels([], NOW, 5)] == [0]
     assert note([]).startswith("Nothing is on record")

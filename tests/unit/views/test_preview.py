@@ -10,7 +10,7 @@ from unit.controllers.tenantcluster.values import HOME, NOW, allocation, cluster
 def test_a_new_cluster_sees_the_ranges_that_its_pools_would_grant() -> None:
     estate = Estate(HOME, (pool(free=254, defaults=(4, 2)),), (), (provider(),))
     found = of_a_new_cluster(estate, cluster("new", replicas=3), NOW)
-    assert [(each.purpose.value, each.text, each.pool) for each in found.gets] == [
+    assert [(block.purpose.value, block.text, block.pool) for block in found.gets] == [
         ("nodes", "10.40.0.2-10.40.0.5", "vlan40"),
         ("loadbalancer", "10.40.0.6-10.40.0.7", "vlan40"),
     ]
@@ -43,7 +43,7 @@ def test_a_change_shows_only_what_comes_on_top() -> None:
     estate = Estate(HOME, (pool(free=200),), held, (on,), (cluster(replicas=3),))
     assert of_a_change(estate, cluster(replicas=3), NOW).gets == ()
     found = of_a_change(estate, cluster(replicas=5), NOW)
-    assert [(each.allocation, each.size) for each in found.gets] == [("web-nodes-2", 2)]
+    assert [(block.allocation, block.size) for block in found.gets] == [("web-nodes-2", 2)]
     harvester = provider(kind="harvester", balancers={"defaultPoolSize": 2})
     fixed = of_a_change(Estate(HOME, estate.pools, held, (harvester,)), cluster(replicas=5), NOW)
     assert "Harvester takes one block" in fixed.obstacle

@@ -37,10 +37,10 @@ def lab(*, dns: tuple[str, ...] = ("10.40.0.2",), **options: Any) -> Any:
 def judged(
     config: Any = None, pools: Any = None, secret: SecretSeen = SECRET, **options: Any
 ) -> list[tuple[str, str, str]]:
-    every = {each.metadata.name: each for each in ((vlan40(),) if pools is None else pools)}
+    every = {item.metadata.name: item for item in ((vlan40(),) if pools is None else pools)}
     allocations = options.pop("allocations", ())
     found = findings(config or lab(), every, allocations, secret, HOME, stored=options.pop("stored", False))
-    return [(each.severity.value, each.about, each.message) for each in found]
+    return [(finding.severity.value, finding.about, finding.message) for finding in found]
 
 
 def test_room_is_counted_by_the_pools_themselves_and_pools_come_in_their_order() -> None:
@@ -50,7 +50,7 @@ def test_room_is_counted_by_the_pools_themselves_and_pools_come_in_their_order()
     clusters = [cluster(), cluster("other", on="elsewhere"), cluster("none", on=None)]
     found = provider_view(lab(pools=refs), pools, held, clusters, {Key(HOME, "lab")}, HOME)
     assert found.room == 2, "11 free, five for each"
-    assert [(each.name, each.purpose, each.pool is None) for each in found.pools] == [
+    assert [(pool_use.name, pool_use.purpose, pool_use.pool is None) for pool_use in found.pools] == [
         ("vlan40", "nodes and load balancers", False),
         ("late", "nodes", True),
     ]
@@ -91,13 +91,13 @@ def test_a_provider_that_is_as_it_should_be_has_no_findings() -> None:
 )  # fmt: skip
 def test_each_thing_that_is_wrong_is_found(config: Any, options: Any, wanted: tuple[str, str, str]) -> None:
     found = judged(config, **options)
-    assert any(each[:2] == wanted[:2] and wanted[2] in each[2] for each in found), found
+    assert any(pair[:2] == wanted[:2] and wanted[2] in pair[2] for pair in found), found
     assert "hunter2" not in str(found)
 
 
 def test_pools_that_may_not_be_read_are_a_note_and_not_a_finding() -> None:
     found = findings(lab(), None, None, SECRET, HOME, stored=False)
-    assert [each.severity for each in found] == [Severity.NOTE]
+    assert [finding.severity for finding in found] == [Severity.NOTE]
     assert not is_bad(found)
 
 
@@ -114,7 +114,7 @@ def test_what_butler_found_counts_for_a_provider_that_is_stored(
 ) -> None:
     conditions = with_condition((), type=kind, status=status, reason=reason, message="timeout", now=NOW)
     config = msgspec.structs.replace(lab(), status=ProviderConfigStatus(ready=True, conditions=conditions))
-    assert any(each[0] == severity and "timeout" in each[2] for each in judged(config, stored=True))
+    assert any(pair[0] == severity and "timeout" in pair[2] for pair in judged(config, stored=True))
     assert judged(config, stored=False) == []
 
 

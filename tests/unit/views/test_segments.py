@@ -31,7 +31,7 @@ def text(address: int) -> str:
 
 
 def of(shown: PoolSegments) -> list[tuple[str, str, str]]:
-    return [(text(each.first), text(each.last), str(each.kind)) for each in shown.segments]
+    return [(text(segment.first), text(segment.last), str(segment.kind)) for segment in shown.segments]
 
 
 def with_status(allocation: IPAllocation, **fields: Any) -> IPAllocation:
@@ -56,7 +56,9 @@ def test_a_pool_without_windows_leaves_out_its_edges() -> None:
 def test_a_held_segment_says_whose_it_is_and_what_for() -> None:
     web = granted("web-lb-1", "10.40.0.8", "10.40.0.11")
     web.metadata.labels[Label.ALLOCATION_ROLE] = str(AllocationRole.GROWTH)
-    (holder,) = next(each.holders for each in segments_of(pool(), [web]).segments if each.kind is Kind.ALLOCATED)
+    (holder,) = next(
+        segment.holders for segment in segments_of(pool(), [web]).segments if segment.kind is Kind.ALLOCATED
+    )
     assert (holder.allocation, holder.tenant, holder.type, holder.role) == ("web-lb-1", "t/t", "nodes", "growth")
 
 
@@ -72,7 +74,11 @@ def test_a_drain_a_promise_and_a_release_are_told_apart() -> None:
         ("absurd", "banana", "10.40.0.61"),
     )
     shown = segments_of(pool(status=promised), [draining, waiting, done, left])
-    held = [(text(each.first), each.kind, each.holders[0].allocation) for each in shown.segments if each.kind in HELD]
+    held = [
+        (text(segment.first), segment.kind, segment.holders[0].allocation)
+        for segment in shown.segments
+        if segment.kind in HELD
+    ]
     assert held == [
         ("10.40.0.8", Kind.DRAINING, "going"),
         ("10.40.0.20", Kind.GRANTING, "coming"),
@@ -83,7 +89,9 @@ def test_a_drain_a_promise_and_a_release_are_told_apart() -> None:
 def test_addresses_that_two_hold_are_one_segment_with_both_names() -> None:
     both = [granted("one", "10.40.0.8", "10.40.0.15"), granted("two", "10.40.0.12", "10.40.0.19")]
     shown = segments_of(pool(), both)
-    held = [(text(each.first), text(each.last), each.held_by) for each in shown.segments if each.kind in HELD]
+    held = [
+        (text(segment.first), text(segment.last), segment.held_by) for segment in shown.segments if segment.kind in HELD
+    ]
     assert held == [("10.40.0.8", "10.40.0.11", 1), ("10.40.0.12", "10.40.0.15", 2), ("10.40.0.16", "10.40.0.19", 1)]
 
 
@@ -95,7 +103,7 @@ def test_what_is_held_of_a_reserved_block_or_beside_the_windows_is_stranded() ->
         granted("well", "10.40.0.40", "10.40.0.41"),
     ]
     shown = segments_of(pool(**spec), three)
-    stranded = [(text(each.first), text(each.last)) for each in shown.segments if each.stranded]
+    stranded = [(text(segment.first), text(segment.last)) for segment in shown.segments if segment.stranded]
     assert stranded == [("10.40.0.4", "10.40.0.5"), ("10.40.0.30", "10.40.0.31")]
     assert not shown.elsewhere, "both are drawn"
 
@@ -109,8 +117,8 @@ def test_what_cannot_be_drawn_is_named() -> None:
         granted("somebody-elses", "10.99.0.1", "10.99.0.4", of="another"),
     ]
     shown = segments_of(pool(), four)
-    assert [each.allocation for each in shown.elsewhere] == ["absurd", "far", "other-family", "over-the-edge"]
-    assert [text(each.first) for each in shown.segments if each.kind in HELD] == ["10.40.0.250", "10.40.0.255"]
+    assert [elsewhere.allocation for elsewhere in shown.elsewhere] == ["absurd", "far", "other-family", "over-the-edge"]
+    assert [text(segment.first) for segment in shown.segments if segment.kind in HELD] == ["10.40.0.250", "10.40.0.255"]
 
 
 def test_an_invalid_pool_hands_out_nothing_and_still_shows_who_holds_what() -> None:
@@ -131,12 +139,12 @@ def test_a_pool_without_a_network_shows_the_one_that_it_claimed_or_none() -> Non
     assert claimed.network == Range(BASE, BASE + 63)
     nothing = segments_of(pool(cidr="banana"), [web])
     assert (nothing.network, nothing.segments) == (None, ())
-    assert [each.allocation for each in nothing.elsewhere] == ["web"]
+    assert [elsewhere.allocation for elsewhere in nothing.elsewhere] == ["web"]
 
 
 def test_an_ipv6_network_has_segments_as_well() -> None:
     shown = segments_of(pool(cidr="fd00::/64"), [granted("web", "fd00::10", "fd00::1f")])
-    assert [(each.kind, each.size) for each in shown.segments] == [
+    assert [(segment.kind, segment.size) for segment in shown.segments] == [
         (Kind.OUTSIDE, 16), (Kind.ALLOCATED, 16), (Kind.OUTSIDE, 2**64 - 32),
     ]  # fmt: skip
 
@@ -196,37 +204,41 @@ def test_segments_part_the_network_exactly_and_agree_with_a_bitmap_and_with_the_
     shown = segments_of(made, allocations)
     assert shown.network is not None
     at = shown.network.first
-    for each in shown.segments:
-        assert each.first == at
-        assert each.first <= each.last
-        at = each.last + 1
+    for segment in shown.segments:
+        assert segment.first == at
+        assert segment.first <= segment.last
+        at = segment.last + 1
     assert at == shown.network.last + 1
 
-    phases = {each.metadata.uid: each.status.phase for each in allocations}
-    taken = [_range(each.status.start_address, each.status.end_address) for each in allocations if _live(each)]
+    phases = {allocation.metadata.uid: allocation.status.phase for allocation in allocations}
+    taken = [
+        _range(allocation.status.start_address, allocation.status.end_address)
+        for allocation in allocations
+        if _live(allocation)
+    ]
     taken += [
-        _range(each.start_address, each.end_address)
-        for each in made.status.intents
-        if phases.get(each.uid) == "Pending"
+        _range(intent.start_address, intent.end_address)
+        for intent in made.status.intents
+        if phases.get(intent.uid) == "Pending"
     ]
     try:
         layout = read_layout(made.spec)
     except InvalidPool:
         layout = None
-    for each in shown.segments:
-        for address in range(each.first, each.last + 1):
+    for segment in shown.segments:
+        for address in range(segment.first, segment.last + 1):
             holders = sum(first <= address <= last for first, last in taken)
-            assert each.held_by == holders
+            assert segment.held_by == holders
             is_usable = layout is not None and any(p.first <= address <= p.last for p in layout.usable)
-            assert (each.kind is Kind.FREE) == (is_usable and not holders)
-            assert (each.kind in HELD) == bool(holders)
+            assert (segment.kind is Kind.FREE) == (is_usable and not holders)
+            assert (segment.kind in HELD) == bool(holders)
             if layout is not None:
-                assert each.stranded == (bool(holders) and not is_usable)
+                assert segment.stranded == (bool(holders) and not is_usable)
                 is_reserved = any(p.first <= address <= p.last for p in layout.reserved)
-                assert (each.kind is Kind.RESERVED) == (is_reserved and not holders)
+                assert (segment.kind is Kind.RESERVED) == (is_reserved and not holders)
     if layout is not None:
         free = FreeSpace.without(layout.usable, taken)
-        assert [each.range for each in shown.segments if each.kind is Kind.FREE] == list(free.extents())
+        assert [segment.range for segment in shown.segments if segment.kind is Kind.FREE] == list(free.extents())
 
 
 def _live(allocation: IPAllocation) -> bool:
@@ -236,7 +248,7 @@ def _live(allocation: IPAllocation) -> bool:
 def _range(start: str | None, end: str | None) -> Range:
     assert start
     assert end
-    first, last = (int.from_bytes(bytes(map(int, each.split("."))), "big") for each in (start, end))
+    first, last = (int.from_bytes(bytes(map(int, item.split("."))), "big") for item in (start, end))
     return Range(first, last)
 
 

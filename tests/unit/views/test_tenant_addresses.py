@@ -30,7 +30,7 @@ def told(blocks_: Any, inventory: Inventory | str) -> Any:
 
 
 def spans(found: Any, side: str) -> list[tuple[str, str, tuple[str, ...]]]:
-    return [(each.text, each.state, each.users) for each in getattr(found, side)]
+    return [(item.text, item.state, item.users) for item in getattr(found, side)]
 
 
 def test_addresses_that_somebody_has_stand_alone_and_idle_ones_together() -> None:
@@ -57,7 +57,7 @@ def test_addresses_that_somebody_has_stand_alone_and_idle_ones_together() -> Non
     answer = addresses_json(found)
     assert answer["waitingServices"] == ["shop/mail"]
     assert answer["metalLB"]["inStep"] is True
-    assert [each["platform"] for each in answer["loadBalancers"]] == [False, True]
+    assert [load_balancer["platform"] for load_balancer in answer["loadBalancers"]] == [False, True]
     assert answer["nodes"][1] == {
         "start": "10.40.0.9", "end": "10.40.0.9", "count": 1, "state": "idle", "users": [], "platform": False,
         "pool": "vlan40", "allocation": "web-nodes",
@@ -92,7 +92,7 @@ def test_metallb_is_out_of_step_when_it_lacks_a_range_or_has_one_too_many() -> N
 
 def test_entries_of_metallb_are_compared_by_address_and_not_by_how_they_are_written() -> None:
     def metallb(*entries: tuple[str, str]) -> Any:
-        return told(MINE, Inventory(tuple(PoolEntry(*each) for each in entries))).metallb
+        return told(MINE, Inventory(tuple(PoolEntry(*entry) for entry in entries))).metallb
 
     ours = "default-pool"
     assert metallb((ours, "10.40.0.20/32"), (ours, "10.40.0.21/32")).in_step is True
@@ -141,10 +141,10 @@ FIRST = parse_address("10.40.0.0")[1]
 def test_every_held_address_is_told_exactly_once_and_every_user_is_told(used: set[int], start: int, size: int) -> None:
     first = address_text(FIRST + start, Family.V4)
     mine = blocks(cluster(), [allocation("web-nodes", "nodes", size, start=first)])
-    seen = Inventory(nodes=tuple(NodeAddress(f"n{each}", address_text(FIRST + each, Family.V4)) for each in used))
+    seen = Inventory(nodes=tuple(NodeAddress(f"n{item}", address_text(FIRST + item, Family.V4)) for item in used))
     found = told(mine, seen).nodes
-    inside = [each for each in found if each.state != "not held"]
-    told_of = [number for each in inside for number in range(each.range.first, each.range.last + 1)]
+    inside = [item for item in found if item.state != "not held"]
+    told_of = [number for item in inside for number in range(item.range.first, item.range.last + 1)]
     assert told_of == list(range(FIRST + start, FIRST + start + size))
-    assert {name for each in found for name in each.users} == {f"n{each}" for each in used}
-    assert all((each.state == "idle") == (not each.users) for each in found)
+    assert {name for item in found for name in item.users} == {f"n{entry}" for entry in used}
+    assert all((item.state == "idle") == (not item.users) for item in found)

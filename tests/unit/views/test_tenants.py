@@ -93,10 +93,10 @@ def test_conditions_are_told_in_the_order_in_which_they_turned_and_not_being_pau
         ("NetworkReady", True, "Ready", ""),
         ("Paused", False, "NotPaused", ""),
     )
-    assert [each.type for each in steps(found)] == ["WorkersReady", "NetworkReady"]
-    same = tuple(msgspec.structs.replace(each, last_transition_time=NOW) for each in found.status.conditions)
+    assert [step.type for step in steps(found)] == ["WorkersReady", "NetworkReady"]
+    same = tuple(msgspec.structs.replace(condition, last_transition_time=NOW) for condition in found.status.conditions)
     at_once = cluster(status=msgspec.structs.replace(found.status, conditions=same))
-    assert [each.type for each in steps(at_once)] == ["NetworkReady", "WorkersReady"], "as a cluster comes to be"
+    assert [step.type for step in steps(at_once)] == ["NetworkReady", "WorkersReady"], "as a cluster comes to be"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_blocks_are_those_of_this_very_cluster_in_the_order_of_their_addresses_w
     )
     gone = allocation("gone", "nodes", 1, start="10.40.0.90", phase="Released")
     found = blocks(cluster(), [*mine, namesake, gone])
-    assert [(each.allocation, each.text, each.state) for each in found] == [
+    assert [(block.allocation, block.text, block.state) for block in found] == [
         ("web-nodes-2", "10.40.0.2", "held"),
         ("web-nodes", "10.40.0.8-10.40.0.10", "held"),
         ("web-lb", "10.40.0.20-10.40.0.21", "held"),

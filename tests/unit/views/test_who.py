@@ -35,7 +35,7 @@ def asked(here: Any, text: str) -> Answer:
 
 
 def places(answer: Answer) -> list[tuple[str, str]]:
-    return [(shown(each.addresses), each.kind) for each in answer.places]
+    return [(shown(place.addresses), place.kind) for place in answer.places]
 
 
 def test_a_held_address_has_an_owner_since_a_time() -> None:
@@ -84,13 +84,13 @@ def test_earlier_owners_are_remembered_the_latest_first() -> None:
     second = holder("second", "10.40.0.20-10.40.0.29", phase="Released", releasedAt="2027-05-17T05:00:00Z")
     elsewhere = holder("elsewhere", "10.40.0.99", phase="Released")
     answer = asked(estate(first, second, elsewhere), "10.40.0.20")
-    assert [each.allocation for each in answer.earlier] == ["second", "first"]
+    assert [owner.allocation for owner in answer.earlier] == ["second", "first"]
     assert places(answer) == [("10.40.0.20", "free")]
 
 
 def test_a_request_that_insists_on_the_address_is_told() -> None:
     answer = asked(estate(holder("waits", phase="Failed", pinned="10.40.0.20-10.40.0.21")), "10.40.0.21")
-    assert [(each.allocation, each.phase) for each in answer.wanted] == [("waits", "Failed")]
+    assert [(owner.allocation, owner.phase) for owner in answer.wanted] == [("waits", "Failed")]
 
 
 def test_what_is_held_from_a_pool_that_is_gone_is_found() -> None:
@@ -151,7 +151,7 @@ def test_every_address_that_was_asked_for_has_exactly_one_place(first: int, more
     ]
     whole = Range(base + first, base + first + more)
     answer = who(estate(*found), Family.V4, whole)
-    covered = [address for each in answer.places for address in range(each.addresses.first, each.addresses.last + 1)]
+    covered = [address for item in answer.places for address in range(item.addresses.first, item.addresses.last + 1)]
     assert covered == list(range(whole.first, whole.last + 1))
     for place in answer.places:
         is_held = any(owner.addresses.overlaps(place.addresses) for owner in place.owners)
@@ -206,7 +206,7 @@ def test_a_release_tells_who_uses_the_addresses_now() -> None:
     told = Inventory((), (NodeAddress("n1", "10.40.0.21"),), (Balancer("shop", "web", "u", ("10.40.0.20",)),))
     machines = [Use(WEB, "Machine", "m1", "10.40.0.21"), Use(WEB, "Machine", "m2", "10.40.0.22")]
     found = impact(web, estate(web, clusters=(cluster(),)), machines, told)
-    assert [str(each) for each in found.uses] == [
+    assert [str(use) for use in found.uses] == [
         "Service shop/web (10.40.0.20)", "Node n1 (10.40.0.21)", "Machine m2 (10.40.0.22)",
     ]  # fmt: skip
     assert "so Butler refuses: delete the TenantCluster" in found.follows[0]

@@ -153,8 +153,8 @@ async def test_keys_are_not_shown() -> None:
 async def test_replicas_agree_on_one_authority(api: FakeApi, client: Client) -> None:
     sources = [FromSecret(client, "home", "certificate", HOSTS) for _ in range(8)]
     found = await asyncio.gather(*(source.fetch() for source in sources))
-    assert len({each.authorities for each in found}) == 1
-    assert len({each.certificate for each in found}) == 1
+    assert len({serving.authorities for serving in found}) == 1
+    assert len({serving.certificate for serving in found}) == 1
     verify(found[0])
     assert api.objects[SECRET]["type"] == "kubernetes.io/tls"
 
@@ -166,8 +166,8 @@ async def test_replicas_agree_on_a_renewal_and_keep_the_authority(api: FakeApi, 
     assert await sources[0].fetch() is first
     calendar.passes(320)
     found = await asyncio.gather(*(source.fetch() for source in sources))
-    assert {each.authorities for each in found} == {first.authorities}
-    assert len({each.certificate for each in found}) == 1
+    assert {serving.authorities for serving in found} == {first.authorities}
+    assert len({serving.certificate for serving in found}) == 1
     assert found[0].certificate != first.certificate
 
 

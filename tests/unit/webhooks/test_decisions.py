@@ -308,4 +308,4 @@ async def test_an_edit_looks_at_the_allocations_of_its_pool_only(api: FakeApi) -
     stored(api, granted("other", "10.40.0.201", "10.40.0.201", of="other"))
     async with desk(api) as at:
         found = await at.admission._allocations_for(pool(status={"allocationsSeen": seen}))
-        assert [each.metadata.name for each in found] == ["web"]
+        assert [item.metadata.name for item in found] == ["web"]

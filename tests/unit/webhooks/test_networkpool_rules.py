@@ -212,7 +212,7 @@ REFUSED: dict[str, Edit] = {
 def test_an_edit_is_refused_for_what_it_would_break(case: str) -> None:
     edit = REFUSED[case]
     found = judge(edit.old, edit.new, edit.others, edit.allocations)
-    assert list(found.problems) == [Problem(*each) for each in edit.problems]
+    assert list(found.problems) == [Problem(*problem) for problem in edit.problems]
 
 
 ALLOWED: dict[str, Edit] = {

@@ -28,7 +28,7 @@ GATEWAY = "10.40.0.1"
 def provider(*pools: str | dict[str, Any], scope: str = "", **network: Any) -> ProviderConfig:
     """A Nutanix in ipam mode; with a gateway unless it is taken out with None."""
     made = to_json(config("nutanix", name="lab"))
-    refs = [{"name": each} if isinstance(each, str) else each for each in pools]
+    refs = [{"name": text} if isinstance(text, str) else text for text in pools]
     settings = {"mode": "ipam", "poolRefs": refs, "gateway": GATEWAY, **network}
     made["spec"]["network"] = {key: value for key, value in settings.items() if value is not None}
     if scope:
@@ -241,7 +241,7 @@ def desk(server: Server) -> Admission:
 async def test_a_pool_that_the_cache_does_not_show_is_asked_for() -> None:
     answer = await desk(Server()).decide(asked("CREATE", None, provider("rack", "spare", "later")))
     assert answer.allowed
-    assert [each.split(" ", 1)[0] for each in answer.warnings] == ["spec.network.poolRefs[2]:"]
+    assert [warning.split(" ", 1)[0] for warning in answer.warnings] == ["spec.network.poolRefs[2]:"]
 
 
 async def test_refusals_carry_the_field() -> None:

@@ -87,7 +87,7 @@ async def test_an_api_server_that_is_away_is_waited_for(api: FakeApi, caplog: py
             await until(lambda: "you may not" in service.why_unready)
             assert "the admission webhooks cannot be registered: " in operator.why_unready()[-1]
             await until(lambda: not operator.why_unready())
-    assert len([each for each in caplog.records if "cannot be registered" in each.message]) == 1, "said once"
+    assert len([record for record in caplog.records if "cannot be registered" in record.message]) == 1, "said once"
 
 
 async def test_in_a_cluster_the_registration_outlives_its_server(api: FakeApi) -> None:

@@ -231,7 +231,7 @@ class Policy:
 
     def _collect(self, user: User, namespace: str) -> Granted:
         keys = [("User", user.name), *(("Group", group) for group in user.groups)]
-        bound = [each for key in keys for each in sorted(self._by_subject.get(key, {}).values(), key=_named)]
+        bound = [pair for key in keys for pair in sorted(self._by_subject.get(key, {}).values(), key=_named)]
         granted = Granted()
         seen: set[int] = set()
         for scope in dict.fromkeys(("", namespace)):

@@ -72,7 +72,9 @@ class DefinitionKeeper(Follower[str]):
     async def _establish(self, definition: Json, key: Key) -> None:
         others = [decode(entry.value) for entry in self._of_group(key.name) if entry.key != key]
         status = accept_names(definition, others, self._actor.cluster.now())
-        established = any(each["type"] == "Established" and each["status"] == "True" for each in status["conditions"])
+        established = any(
+            condition["type"] == "Established" and condition["status"] == "True" for condition in status["conditions"]
+        )
         if established and _is_true(definition, "Established"):
             # What was decided so far is in the form of before, whenever it gets to the disk.
             self._serve(definition, self._actor.cluster.store.assigned + 1)
@@ -138,11 +140,11 @@ class DefinitionKeeper(Follower[str]):
 
 def _is_true(definition: Json, condition: str) -> bool:
     conditions = (definition.get("status") or {}).get("conditions") or []
-    return any(each["type"] == condition and each["status"] == "True" for each in conditions)
+    return any(item["type"] == condition and item["status"] == "True" for item in conditions)
 
 
 def _let_go(definition: Json) -> Json:
     definition["metadata"]["finalizers"] = [
-        each for each in definition["metadata"].get("finalizers") or [] if each != CLEANUP
+        finalizer for finalizer in definition["metadata"].get("finalizers") or [] if finalizer != CLEANUP
     ]
     return definition

@@ -59,4 +59,4 @@ def last_told(event: Json) -> str:
         (event.get("series") or {}).get("lastObservedTime"),
         *(entry.get("time") for entry in metadata.get("managedFields") or ()),
     ]
-    return max(str(each)[:_TO_THE_SECOND] for each in times if each)
+    return max(str(time)[:_TO_THE_SECOND] for time in times if time)

@@ -106,7 +106,7 @@ class GarbageCollector(Follower[Key]):
             return False
         metadata = glance(entry.value)
         references = metadata.owner_references or []
-        blocks = any(each.uid == owner and each.block_owner_deletion for each in references)
+        blocks = any(reference.uid == owner and reference.block_owner_deletion for reference in references)
         if not metadata.deletion_timestamp:
             await self._judge(dependent, metadata)
         return blocks
@@ -165,15 +165,15 @@ def _as_marked(metadata: Metadata) -> str:
 
 
 def _not_blocking(obj: Json) -> Json:
-    for each in obj["metadata"].get("ownerReferences") or ():
-        if each.get("blockOwnerDeletion"):
-            each["blockOwnerDeletion"] = False
+    for owner_reference in obj["metadata"].get("ownerReferences") or ():
+        if owner_reference.get("blockOwnerDeletion"):
+            owner_reference["blockOwnerDeletion"] = False
     return obj
 
 
 def _without_finalizer(name: str) -> Callable[[Json], Json]:
     def changed(obj: Json) -> Json:
-        kept = [each for each in obj["metadata"].get("finalizers") or [] if each != name]
+        kept = [finalizer for finalizer in obj["metadata"].get("finalizers") or [] if finalizer != name]
         obj["metadata"]["finalizers"] = kept
         if not kept:
             del obj["metadata"]["finalizers"]
@@ -184,7 +184,11 @@ def _without_finalizer(name: str) -> Callable[[Json], Json]:
 
 def _without_owners(uids: set[str]) -> Callable[[Json], Json]:
     def changed(obj: Json) -> Json:
-        kept = [each for each in obj["metadata"].get("ownerReferences") or [] if each["uid"] not in uids]
+        kept = [
+            owner_reference
+            for owner_reference in obj["metadata"].get("ownerReferences") or []
+            if owner_reference["uid"] not in uids
+        ]
         obj["metadata"]["ownerReferences"] = kept
         if not kept:
             del obj["metadata"]["ownerReferences"]

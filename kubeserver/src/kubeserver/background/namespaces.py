@@ -117,18 +117,18 @@ def _furniture(key: Key) -> bool:
 
 
 def _finalized(namespace: Json) -> Json:
-    kept = [each for each in namespace["spec"].get("finalizers") or [] if each != "kubernetes"]
+    kept = [finalizer for finalizer in namespace["spec"].get("finalizers") or [] if finalizer != "kubernetes"]
     namespace["spec"] = {"finalizers": kept} if kept else {}
     return namespace
 
 
 def _with_conditions(conditions: list[Json]) -> Callable[[Json], Json]:
     def changed(namespace: Json) -> Json:
-        before = {each["type"]: each for each in namespace["status"].get("conditions") or []}
-        for each in conditions:
-            known = before.get(each["type"])
-            since = known if known and known["status"] == each["status"] else each
-            before[each["type"]] = {**each, "lastTransitionTime": since["lastTransitionTime"]}
+        before = {condition["type"]: condition for condition in namespace["status"].get("conditions") or []}
+        for condition in conditions:
+            known = before.get(condition["type"])
+            since = known if known and known["status"] == condition["status"] else condition
+            before[condition["type"]] = {**condition, "lastTransitionTime": since["lastTransitionTime"]}
         namespace["status"]["conditions"] = list(before.values())
         return namespace
 

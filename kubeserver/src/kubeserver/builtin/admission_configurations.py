@@ -163,7 +163,7 @@ def _resources(resources: list[str], path: str) -> list[FieldError]:
             whole_subresources.add(subresource)
     if len(resources) > 1 and "*/*" in resources:
         errors.append(invalid(path, resources, "if '*/*' is present, must not specify other resources"))
-    plain = [each for each in resources if "/" not in each]
+    plain = [resource for resource in resources if "/" not in resource]
     if "*" in resources and plain[-1] != "*":
         detail = "if '*' is present, must not specify other resources without subresources"
         errors.append(invalid(path, resources, detail))
@@ -215,7 +215,7 @@ def _service(service: Json, path: str) -> list[FieldError]:
         wrong = dns_subdomain(step) if step else []
         if not step:
             errors.append(invalid(f"{path}.path", target, f"segment[{index}] may not be empty"))
-        errors += [invalid(f"{path}.path", target, f"segment[{index}]: {each}") for each in wrong]
+        errors += [invalid(f"{path}.path", target, f"segment[{index}]: {text}") for text in wrong]
     return errors
 
 
@@ -244,7 +244,7 @@ def _review_versions(versions: list[str], path: str) -> list[FieldError]:
         if version in versions[:index]:
             errors.append(invalid(f"{path}[{index}]", version, "duplicate version"))
             continue
-        errors += [invalid(f"{path}[{index}]", version, each) for each in dns_1035_label(version)]
+        errors += [invalid(f"{path}[{index}]", version, text) for text in dns_1035_label(version)]
     if not any(version in _REVIEW_VERSIONS for version in versions):
         errors.append(invalid(path, versions, f"must include at least one of {known}"))
     return errors

@@ -268,7 +268,7 @@ def type_name(group: str, version: str, kind: str) -> str:
 
 def builtin_resources(types: Callable[[str], Schema]) -> list[Resource]:
     """Every built-in resource; `types` finds a schema by its type's name."""
-    return [_resource(each, types) for each in _KINDS]
+    return [_resource(kind, types) for kind in _KINDS]
 
 
 def _resource(each: _Kind, types: Callable[[str], Schema]) -> Resource:

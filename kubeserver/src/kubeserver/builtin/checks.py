@@ -53,15 +53,15 @@ def one_of(path: str, value: Any, supported: tuple[str, ...]) -> list[FieldError
 
 
 def subdomain(path: str, value: str) -> list[FieldError]:
-    return [invalid(path, value, each) for each in dns_subdomain(value)]
+    return [invalid(path, value, text) for text in dns_subdomain(value)]
 
 
 def label(path: str, value: str) -> list[FieldError]:
-    return [invalid(path, value, each) for each in dns_label(value)]
+    return [invalid(path, value, text) for text in dns_label(value)]
 
 
 def qualified_name(path: str, value: str) -> list[FieldError]:
-    return [invalid(path, value, each) for each in label_key(value)]
+    return [invalid(path, value, text) for text in label_key(value)]
 
 
 def not_negative(path: str, value: Any) -> list[FieldError]:
@@ -82,13 +82,13 @@ def port_name(path: str, value: str) -> list[FieldError]:
         found.append("must be no more than 15 bytes")
     if not _PORT_NAME.fullmatch(value):
         found.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
-    if not any("a" <= each <= "z" for each in value):
+    if not any("a" <= letter <= "z" for letter in value):
         found.append("must contain at least one letter (a-z)")
     if "--" in value:
         found.append("must not contain consecutive hyphens")
     if value.startswith("-") or value.endswith("-"):
         found.append("must not begin or end with a hyphen")
-    return [invalid(path, value, each) for each in found]
+    return [invalid(path, value, text) for text in found]
 
 
 def port_number_or_name(path: str, value: int | str) -> list[FieldError]:
@@ -109,12 +109,12 @@ def config_key(path: str, key: str) -> list[FieldError]:
         found.append(f"must not be '{key}'")
     elif key.startswith(".."):
         found.append("must not start with '..'")
-    return [invalid(path, key, each) for each in found]
+    return [invalid(path, key, text) for text in found]
 
 
 def env_name(path: str, name: str) -> list[FieldError]:
     """The name of an environment variable: anything printable but '='."""
-    if name and all(" " <= each <= "~" and each != "=" for each in name):
+    if name and all(" " <= letter <= "~" and letter != "=" for letter in name):
         return []
     detail = "a valid environment variable name must consist only of printable ASCII characters other than '='"
     return [invalid(path, name, detail)]
@@ -170,8 +170,8 @@ def label_selector(path: str, selector: Json | None) -> list[FieldError]:
     if selector is None:
         return errors
     for key, value in (selector.get("matchLabels") or {}).items():
-        errors += [invalid(f"{path}.matchLabels", key, each) for each in label_key(key)]
-        errors += [invalid(f"{path}.matchLabels", value, each) for each in label_value(value)]
+        errors += [invalid(f"{path}.matchLabels", key, text) for text in label_key(key)]
+        errors += [invalid(f"{path}.matchLabels", value, text) for text in label_value(value)]
     for index, expression in enumerate(selector.get("matchExpressions") or []):
         where = f"{path}.matchExpressions[{index}]"
         operator, values = expression.get("operator", ""), expression.get("values") or []
@@ -185,10 +185,10 @@ def label_selector(path: str, selector: Json | None) -> list[FieldError]:
         else:
             errors.append(invalid(f"{where}.operator", operator, "not a valid selector operator"))
         errors += [
-            invalid(f"{where}.key", expression.get("key", ""), each) for each in label_key(expression.get("key", ""))
+            invalid(f"{where}.key", expression.get("key", ""), text) for text in label_key(expression.get("key", ""))
         ]
         for position, value in enumerate(values):
-            errors += [invalid(f"{where}.values[{position}]", value, each) for each in label_value(value)]
+            errors += [invalid(f"{where}.values[{position}]", value, text) for text in label_value(value)]
     return errors
 
 

@@ -137,7 +137,7 @@ def _edit() -> list[Json]:
 
 def _with(plurals: tuple[str, ...], *subresources: str) -> list[str]:
     """Resources together with their subresources."""
-    return [*plurals, *(f"{plural}/{each}" for plural in plurals for each in subresources)]
+    return [*plurals, *(f"{plural}/{subresource}" for plural in plurals for subresource in subresources)]
 
 
 def _admin() -> list[Json]:

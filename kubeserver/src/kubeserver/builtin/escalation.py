@@ -68,10 +68,10 @@ class _Grantor:
         held = [rules for rules, _ in self.authorizer.granted(self.user, self.namespace).roles]
         found, left = [], _MOST_LOOKED_AT
         for part in (part for rule in rules for part in _parts(rule)):
-            left -= sum(each.looked_at(part["resources"][0] if "resources" in part else "") for each in held)
+            left -= sum(item.looked_at(part["resources"][0] if "resources" in part else "") for item in held)
             if left < 0:
                 raise _TooMuch
-            if not any(_covers(each, part) for each in held):
+            if not any(_covers(item, part) for item in held):
                 found.append(part)
         return found
 
@@ -179,7 +179,7 @@ def _described(rule: Json) -> str:
     shown = []
     for title, key in _SHOWN:
         if rule.get(key):
-            quoted = " ".join(quote(each) for each in rule[key])
+            quoted = " ".join(quote(item) for item in rule[key])
             shown.append(f"{title}:[{quoted}]")
     return f"{{{', '.join(shown)}}}"
 

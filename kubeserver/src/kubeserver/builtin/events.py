@@ -176,7 +176,7 @@ CORE: Final = Strategy(
     default=_default_core,
     validate=validate_core,
     selectable={
-        **{f"involvedObject.{each}": _reader("involvedObject", each) for each in _REFERENCE},
+        **{f"involvedObject.{text}": _reader("involvedObject", text) for text in _REFERENCE},
         "reason": _reader("reason"),
         "reportingComponent": _reader("reportingComponent"),
         "source": _source,
@@ -188,7 +188,7 @@ NEW: Final = Strategy(
     validate=validate_new,
     validate_update=validate_new_update,
     selectable={
-        **{f"regarding.{each}": _reader("regarding", each) for each in _REFERENCE},
+        **{f"regarding.{text}": _reader("regarding", text) for text in _REFERENCE},
         "reason": _reader("reason"),
         "reportingController": _reader("reportingController"),
         "type": _reader("type"),

@@ -48,12 +48,12 @@ def _prepare_ingress(world: World, ingress: Json) -> None:
         return
     key = "ingressclass.kubernetes.io/is-default-class"
     defaults = [
-        each["metadata"]
-        for each in world.objects("networking.k8s.io", "ingressclasses")
-        if (each["metadata"].get("annotations") or {}).get(key) == "true"
+        obj["metadata"]
+        for obj in world.objects("networking.k8s.io", "ingressclasses")
+        if (obj["metadata"].get("annotations") or {}).get(key) == "true"
     ]
     if defaults:
-        newest = max(defaults, key=lambda each: str(each.get("creationTimestamp") or ""))
+        newest = max(defaults, key=lambda default: str(default.get("creationTimestamp") or ""))
         ingress["spec"]["ingressClassName"] = newest["name"]
 
 
@@ -116,9 +116,15 @@ def _http_path(item: Json, path: str) -> list[FieldError]:
     if kind in ("Exact", "Prefix"):
         if not target.startswith("/"):
             errors.append(invalid(where, target, "must be an absolute path"))
-        errors += [invalid(where, target, f"must not contain '{each}'") for each in _BAD_SEQUENCES if each in target]
         errors += [
-            invalid(where, target, f"cannot end with '{each}'") for each in _BAD_ENDINGS if target.endswith(each)
+            invalid(where, target, f"must not contain '{bad_sequence}'")
+            for bad_sequence in _BAD_SEQUENCES
+            if bad_sequence in target
+        ]
+        errors += [
+            invalid(where, target, f"cannot end with '{bad_ending}'")
+            for bad_ending in _BAD_ENDINGS
+            if target.endswith(bad_ending)
         ]
     elif kind == "ImplementationSpecific":
         if target and not target.startswith("/"):
@@ -133,7 +139,7 @@ def _backend(backend: Json, path: str) -> list[FieldError]:
     if service is not None and resource is not None:
         return [invalid(path, "", "cannot set both resource and service backends")]
     if resource is not None:
-        return [required(f"{path}.resource.{each}") for each in ("kind", "name") if not resource.get(each)]
+        return [required(f"{path}.resource.{text}") for text in ("kind", "name") if not resource.get(text)]
     if service is None:
         return [invalid(path, "", "resource or service backend is required")]
     name = service.get("name") or ""
@@ -171,7 +177,7 @@ def domain_prefixed_path(path: str, value: str) -> list[FieldError]:
     domain, slash, rest = value.partition("/")
     if not slash or not domain or not rest:
         return [invalid(path, value, 'must be a domain-prefixed path (such as "acme.io/foo")')]
-    return [invalid(path, domain, each) for each in dns_subdomain(domain)]
+    return [invalid(path, domain, text) for text in dns_subdomain(domain)]
 
 
 def validate_ingress_class_update(item: Json, old: Json) -> list[FieldError]:
@@ -227,7 +233,7 @@ def _policy_port(port: Json, path: str) -> list[FieldError]:
 
 def _peer(peer: Json, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
-    given = [each for each in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(each) is not None]
+    given = [name for name in ("podSelector", "namespaceSelector", "ipBlock") if peer.get(name) is not None]
     for selector in given:
         if selector != "ipBlock":
             errors += label_selector(f"{path}.{selector}", peer[selector])

@@ -72,7 +72,7 @@ def _taints(taints: list[Json]) -> list[FieldError]:
         path = f"metadata.taints[{index}]"  # sic: the real server names the wrong parent too
         key, value, effect = taint.get("key") or "", taint.get("value") or "", taint.get("effect") or ""
         errors += qualified_name(f"{path}.key", key)
-        errors += [invalid(f"{path}.value", value, each) for each in label_value(value)]
+        errors += [invalid(f"{path}.value", value, text) for text in label_value(value)]
         if not effect:
             errors.append(required(f"{path}.effect"))
         elif effect not in _EFFECTS:

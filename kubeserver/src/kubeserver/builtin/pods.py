@@ -91,7 +91,7 @@ def _add_account(world: World, pod: Json) -> None:
     spec["serviceAccountName"] = spec["serviceAccount"] = name
     namespace = metadata.get("namespace", "")
     account = next(
-        (each for each in world.objects("", "serviceaccounts", namespace) if each["metadata"]["name"] == name), None
+        (obj for obj in world.objects("", "serviceaccounts", namespace) if obj["metadata"]["name"] == name), None
     )
     if account is None:
         why = f'error looking up service account {namespace}/{name}: serviceaccount "{name}" not found'
@@ -107,7 +107,7 @@ def _add_account(world: World, pod: Json) -> None:
 
 def _mount_token(spec: Json) -> None:
     volume = next(
-        (each["name"] for each in spec.get("volumes") or () if each.get("name", "").startswith("kube-api-access-")),
+        (item["name"] for item in spec.get("volumes") or () if item.get("name", "").startswith("kube-api-access-")),
         "",
     )
     needed = False
@@ -137,7 +137,7 @@ def _add_tolerations(spec: Json) -> None:
     given = spec.get("tolerations") or []
     for key in _OUTAGES:
         covered = any(
-            each.get("key", "") in ("", key) and each.get("effect", "") in ("", "NoExecute") for each in given
+            item.get("key", "") in ("", key) and item.get("effect", "") in ("", "NoExecute") for item in given
         )
         if not covered:
             toleration = {
@@ -159,12 +159,12 @@ def _add_priority(world: World, pod: Json) -> None:
     classes = list(world.objects("scheduling.k8s.io", "priorityclasses"))
     name = spec.get("priorityClassName")
     if name:
-        chosen = next((each for each in classes if each["metadata"]["name"] == name), None)
+        chosen = next((class_ for class_ in classes if class_["metadata"]["name"] == name), None)
         if chosen is None and name not in _SYSTEM_PRIORITIES:
             why = f"no PriorityClass with name {name} was found"
             raise refusal("", "pods", pod["metadata"].get("name", ""), why)
     else:
-        chosen = next((each for each in classes if each.get("globalDefault")), None)
+        chosen = next((class_ for class_ in classes if class_.get("globalDefault")), None)
         if chosen:
             spec["priorityClassName"] = name = chosen["metadata"]["name"]
     value = chosen.get("value", 0) if chosen else _SYSTEM_PRIORITIES.get(name or "", 0)
@@ -226,7 +226,11 @@ def validate_update(pod: Json, old: Json) -> list[FieldError]:
     if now is None and before is not None:
         detail = "must not update from a positive integer to nil value"
         errors.append(invalid("spec.activeDeadlineSeconds", None, detail))
-    kept = [each for each in old_spec.get("tolerations") or () if each not in (new_spec.get("tolerations") or ())]
+    kept = [
+        toleration
+        for toleration in old_spec.get("tolerations") or ()
+        if toleration not in (new_spec.get("tolerations") or ())
+    ]
     if kept:
         detail = "existing toleration can not be modified except its tolerationSeconds"
         errors.append(forbidden("spec.tolerations", detail))

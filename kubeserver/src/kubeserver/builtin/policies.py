@@ -113,7 +113,7 @@ def validate_autoscaler(autoscaler: Json) -> list[FieldError]:
     target = spec.get("scaleTargetRef") or {}
     for field in ("kind", "name"):
         path, value = f"spec.scaleTargetRef.{field}", target.get(field) or ""
-        errors += [invalid(path, value, each) for each in path_segment(value)] if value else [required(path)]
+        errors += [invalid(path, value, text) for text in path_segment(value)] if value else [required(path)]
     version = target.get("apiVersion") or ""
     if "/" not in version:
         path = "spec.scaleTargetRef.apiVersion"

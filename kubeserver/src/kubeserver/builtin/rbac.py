@@ -99,7 +99,7 @@ def _binding(binding: Json, kinds: tuple[str, ...], *, namespaced: bool) -> list
     if reference.get("kind") not in kinds:
         errors.append(unsupported("roleRef.kind", reference.get("kind", ""), kinds))
     name = reference.get("name") or ""
-    errors += [invalid("roleRef.name", name, each) for each in path_segment(name)]
+    errors += [invalid("roleRef.name", name, text) for text in path_segment(name)]
     subjects = binding.get("subjects") or ()
     for index, subject in enumerate(subjects):
         errors += _subject(f"subjects[{index}]", subject, namespaced=namespaced)

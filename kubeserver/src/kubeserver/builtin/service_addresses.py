@@ -204,7 +204,7 @@ def _give_node_ports(spec: Json, taken: _Taken, name: str) -> None:
         if not asked:
             # The same port over two protocols shares its node port.
             asked = of_port.get(number) or next(
-                (each["nodePort"] for each in spec["ports"] if each.get("port") == number and each.get("nodePort")),
+                (item["nodePort"] for item in spec["ports"] if item.get("port") == number and item.get("nodePort")),
                 0,
             )
         if asked and asked not in of_port.values():

@@ -165,7 +165,7 @@ def special_ip(path: str, value: str) -> list[FieldError]:
         found.append("may not be in the link-local range (169.254.0.0/16, fe80::/10)")
     if address.is_multicast and str(address).startswith(("224.0.0.", "ff02")):
         found.append("may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
-    return [invalid(path, value, each) for each in found]
+    return [invalid(path, value, text) for text in found]
 
 
 def _ports_together(kind: str, ports: list[Json]) -> list[FieldError]:
@@ -210,8 +210,8 @@ def _source_ranges(service: Json, spec: Json, kind: str) -> list[FieldError]:
         return []
     path = f"metadata.annotations[{_SOURCE_RANGES}]"
     errors = [] if kind == "LoadBalancer" else [forbidden(path, _ONLY_LOAD_BALANCER)]
-    for each in annotated.strip().split(",") if annotated.strip() else ():
-        errors += cidr(path, each.strip())
+    for part in annotated.strip().split(",") if annotated.strip() else ():
+        errors += cidr(path, part.strip())
     return errors
 
 

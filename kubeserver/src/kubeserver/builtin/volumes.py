@@ -63,12 +63,12 @@ def prepare_claim(world: World, claim: Json) -> None:
         return
     key = "storageclass.kubernetes.io/is-default-class"
     defaults = [
-        each
-        for each in world.objects("storage.k8s.io", "storageclasses")
-        if (each["metadata"].get("annotations") or {}).get(key) == "true"
+        obj
+        for obj in world.objects("storage.k8s.io", "storageclasses")
+        if (obj["metadata"].get("annotations") or {}).get(key) == "true"
     ]
     if defaults:
-        newest = max(defaults, key=lambda each: str(each["metadata"].get("creationTimestamp") or ""))
+        newest = max(defaults, key=lambda default: str(default["metadata"].get("creationTimestamp") or ""))
         claim["spec"]["storageClassName"] = newest["metadata"]["name"]
 
 
@@ -79,7 +79,7 @@ def prepare_claim_update(world: World, claim: Json, old: Json) -> None:
         return
     name = old["spec"].get("storageClassName") or ""
     classes = world.objects("storage.k8s.io", "storageclasses")
-    if not any(each["metadata"]["name"] == name and each.get("allowVolumeExpansion") for each in classes):
+    if not any(class_["metadata"]["name"] == name and class_.get("allowVolumeExpansion") for class_ in classes):
         why = (
             "only dynamically provisioned pvc can be resized and "
             "the storageclass that provisions the pvc must support resize"
@@ -123,9 +123,9 @@ def validate_claim_update(claim: Json, old: Json) -> list[FieldError]:
     bound = (old.get("status") or {}).get("phase") == "Bound"
     freely = ["volumeName"] if not before.get("volumeName") else []
     freely += ["resources", "volumeAttributesClassName"] if bound else []
-    for each in (new, before):
+    for obj in (new, before):
         for field in freely:
-            each.pop(field, None)
+            obj.pop(field, None)
     errors: list[FieldError] = []
     if new != before:
         changeable = "resources.requests and volumeAttributesClassName for bound claims"
@@ -168,7 +168,7 @@ def validate_volume(volume: Json) -> list[FieldError]:
     if set(capacity) - {"storage"} or not capacity:
         errors.append(unsupported("spec.capacity", capacity or None, ("storage",)))
     sources = [field for field, value in spec.items() if field not in _NOT_A_SOURCE and value is not None]
-    errors += [forbidden(f"spec.{each}", "may not specify more than 1 volume type") for each in sources[1:]]
+    errors += [forbidden(f"spec.{source}", "may not specify more than 1 volume type") for source in sources[1:]]
     if not sources:
         errors.append(required("spec", "must specify a volume type"))
     policies = ("Delete", "Recycle", "Retain")

@@ -43,8 +43,10 @@ def compile_tree(text: str, variables: Mapping[str, t.Type]) -> tuple[Node, set[
         tree = parse(text)
         checker.check(tree)
     except ExceptionGroup as group:
-        found = [each for each in group.exceptions if isinstance(each, ParseError)]
-        raise CompileError("\n".join(_displayed(text, each.at, each.message) for each in found)) from None
+        found = [exception for exception in group.exceptions if isinstance(exception, ParseError)]
+        raise CompileError(
+            "\n".join(_displayed(text, parse_error.at, parse_error.message) for parse_error in found)
+        ) from None
     except RecursionError:
         raise CompileError(_displayed(text, 0, "expression recursion limit exceeded: 250")) from None
     if checker.problems:
@@ -164,8 +166,8 @@ class _Checker:
     def _argument(self, call: Call, argument: Node) -> t.Type:
         if call.name == "format" and isinstance(argument, ListOf):
             # What is formatted may be of many kinds, unlike the items of any other list that is written out.
-            for each in argument.items:
-                self.check(each)
+            for node in argument.items:
+                self.check(node)
             argument.type = anything = t.list_of(t.DYN)
             return anything
         return self.check(argument)
@@ -188,7 +190,7 @@ class _Checker:
             return (), None
         # With dynamic arguments several overloads may fit; what they disagree about is dynamic, too.
         first = results[0]
-        return tuple(signatures), first if all(str(each) == str(first) for each in results) else t.DYN
+        return tuple(signatures), first if all(str(result) == str(first) for result in results) else t.DYN
 
     def _look_at_literals(self, node: Call) -> None:
         """Texts that are converted at once are checked at once."""
@@ -316,5 +318,5 @@ class _Scope:
 
 def _signature(node: Call, given: list[t.Type]) -> str:
     if node.target is None:
-        return f"({', '.join(str(each) for each in given)})"
-    return f"{given[0]}.({', '.join(str(each) for each in given[1:])})"
+        return f"({', '.join(str(item) for item in given)})"
+    return f"{given[0]}.({', '.join(str(item) for item in given[1:])})"

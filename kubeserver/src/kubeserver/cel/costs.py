@@ -65,7 +65,7 @@ def least_cost(node: Node) -> int:
     if isinstance(node, ListOf):
         return _NEW_LIST + sum(map(least_cost, node.items))
     if isinstance(node, MapOf):
-        return _NEW_MAP + sum(least_cost(each) for key, value, _ in node.entries for each in (key, value))
+        return _NEW_MAP + sum(least_cost(item) for key, value, _ in node.entries for item in (key, value))
     return least_cost(node.target) if isinstance(node, Fold) else 0
 
 
@@ -86,9 +86,9 @@ def bulk(value: Any) -> int:
     if isinstance(value, (str, bytes)):
         return len(value) // _CHARACTERS
     if isinstance(value, list):
-        return len(value) + sum(bulk(each) for each in value if each.__class__ not in (int, bool, float))
+        return len(value) + sum(bulk(item) for item in value if item.__class__ not in (int, bool, float))
     if isinstance(value, dict):
-        return len(value) + sum(bulk(each) for each in value.values() if each.__class__ not in (int, bool, float))
+        return len(value) + sum(bulk(item) for item in value.values() if item.__class__ not in (int, bool, float))
     return 0
 
 
@@ -121,7 +121,7 @@ def _once(*arguments: Any) -> int:
 
 
 def _each_with_each(*arguments: Any) -> int:
-    lengths = [len(each) for each in arguments if isinstance(each, list)]
+    lengths = [len(argument) for argument in arguments if isinstance(argument, list)]
     return _once(*arguments) + (lengths[0] * lengths[1] if len(lengths) > 1 else 0)
 
 
@@ -138,7 +138,7 @@ def _counting(count: Any) -> int:
 
 
 def _replacing(text: Any, old: Any, new: Any, *_: Any) -> int:
-    if not all(isinstance(each, str) for each in (text, old, new)):
+    if not all(isinstance(item, str) for item in (text, old, new)):
         return 0
     made: int = len(text) + text.count(old) * len(new)
     return made // _CHARACTERS

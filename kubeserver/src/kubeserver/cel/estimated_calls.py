@@ -129,7 +129,7 @@ def _split(operands: Operands, _: Signature) -> Price:
 
 
 def _replace(operands: Operands, _: Signature) -> Price:
-    text, old, new = (each.bounds for each in operands[:3])
+    text, old, new = (operand.bounds for operand in operands[:3])
     longest = _replaced(text.high, old.low, new.high, grows=new.high > old.low)
     shortest = _replaced(text.low, old.high, new.low, grows=old.high > new.low)
     return Price(scaled(text.high, 0.2), Size(shortest, longest))

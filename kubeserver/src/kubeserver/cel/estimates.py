@@ -96,7 +96,7 @@ class _Estimate:
 
     def _call(self, node: Call) -> int:
         nodes = [*([] if node.target is None else [node.target]), *node.arguments]
-        costs = [self.cost(each) for each in nodes]
+        costs = [self.cost(item) for item in nodes]
         if node.name == "dyn":
             self._copy(node, nodes[0])
             return plus(1, costs[0])
@@ -106,7 +106,7 @@ class _Estimate:
         if node.name == "_?_:_":
             self._choice(node, nodes)
             return plus(costs[0], max(costs[1:]))
-        operands = [self._operand(each) for each in nodes]
+        operands = [self._operand(item) for item in nodes]
         dearest, size = 0, None
         for signature in node.signatures:
             found = price(node.name, signature, operands)
@@ -145,14 +145,14 @@ class _Estimate:
         return Operand(node, kind, self._size(node), item)
 
     def _list(self, node: ListOf) -> int:
-        costs = [self.cost(each) for each in node.items]
+        costs = [self.cost(item) for item in node.items]
         self._entries[id(node)] = _Entry("list", exactly(1), self._spread(node.items))
         return plus(_NEW_LIST, *costs)
 
     def _map(self, node: MapOf) -> int:
         keys = [key for key, _, _ in node.entries]
         values = [value for _, value, _ in node.entries]
-        costs = [self.cost(each) for each in (*keys, *values)]
+        costs = [self.cost(item) for item in (*keys, *values)]
         self._entries[id(node)] = _Entry("map", self._spread(keys), self._spread(values))
         return plus(_NEW_MAP, *costs)
 
@@ -160,8 +160,8 @@ class _Estimate:
         if not nodes:
             return exactly(0)
         size = Size(MOST, 0)
-        for each in nodes:
-            size |= self._size_or_unknown(each)
+        for node in nodes:
+            size |= self._size_or_unknown(node)
         return size
 
     def _binding(self, node: Binding) -> int:

@@ -179,13 +179,13 @@ class _Compiler:
 
     def _call(self, node: Call) -> Callable[[Frame], Any]:
         nodes = [*([] if node.target is None else [node.target]), *node.arguments]
-        arguments = [self.compile(each) for each in nodes]
+        arguments = [self.compile(item) for item in nodes]
         special = _SPECIAL.get(node.name)
         if special is not None:
             return special(nodes, arguments)
         function = _list_aware(node, nodes) or FUNCTIONS[node.name]
-        if node.name in _FOLDABLE and all(isinstance(each, Literal) for each in nodes):
-            return _folded(function, [each.value for each in nodes if isinstance(each, Literal)])
+        if node.name in _FOLDABLE and all(isinstance(item, Literal) for item in nodes):
+            return _folded(function, [item.value for item in nodes if isinstance(item, Literal)])
         price = price_of(node.name, nodes)
         if price is not None:
             return _paid(price, function, arguments)
@@ -202,9 +202,9 @@ class _Compiler:
         return lambda frame: function(*[argument(frame) for argument in arguments])
 
     def _list(self, node: ListOf) -> Callable[[Frame], Any]:
-        items = [self.compile(each) for each in node.items]
-        if all(isinstance(each, Literal) for each in node.items):
-            fixed = [each.value for each in node.items if isinstance(each, Literal)]
+        items = [self.compile(entry) for entry in node.items]
+        if all(isinstance(entry, Literal) for entry in node.items):
+            fixed = [entry.value for entry in node.items if isinstance(entry, Literal)]
             return lambda _: fixed
         if not any(node.optional):
             return lambda frame: [item(frame) for item in items]
@@ -432,8 +432,8 @@ def _list_equality(nodes: list[Node]) -> Callable[[Any, Any], bool]:
             return equals(left, right)
         if schema.list_type == "set":
             return all(any(equals(one, other) for other in right) for one in left)
-        others = {map_key(schema, each): each for each in right}
-        return all(equals(each, others.get(map_key(schema, each))) for each in left)
+        others = {map_key(schema, item): item for item in right}
+        return all(equals(item, others.get(map_key(schema, item))) for item in left)
 
     return alike
 
@@ -450,10 +450,10 @@ def _list_aware(node: Call, nodes: list[Node]) -> Callable[..., Any] | None:
             raise CelError(NO_OVERLOAD)
         if schema.list_type == "set":
             merged = list(left)
-            merged += [each for each in right if not any(equals(each, other) for other in left)]
+            merged += [item for item in right if not any(equals(item, other) for other in left)]
             return merged
-        newer = {map_key(schema, each): each for each in right}
-        merged = [newer.pop(map_key(schema, each), each) for each in left]
+        newer = {map_key(schema, item): item for item in right}
+        merged = [newer.pop(map_key(schema, item), item) for item in left]
         return [*merged, *newer.values()]
 
     return union

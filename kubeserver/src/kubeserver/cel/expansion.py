@@ -45,11 +45,11 @@ def expanded(node: Node) -> Node:
         return _select(node)
     if isinstance(node, Call):
         target = None if node.target is None else expanded(node.target)
-        call = Call(node.at, node.name, target, [expanded(each) for each in node.arguments])
+        call = Call(node.at, node.name, target, [expanded(argument) for argument in node.arguments])
         call.signatures = node.signatures
         return _typed(call, node.type)
     if isinstance(node, ListOf):
-        return _typed(ListOf(node.at, [expanded(each) for each in node.items], node.optional), node.type)
+        return _typed(ListOf(node.at, [expanded(item) for item in node.items], node.optional), node.type)
     if isinstance(node, MapOf):
         entries = [(expanded(key), expanded(value), optional) for key, value, optional in node.entries]
         return _typed(MapOf(node.at, entries), node.type)

@@ -95,7 +95,7 @@ def _of_string(schema: Schema) -> Extent:
         return Extent(*_FORMATS[schema.format])
     longest = _LONGEST_TEXT
     if schema.enum:
-        longest = max((len(each.encode()) for each in schema.enum if isinstance(each, str)), default=0)
+        longest = max((len(item.encode()) for item in schema.enum if isinstance(item, str)), default=0)
     return Extent(_length(schema, longest))
 
 
@@ -134,7 +134,7 @@ def _resource_fields(schema: Schema) -> dict[str, Extent | None]:
     inner = {} if metadata is None else metadata.properties
     declared = [schema.properties.get("kind"), schema.properties.get("apiVersion")]
     declared += [inner.get("name"), inner.get("generateName")]
-    if metadata is not None and metadata.type == "object" and all(each and each.type == "string" for each in declared):
+    if metadata is not None and metadata.type == "object" and all(item and item.type == "string" for item in declared):
         return {}
     text = Extent(_LONGEST_TEXT)
     names = {

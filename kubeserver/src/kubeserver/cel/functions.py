@@ -273,7 +273,7 @@ def is_in(item: Any, container: Any) -> bool:
     if isinstance(container, dict):
         return not isinstance(item, (list, dict)) and item in container
     _needs(isinstance(container, list))
-    return any(equals(item, each) for each in container)
+    return any(equals(item, entry) for entry in container)
 
 
 def _index_of(container: Any, item: Any, *start: int) -> int:
@@ -296,9 +296,9 @@ def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
         if not values:
             raise CelError(f"{name} called on empty list")
         best = values[0]
-        for each in values[1:]:
-            if compare(each, best) * sign > 0:
-                best = each
+        for value in values[1:]:
+            if compare(value, best) * sign > 0:
+                best = value
         return best
 
     return found
@@ -317,7 +317,7 @@ def _is_sorted(values: list[Any]) -> bool:
 
 def ordered(values: list[Any], keys: list[Any]) -> list[Any]:
     """Values in the order of their keys, which must be of one kind."""
-    if any(type_name(each) != type_name(keys[0]) for each in keys):
+    if any(type_name(key) != type_name(keys[0]) for key in keys):
         raise CelError("list elements must have the same type")
     by_key = cmp_to_key(compare)
     return [values[place] for place in sorted(range(len(keys)), key=lambda place: by_key(keys[place]))]
@@ -335,16 +335,16 @@ def _slice(values: list[Any], start: int, end: int) -> list[Any]:
 
 def _distinct(values: list[Any]) -> list[Any]:
     kept: list[Any] = []
-    for each in values:
-        if not any(equals(each, other) for other in kept):
-            kept.append(each)
+    for value in values:
+        if not any(equals(value, other) for other in kept):
+            kept.append(value)
     return kept
 
 
 def _flatten(values: list[Any]) -> list[Any]:
     flat: list[Any] = []
-    for each in values:
-        flat.extend(each if isinstance(each, list) else [each])
+    for value in values:
+        flat.extend(value if isinstance(value, list) else [value])
     return flat
 
 
@@ -355,7 +355,7 @@ def _range(count: int) -> list[int]:
 
 
 def _contains_all(values: list[Any], wanted: list[Any]) -> bool:
-    return all(is_in(each, values) for each in wanted)
+    return all(is_in(item, values) for item in wanted)
 
 
 # Times
@@ -433,7 +433,7 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "lists.range": _range,
     "sets.contains": _contains_all,
     "sets.equivalent": lambda one, other: _contains_all(one, other) and _contains_all(other, one),
-    "sets.intersects": lambda one, other: any(is_in(each, other) for each in one),
+    "sets.intersects": lambda one, other: any(is_in(item, other) for item in one),
     "getFullYear": _part(lambda moment: int(moment.year)),
     "getMonth": _part(lambda moment: int(moment.month) - 1),
     "getDayOfYear": _part(lambda moment: int(moment.timetuple().tm_yday) - 1),
@@ -451,6 +451,6 @@ FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "hasValue": lambda optional: optional.present,
     "orValue": lambda optional, otherwise: optional.value if optional.present else otherwise,
     "or": lambda optional, otherwise: optional if optional.present else otherwise,
-    "optional.unwrap": lambda values: [each.value for each in values if each.present],
-    "unwrapOpt": lambda values: [each.value for each in values if each.present],
+    "optional.unwrap": lambda values: [value.value for value in values if value.present],
+    "unwrapOpt": lambda values: [value.value for value in values if value.present],
 }

@@ -132,7 +132,7 @@ def shown(value: Any) -> str:
     if value is None:
         return "null"
     if isinstance(value, list):
-        return "[" + ", ".join(shown(each) for each in value) + "]"
+        return "[" + ", ".join(shown(item) for item in value) + "]"
     if isinstance(value, dict):
         entries = sorted((shown(key), shown(each)) for key, each in value.items())
         return "{" + ", ".join(f"{key}: {each}" for key, each in entries) + "}"

@@ -33,7 +33,7 @@ class Type:
         if self.kind == "null_type":
             return "null"
         if self.parameters:
-            return f"{self.kind}({', '.join(str(each) for each in self.parameters)})"
+            return f"{self.kind}({', '.join(str(parameter) for parameter in self.parameters)})"
         return self.kind
 
 
@@ -137,7 +137,7 @@ class Bindings(dict[str, Type]):
         if kind.kind in VARIABLES:
             return self.get(kind.kind, DYN)
         if kind.parameters:
-            return Type(kind.kind, tuple(self.resolved(each) for each in kind.parameters), schema=kind.schema)
+            return Type(kind.kind, tuple(self.resolved(parameter) for parameter in kind.parameters), schema=kind.schema)
         return kind
 
     def assignable(self, wanted: Type, given: Type) -> bool:

@@ -82,7 +82,7 @@ class Semver:
 
     def order(self) -> tuple[Any, ...]:
         # A pre-release comes before its release; numbers before words.
-        pre = tuple((0, each, "") if isinstance(each, int) else (1, 0, each) for each in self.pre)
+        pre = tuple((0, item, "") if isinstance(item, int) else (1, 0, item) for item in self.pre)
         return (self.major, self.minor, self.patch, not self.pre, pre)
 
 

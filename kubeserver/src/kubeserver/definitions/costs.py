@@ -50,7 +50,7 @@ class RuleCosts:
         self._total = plus(self._total, cost)
         if cost >= _WORTH_NAMING:
             self._dearest.append((path, cost))
-            self._dearest.sort(key=lambda each: each[1], reverse=True)
+            self._dearest.sort(key=lambda pair: pair[1], reverse=True)
             del self._dearest[_NAMED:]
         if cost <= RULE_LIMIT or self._unchanged:
             return []

@@ -116,10 +116,10 @@ def accept_names(crd: Json, others: Iterable[Json], now: str) -> Json:
         accepted["categories"] = wanted["categories"]
     else:
         accepted.pop("categories", None)
-    conditions = [dict(each) for each in status.get("conditions") or ()]
+    conditions = [dict(condition) for condition in status.get("conditions") or ()]
     if reason:
         _set(conditions, "NamesAccepted", "False", reason, message, now)
-        if not any(each["type"] == "Established" for each in conditions):
+        if not any(condition["type"] == "Established" for condition in conditions):
             _set(conditions, "Established", "False", "NotAccepted", "not all names are accepted", now)
     else:
         _set(conditions, "NamesAccepted", "True", "NoConflicts", "no conflicts found", now)
@@ -156,7 +156,7 @@ def _set(conditions: list[Json], kind: str, status: str, reason: str, message: s
 def say_terminating(crd: Json, reason: str, message: str, now: str) -> None:
     """Tell in the status how far the removal of a definition's objects is."""
     status = crd.setdefault("status", {})
-    status["conditions"] = [dict(each) for each in status.get("conditions") or ()]
+    status["conditions"] = [dict(condition) for condition in status.get("conditions") or ()]
     _set(status["conditions"], "Terminating", "True", reason, message, now)
 
 
@@ -204,7 +204,10 @@ def _resource(crd: Json, version: Json, revision: int) -> Resource:
         scale=None
         if not scale
         else Scale(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or ""),
-        columns=tuple(_column(each) for each in version.get("additionalPrinterColumns") or ()),
+        columns=tuple(
+            _column(additional_printer_column)
+            for additional_printer_column in version.get("additionalPrinterColumns") or ()
+        ),
         strategy=Strategy(selectable=_selectable(version)),
         storage_version=_storage(crd)["name"],
         custom=True,
@@ -248,5 +251,5 @@ def _column(column: Json) -> Column:
 
 
 def _selectable(version: Json) -> dict[str, Any]:
-    paths = [each["jsonPath"] for each in version.get("selectableFields") or ()]
+    paths = [selectable_field["jsonPath"] for selectable_field in version.get("selectableFields") or ()]
     return {path.removeprefix("."): selectable_text(path) for path in paths}

@@ -114,7 +114,7 @@ def _unpruned(schema: Schema) -> bool:
 def _copy(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _copy(each) for key, each in value.items()}
-    return [_copy(each) for each in value] if isinstance(value, list) else value
+    return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
 @dataclass(slots=True, frozen=True)

@@ -73,7 +73,7 @@ def unsupported(schema: Any) -> str:
     for key in ("allOf", "anyOf", "oneOf"):
         below += schema.get(key) or []
     below += children(schema).values()
-    return next((problem for each in below if (problem := unsupported(each))), "")
+    return next((problem for item in below if (problem := unsupported(item))), "")
 
 
 def structural_errors(schema: Json, path: str) -> list[FieldError]:

@@ -56,8 +56,8 @@ def changes_refused(crd: Json, old: Json) -> list[FieldError]:
     """What an update may not change."""
     new_spec, old_spec = crd["spec"], old["spec"]
     established = any(
-        each.get("type") == "Established" and each.get("status") == "True"
-        for each in (old.get("status") or {}).get("conditions") or ()
+        condition.get("type") == "Established" and condition.get("status") == "True"
+        for condition in (old.get("status") or {}).get("conditions") or ()
     )
     checked = [("scope",), ("names", "kind")] if established else []
     errors: list[FieldError] = []
@@ -137,7 +137,7 @@ def _spec_errors(spec: Json, unchanged: set[str]) -> list[FieldError]:
     errors += _names_errors(names, "spec.names")
     schema = (common.get("schema") or {}).get("openAPIV3Schema")
     if schema:
-        any_status = any(_has_status(each.get("subresources")) for each in (common, *versions))
+        any_status = any(_has_status(obj.get("subresources")) for obj in (common, *versions))
         where = "spec.validation.openAPIV3Schema"
         known = bool(listed) and listed[0] in unchanged
         errors += validate_schema(schema, where, has_status=any_status, unchanged=known)
@@ -429,6 +429,6 @@ def _look_for_warnings(schema: Json, unknown: list[str], sets: set[str]) -> None
     below = [items, schema.get("not"), schema.get("additionalProperties"), *(schema.get("properties") or {}).values()]
     for key in ("allOf", "anyOf", "oneOf"):
         below += schema.get(key) or []
-    for each in below:
-        if isinstance(each, dict):
-            _look_for_warnings(each, unknown, sets)
+    for item in below:
+        if isinstance(item, dict):
+            _look_for_warnings(item, unknown, sets)

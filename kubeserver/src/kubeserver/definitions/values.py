@@ -84,7 +84,7 @@ def _struct(fields: tuple[tuple[str, str, str], ...], value: Json) -> str:
 
 def _printed(key: str, value: Any) -> str:
     if key in ("allOf", "oneOf", "anyOf"):
-        return "[" + ",".join(_struct(SCHEMA_FIELDS, each) for each in value) + "]"
+        return "[" + ",".join(_struct(SCHEMA_FIELDS, item) for item in value) + "]"
     if key == "not":
         return _struct(SCHEMA_FIELDS, value)
     if key in ("properties", "patternProperties", "definitions"):
@@ -92,14 +92,14 @@ def _printed(key: str, value: Any) -> str:
         return "{" + ",".join(entries) + "}"
     if key == "items":
         if isinstance(value, list):
-            return f'{{"Schema":null,"JSONSchemas":[{",".join(_struct(SCHEMA_FIELDS, each) for each in value)}]}}'
+            return f'{{"Schema":null,"JSONSchemas":[{",".join(_struct(SCHEMA_FIELDS, item) for item in value)}]}}'
         return f'{{"Schema":{_struct(SCHEMA_FIELDS, value)},"JSONSchemas":null}}'
     if key in ("additionalProperties", "additionalItems"):
         if isinstance(value, bool):
             return f'{{"Allows":{marshal(value)},"Schema":null}}'
         return f'{{"Allows":true,"Schema":{_struct(SCHEMA_FIELDS, value)}}}'
     if key == "x-kubernetes-validations":
-        return "[" + ",".join(_struct(_RULE_FIELDS, each) for each in value) + "]"
+        return "[" + ",".join(_struct(_RULE_FIELDS, item) for item in value) + "]"
     return marshal(value)
 
 
@@ -124,11 +124,11 @@ def _version(version: Json) -> str:
     columns = version.get("additionalPrinterColumns")
     shown_columns = "null"
     if columns:
-        shown_columns = "[" + ",".join(_struct(_COLUMN_FIELDS, each) for each in columns) + "]"
+        shown_columns = "[" + ",".join(_struct(_COLUMN_FIELDS, column) for column in columns) + "]"
     selectable = version.get("selectableFields")
     shown_fields = "null"
     if selectable:
-        paths = (f'{{"JSONPath":{marshal(each.get("jsonPath") or "")}}}' for each in selectable)
+        paths = (f'{{"JSONPath":{marshal(item.get("jsonPath") or "")}}}' for item in selectable)
         shown_fields = "[" + ",".join(paths) + "]"
     parts = (
         f'"Name":{marshal(version.get("name") or "")}',

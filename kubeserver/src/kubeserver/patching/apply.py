@@ -147,7 +147,9 @@ class _Applying:
         metadata = config.get("metadata")
         named = metadata if isinstance(metadata, dict) else {}
         whose = f"{named.get('namespace') or ''}/{named.get('name') or ''}; {_type_text(config)}"
-        listed = problems[0] if len(problems) == 1 else "\n".join(["errors:", *(f"  {each}" for each in problems)])
+        listed = (
+            problems[0] if len(problems) == 1 else "\n".join(["errors:", *(f"  {problem}" for problem in problems)])
+        )
         raise ApiError(500, "", f"failed to create typed patch object ({whose}): {listed}")
 
     def result(self, live: Json, config: Json, entries: Entries, *, force: bool) -> Json:
@@ -157,7 +159,7 @@ class _Applying:
             if self._writer.manager != _KUBECTL:
                 raise
             allowed = self._applied_by_client(live)
-            rest = [each for each in conflicts.found if not contains(allowed, each[1])]
+            rest = [pair for pair in conflicts.found if not contains(allowed, pair[1])]
             if rest:
                 raise _Conflicts(rest) from None
             found = self._merged(live, config, entries, force=True)
@@ -276,11 +278,11 @@ def _by_version(entries: Entries, first: str) -> list[tuple[str, FieldSet]]:
     found: dict[str, FieldSet] = {}
     for entry in entries.values():
         found[entry.api_version] = union(found.get(entry.api_version, LEAF), entry.fields)
-    return sorted(found.items(), key=lambda each: (each[0] != first, each[0]))
+    return sorted(found.items(), key=lambda item: (item[0] != first, item[0]))
 
 
 def _refusal(conflicts: list[tuple[Entry, tuple[str, ...]]]) -> ApiError:
-    ordered = sorted(conflicts, key=lambda each: identifier(each[0]))
+    ordered = sorted(conflicts, key=lambda conflict: identifier(conflict[0]))
     causes = [
         Cause("FieldManagerConflict", f"conflict with {_who(entry)}", text(path)).to_json() for entry, path in ordered
     ]

@@ -128,7 +128,7 @@ def manager_name(field_manager: str, user_agent: str) -> str:
     """The manager of a request: what it says, or the first word of its user agent."""
     if field_manager:
         return field_manager
-    printable = "".join(each for each in user_agent.split("/", 1)[0] if each.isprintable())
+    printable = "".join(part for part in user_agent.split("/", 1)[0] if part.isprintable())
     while len(printable.encode()) > _LONGEST_MANAGER:
         printable = printable[:-1]
     return printable
@@ -283,15 +283,15 @@ def _list_of(obj: Json | None) -> list[Json] | None:
 def decoded(documents: Sequence[Json]) -> Entries:
     """The entries of a list this server wrote."""
     found: Entries = {}
-    for each in documents:
+    for document in documents:
         entry = Entry(
-            each.get("manager", ""),
-            each["operation"],
-            each["apiVersion"],
-            each.get("subresource", ""),
-            each.get("time", ""),
-            each.get("fieldsV1") or {},
-            each,
+            document.get("manager", ""),
+            document["operation"],
+            document["apiVersion"],
+            document.get("subresource", ""),
+            document.get("time", ""),
+            document.get("fieldsV1") or {},
+            document,
         )
         found[entry.key] = entry
     return found
@@ -300,8 +300,8 @@ def decoded(documents: Sequence[Json]) -> Entries:
 def _trusted(documents: Sequence[object]) -> Entries | None:
     """The entries of a list a client sent; None if any of it makes no sense, and all of it is ignored."""
     found: Entries = {}
-    for each in documents:
-        entry = _entry_of(each)
+    for document in documents:
+        entry = _entry_of(document)
         if entry is None:
             return None
         found[entry.key] = entry
@@ -339,7 +339,7 @@ def _utc(time: object) -> str:
 
 def encoded(entries: Entries) -> list[Json]:
     """The list as it stands in an object: appliers first, then by time, manager, version and subresource."""
-    return [each.to_json() for each in sorted(entries.values(), key=_position)]
+    return [entry.to_json() for entry in sorted(entries.values(), key=_position)]
 
 
 def _position(entry: Entry) -> tuple[str, str, str, str, str]:
@@ -486,4 +486,4 @@ def track_scale(
             if rest:
                 found.append(entry.with_fields(rest))
     found += [Entry(*whose[:2], writer.api_version, whose[2], "", single) for whose in scaled]
-    return [each.to_json() for each in sorted(found, key=_position)]
+    return [item.to_json() for item in sorted(found, key=_position)]

@@ -122,7 +122,7 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(each) for key, each in value.items() if each is not None}
     if isinstance(value, list):
-        return [_without_nulls(each) for each in value]
+        return [_without_nulls(item) for item in value]
     return value
 
 
@@ -166,8 +166,8 @@ def _merge_list(
         return current
     if not _holds_maps(current, value):
         if deleting:
-            gone = {_token(each) for each in value}
-            return [each for each in current if _token(each) not in gone]
+            gone = {_token(item) for item in value}
+            return [item for item in current if _token(item) not in gone]
         return _in_order(list(dict.fromkeys([*current, *value])), value, current, "")
     key = field.patch_merge_key
     if not key:
@@ -179,9 +179,9 @@ def _merge_list(
 def _holds_maps(*lists: list[Any]) -> bool:
     """Whether lists hold objects; they must hold one kind of thing, and no lists."""
     kind: str | None = None
-    for each in (item for items in lists for item in items):
-        found = type_name(each)
-        if kind is None and isinstance(each, list):
+    for entry in (item for items in lists for item in items):
+        found = type_name(entry)
+        if kind is None and isinstance(entry, list):
             raise ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
         if kind is not None and kind != found:
             raise _failure(f"list element types are not identical: {plain(list(lists))}")
@@ -319,9 +319,9 @@ def _merge_ordered(schema: Schema, found: Json, rest: Json, directive: str) -> N
         raise _failure(f"expected a []interface {{}}, but received a {type_name(order)}")
     name = _directed(directive, _ORDER, "setElementOrder list")
     current, value = found.get(name, []), rest.get(name, [])
-    for each in (current, value):
-        if not isinstance(each, list):
-            raise _failure(f"expected a []interface {{}}, but received a {type_name(each)}")
+    for item in (current, value):
+        if not isinstance(item, list):
+            raise _failure(f"expected a []interface {{}}, but received a {type_name(item)}")
     field = _field(schema, name)
     if field.type not in ("array", ""):
         raise _failure("expected slice or array type, but got: struct")
@@ -378,9 +378,9 @@ def _check_order(patch: list[Any], order: list[Any], key: str) -> None:
 def _matches(item: Any, place: Any, key: str) -> bool:
     if not key:
         return bool(item == place)
-    for each in (item, place):
-        if not isinstance(each, dict):
-            raise _failure(f"expected a map[string]interface {{}}, but received a {type_name(each)}")
-        if key not in each:
-            raise _no_merge_key(each, key)
+    for entry in (item, place):
+        if not isinstance(entry, dict):
+            raise _failure(f"expected a map[string]interface {{}}, but received a {type_name(entry)}")
+        if key not in entry:
+            raise _no_merge_key(entry, key)
     return bool(item[key] == place[key])

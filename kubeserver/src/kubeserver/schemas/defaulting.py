@@ -45,9 +45,9 @@ def drop_nulls(schema: Schema | None, value: Any) -> None:
             del value[key]
     elif isinstance(value, list):
         items = schema.items if schema is not None else None
-        for each in value:
-            if isinstance(each, (dict, list)):
-                drop_nulls(items, each)
+        for item in value:
+            if isinstance(item, (dict, list)):
+                drop_nulls(items, item)
 
 
 def fill(schema: Schema, value: Any) -> None:
@@ -97,5 +97,5 @@ def _copy(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _copy(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_copy(each) for each in value]
+        return [_copy(item) for item in value]
     return value

@@ -63,9 +63,9 @@ def _all(parts: list[Callable[[Any], bool]]) -> Callable[[Any], bool]:
 
 
 def _combined(schema: Schema) -> list[Callable[[Any], bool]]:
-    parts = [compiled(each) for each in schema.all_of]
+    parts = [compiled(item) for item in schema.all_of]
     if schema.any_of:
-        choices = [compiled(each) for each in schema.any_of]
+        choices = [compiled(item) for item in schema.any_of]
         parts.append(lambda value: any(choice(value) for choice in choices))
     return parts
 
@@ -73,7 +73,7 @@ def _combined(schema: Schema) -> list[Callable[[Any], bool]]:
 def _enumerated(schema: Schema) -> Callable[[Any], bool] | None:
     if not schema.enum:
         return None
-    texts = frozenset(each for each in schema.enum if isinstance(each, str))
+    texts = frozenset(item for item in schema.enum if isinstance(item, str))
     return lambda value: value.__class__ is str and value in texts
 
 
@@ -185,8 +185,8 @@ def _array(schema: Schema) -> Callable[[Any], bool]:
     def check(value: Any) -> bool:
         if value.__class__ is not list or not low <= len(value) <= high:
             return False
-        for each in value:  # noqa: SIM110
-            if not item(each):
+        for entry in value:  # noqa: SIM110
+            if not item(entry):
                 return False
         return True
 

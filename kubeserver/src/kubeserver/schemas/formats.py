@@ -124,7 +124,7 @@ def _is_isbn10(text: str) -> bool:
     digits = re.sub(r"[\s-]+", "", text)
     if not re.fullmatch("[0-9]{9}[0-9X]", digits):
         return False
-    values = [10 if each == "X" else int(each) for each in digits]
+    values = [10 if digit == "X" else int(digit) for digit in digits]
     return sum(place * value for place, value in enumerate(values, start=1)) % 11 == 0
 
 

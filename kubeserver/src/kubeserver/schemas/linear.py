@@ -208,7 +208,7 @@ class _Builder:
             _, added, dropped, inner = argument
             return self.sequence(inner, (flags | added) & ~dropped, onward)
         if operator is op.BRANCH:
-            return self._new([self.sequence(each, flags, onward) for each in argument[1]])
+            return self._new([self.sequence(item, flags, onward) for item in argument[1]])
         if operator in (op.MAX_REPEAT, op.MIN_REPEAT):
             return self._repeat(argument, flags, onward, lazy=operator is op.MIN_REPEAT)
         if operator is op.AT:
@@ -246,7 +246,7 @@ def _test(operator: Any, argument: Any, flags: int) -> Callable[[str], bool]:
         ranges = [low if kind is op.RANGE else (low, low) for kind, low in argument if kind is not op.NEGATE]
     within = _within(ranges)
     if flags & re.IGNORECASE:
-        return lambda character: any(within(ord(each)) for each in _cases(character)) is not negated
+        return lambda character: any(within(ord(case)) for case in _cases(character)) is not negated
     return lambda character: within(ord(character)) is not negated
 
 
@@ -265,7 +265,7 @@ def _within(ranges: list[tuple[int, int]]) -> Callable[[int], bool]:
 
 def _cases(character: str) -> set[str]:
     lower, upper = character.lower(), character.upper()
-    return {each for each in (character, lower, upper, lower.upper(), upper.lower()) if len(each) == 1}
+    return {text for text in (character, lower, upper, lower.upper(), upper.lower()) if len(text) == 1}
 
 
 def _condition(kind: Any, flags: int) -> Callable[[str, str], bool]:

@@ -167,7 +167,7 @@ class _Parser:
             node.default = document["default"]
         for key, attribute in (("allOf", "all_of"), ("anyOf", "any_of"), ("oneOf", "one_of")):
             if document.get(key):
-                setattr(node, attribute, tuple(self.node(each) for each in document[key]))
+                setattr(node, attribute, tuple(self.node(item) for item in document[key]))
         if document.get("not"):
             node.not_ = self.node(document["not"])
         self._fill_children(node, document)
@@ -194,14 +194,14 @@ class _Parser:
             node.patch_strategy = tuple(str(document["x-kubernetes-patch-strategy"]).split(","))
         node.rules = tuple(
             Rule(
-                rule=each["rule"],
-                message=each.get("message", ""),
-                message_expression=each.get("messageExpression", ""),
-                reason=each.get("reason", ""),
-                field_path=each.get("fieldPath", ""),
-                optional_old_self=each.get("optionalOldSelf"),
+                rule=xkubernetesvalidation["rule"],
+                message=xkubernetesvalidation.get("message", ""),
+                message_expression=xkubernetesvalidation.get("messageExpression", ""),
+                reason=xkubernetesvalidation.get("reason", ""),
+                field_path=xkubernetesvalidation.get("fieldPath", ""),
+                optional_old_self=xkubernetesvalidation.get("optionalOldSelf"),
             )
-            for each in document.get("x-kubernetes-validations") or ()
+            for xkubernetesvalidation in document.get("x-kubernetes-validations") or ()
         )
 
     @staticmethod

@@ -42,7 +42,7 @@ class Outcome:
         self.passed = 0
 
     def add(self, problem: Problem) -> None:
-        if all(problem.text != each.text for each in self.problems):
+        if all(problem.text != item.text for item in self.problems):
             self.problems.append(problem)
 
     def merge(self, other: Outcome) -> None:
@@ -175,7 +175,7 @@ class _Walk:
         if schema.one_of:
             self._one_of(schema, value, name, correlation, outcome)
         if schema.all_of:
-            results = [self.inspect(each, value, name, correlation) for each in schema.all_of]
+            results = [self.inspect(item, value, name, correlation) for item in schema.all_of]
             for result in results:
                 outcome.merge(result)
             valid = sum(not result.problems for result in results)
@@ -187,8 +187,8 @@ class _Walk:
 
     def _any_of(self, schema: Schema, value: Any, name: str, correlation: Correlated | None, outcome: Outcome) -> None:
         best: Outcome | None = None
-        for each in schema.any_of:
-            result = self.inspect(each, value, name, correlation)
+        for item in schema.any_of:
+            result = self.inspect(item, value, name, correlation)
             if not result.problems:
                 outcome.merge(result)
                 return
@@ -201,8 +201,8 @@ class _Walk:
     def _one_of(self, schema: Schema, value: Any, name: str, correlation: Correlated | None, outcome: Outcome) -> None:
         best: Outcome | None = None
         valid: list[Outcome] = []
-        for each in schema.one_of:
-            result = self.inspect(each, value, name, correlation)
+        for item in schema.one_of:
+            result = self.inspect(item, value, name, correlation)
             if not result.problems:
                 valid.append(result)
                 best = None
@@ -311,9 +311,9 @@ class _Walk:
         return Problem(text, FieldError("FieldValueTooMany", self._field(name), detail, size))
 
     def _enum(self, schema: Schema, value: Any, name: str, outcome: Outcome) -> None:
-        if not schema.enum or any(_equal_as_enum(value, each) for each in schema.enum):
+        if not schema.enum or any(_equal_as_enum(value, item) for item in schema.enum):
             return
-        supported = tuple(each if isinstance(each, str) else marshal(each) for each in schema.enum)
+        supported = tuple(item if isinstance(item, str) else marshal(item) for item in schema.enum)
         text = f"{name} in body should be one of {supported}"
         error = FieldError("FieldValueNotSupported", self._field(name), "", value, supported)
         outcome.add(Problem(text, error))

@@ -125,7 +125,7 @@ def _repeated_keys(schema: Schema, value: list[Any], path: str) -> list[FieldErr
         if each is not None and not isinstance(each, dict):
             detail = "must be an object for an array of list-type map"
             return [FieldError("FieldValueInvalid", f"{path}[{index}]", detail, each)]
-    keys = [{name: each[name] for name in schema.list_map_keys if name in each} if each else {} for each in value]
+    keys = [{name: item[name] for name in schema.list_map_keys if name in item} if item else {} for item in value]
     return [FieldError("FieldValueDuplicate", f"{path}[{index}]", "", keys[index]) for index in _second_ones(keys)]
 
 

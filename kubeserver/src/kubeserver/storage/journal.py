@@ -159,7 +159,7 @@ class Journal:
             while start < len(rows):
                 count = min(_MOST_ROWS, 1 << (len(rows) - start).bit_length() - 1)
                 part = rows[start : start + count]
-                execute(_insert(count), [column for each in part for column in each])
+                execute(_insert(count), [column for item in part for column in item])
                 start += count
             if reserved is not None:
                 execute("UPDATE meta SET reserved = ?", (reserved,))

@@ -112,14 +112,14 @@ class Store:
         self._marks: deque[Mark] = deque()
         self._closed = False
         newest = journal.compacted
-        for each in journal.replay():
-            key = self._own(Key(*each[1:6]))
+        for item in journal.replay():
+            key = self._own(Key(*item[1:6]))
             shelf = self._shelf(key)
-            change = shelf.apply(key.path, Entry(key, each.revision, each.value), deletes=each.deleted)
-            if each.revision > self.compacted:
+            change = shelf.apply(key.path, Entry(key, item.revision, item.value), deletes=item.deleted)
+            if item.revision > self.compacted:
                 shelf.feed.publish(change)
-            self.revision = self._assigned = max(self.revision, each.revision)
-            newest = max(newest, each.revision)
+            self.revision = self._assigned = max(self.revision, item.revision)
+            newest = max(newest, item.revision)
         self.skipped = range(newest + 1, journal.start)
         """Revisions that were left out because the journal had not been closed."""
 
@@ -317,7 +317,7 @@ class Store:
         while tables := self.tables(cluster):
             for table in tables:
                 while doomed := self.entries_latest(table)[:DROP_TOGETHER]:
-                    writes = [self.delete(each.key, each.revision, last_state(each)) for each in doomed]
+                    writes = [self.delete(item.key, item.revision, last_state(item)) for item in doomed]
                     await asyncio.gather(*writes)
                     dropped += len(writes)
             await self.settled(self._assigned)
@@ -325,7 +325,7 @@ class Store:
 
     def end_cluster(self, cluster: str) -> None:
         """End the watches of a logical cluster that was dropped, and let go of what it took."""
-        for shelf in [each for each in self._shelves.values() if each.table.cluster == cluster]:
+        for shelf in [pair for pair in self._shelves.values() if pair.table.cluster == cluster]:
             if not shelf.entries and not shelf.pending:
                 del self._shelves[shelf.table]
             shelf.feed.close()

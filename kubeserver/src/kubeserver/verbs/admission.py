@@ -104,9 +104,9 @@ class Admission:
             options=options,
             dry_run=write.options.dry_run,
             equivalents=tuple(
-                _served(each, resource)
-                for each in self._cluster.registry.resources()
-                if each.table == resource.table and each is not resource
+                _served(item, resource)
+                for item in self._cluster.registry.resources()
+                if item.table == resource.table and item is not resource
             ),
             default=lambda changed: default(resource, changed),
             namespace_labels=lambda: self._labels_of(write.namespace),

@@ -92,8 +92,8 @@ def pod_log(cluster: LogicalCluster, resource: Resource, request: Request) -> Re
     if entry is None:
         raise not_found("", "pods", info.name)
     spec = cluster.load(resource, entry)["spec"]
-    main = [each["name"] for each in spec["containers"]]
-    initial = [each["name"] for each in spec.get("initContainers") or ()]
+    main = [container["name"] for container in spec["containers"]]
+    initial = [init_container["name"] for init_container in spec.get("initContainers") or ()]
     wanted = request.query.get("container", "")
     if not wanted and len(main) > 1:
         choice = f"choose one of: [{' '.join(main)}]"

@@ -234,9 +234,10 @@ class Verbs:
             return await self._scale(resource, request)
         known = next(
             (
-                each
-                for each in SUBRESOURCES
-                if (each.group, each.plural, each.name) == (resource.group, resource.plural, info.subresource)
+                subresource
+                for subresource in SUBRESOURCES
+                if (subresource.group, subresource.plural, subresource.name)
+                == (resource.group, resource.plural, info.subresource)
             ),
             None,
         )

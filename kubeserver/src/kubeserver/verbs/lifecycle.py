@@ -141,7 +141,7 @@ def may_go(resource: Resource, obj: Json) -> bool:
 
 def deletion_finalizers(metadata: Json, propagation: str) -> list[str]:
     """The finalizers after a deletion request: how dependents are treated is kept as a finalizer."""
-    kept = [each for each in metadata.get("finalizers") or [] if each not in (FOREGROUND, ORPHAN)]
+    kept = [finalizer for finalizer in metadata.get("finalizers") or [] if finalizer not in (FOREGROUND, ORPHAN)]
     if propagation == "Foreground":
         return [*kept, FOREGROUND]
     if propagation == "Orphan":

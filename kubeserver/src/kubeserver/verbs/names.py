@@ -55,7 +55,7 @@ def _too_long(limit: int, unit: str) -> str:
 
 
 def _does_not_match(rule: str, pattern: str, *examples: str) -> str:
-    shown = " or ".join(f"'{each}', " for each in examples)
+    shown = " or ".join(f"'{example}', " for example in examples)
     return f"{rule} (e.g. {shown}regex used for validation is '{pattern}')"
 
 
@@ -112,7 +112,7 @@ def label_key(value: str) -> list[str]:
     errors = []
     if slash:
         wrong = dns_subdomain(prefix, "bytes") if prefix else ["must be non-empty"]
-        errors += [f"prefix part {each}" for each in wrong]
+        errors += [f"prefix part {text}" for text in wrong]
     if not name:
         errors.append("name part must be non-empty")
     elif _size(name) > 63:
@@ -138,7 +138,7 @@ def path_segment(value: str, *, prefix: bool = False) -> list[str]:
     """What keeps a text from standing between two slashes of a URL: all that RBAC kinds ask of a name."""
     if not prefix and value in {".", ".."}:
         return [f"may not be '{value}'"]
-    return [f"may not contain '{each}'" for each in "/%" if each in value]
+    return [f"may not contain '{letter}'" for letter in "/%" if letter in value]
 
 
 def _of_prefix(rule: Callable[[str], list[str]]) -> Callable[[str], list[str]]:
@@ -218,7 +218,7 @@ def validate_updated_metadata(resource: Resource, new: Json, old: Json) -> list[
     ]
     if resource.custom or resource.group == "apiextensions.k8s.io":
         return found
-    return list({(each.path, each.body()): each for each in reversed(found)}.values())[::-1]
+    return list({(error.path, error.body()): error for error in reversed(found)}.values())[::-1]
 
 
 # Kinds whose finalizers need no domain, besides custom resources.
@@ -270,15 +270,15 @@ def _required(name: str, detail: str) -> FieldError:
 def _validate_whole(metadata: Json, namespaced: bool, name_rule: str) -> list[FieldError]:
     errors = []
     if generate_name := metadata.get("generateName"):
-        errors += [_invalid("generateName", generate_name, each) for each in _PREFIX_RULES[name_rule](generate_name)]
+        errors += [_invalid("generateName", generate_name, text) for text in _PREFIX_RULES[name_rule](generate_name)]
     if name := metadata.get("name"):
-        errors += [_invalid("name", name, each) for each in _NAME_RULES[name_rule](name)]
+        errors += [_invalid("name", name, text) for text in _NAME_RULES[name_rule](name)]
     else:
         errors.append(_required("name", "name or generateName is required"))
     namespace = metadata.get("namespace")
     if namespaced:
         if namespace:
-            errors += [_invalid("namespace", namespace, each) for each in dns_label(namespace)]
+            errors += [_invalid("namespace", namespace, text) for text in dns_label(namespace)]
         else:
             errors.append(_required("namespace", ""))
     elif namespace:
@@ -301,22 +301,22 @@ def _not_negative(name: str, value: int) -> list[FieldError]:
 def validate_labels(labels: dict[str, str], path: str = "metadata.labels") -> list[FieldError]:
     errors = []
     for key, value in labels.items():
-        errors += [FieldError("FieldValueInvalid", path, each, key) for each in label_key(key)]
-        errors += [FieldError("FieldValueInvalid", path, each, value) for each in label_value(value)]
+        errors += [FieldError("FieldValueInvalid", path, text, key) for text in label_key(key)]
+        errors += [FieldError("FieldValueInvalid", path, text, value) for text in label_value(value)]
     return errors
 
 
 def validate_annotations(annotations: dict[str, str], path: str = "metadata.annotations") -> list[FieldError]:
     errors = []
     for key in annotations:
-        errors += [FieldError("FieldValueInvalid", path, each, key) for each in label_key(key.lower())]
+        errors += [FieldError("FieldValueInvalid", path, text, key) for text in label_key(key.lower())]
     if sum(_size(key) + _size(value) for key, value in annotations.items()) > ANNOTATIONS_LIMIT:
         errors.append(FieldError("FieldValueTooLong", path, f"may not be more than {ANNOTATIONS_LIMIT} bytes"))
     return errors
 
 
 def _validate_finalizers(finalizers: list[str]) -> list[FieldError]:
-    errors = [_invalid("finalizers", each, why) for each in finalizers for why in label_key(each)]
+    errors = [_invalid("finalizers", finalizer, why) for finalizer in finalizers for why in label_key(finalizer)]
     if "orphan" in finalizers and "foregroundDeletion" in finalizers:
         detail = "finalizer orphan and foregroundDeletion cannot be both set"
         errors.append(_invalid("finalizers", finalizers, detail))
@@ -327,7 +327,7 @@ def _no_new_finalizers(new: list[str], old: list[str]) -> list[FieldError]:
     extra = sorted(set(new) - set(old))
     if not extra:
         return []
-    listed = ", ".join(quote(each) for each in extra)
+    listed = ", ".join(quote(text) for text in extra)
     detail = f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{listed}}}"
     return [FieldError("FieldValueForbidden", "metadata.finalizers", detail)]
 
@@ -360,7 +360,7 @@ def _validate_owners(references: list[Json]) -> list[FieldError]:
         if reference.get("controller"):
             this = f"{reference.get('kind', '')}/{reference.get('name', '')}"
             if controller:
-                shown = ",".join(_shown_owner(each) for each in references)
+                shown = ",".join(_shown_owner(obj) for obj in references)
                 detail = (
                     f"[{shown}]: Only one reference can have Controller set to true. "
                     f'Found "true" in references for {controller} and {this}'

@@ -102,9 +102,9 @@ def api_group(name: str, resources: Iterable[Resource]) -> Json | None:
 
 
 def _versions_by_group(resources: Iterable[Resource]) -> dict[str, list[str]]:
-    found = sorted({(each.group, each.version) for each in resources}, key=lambda each: version_key(each[1]))
-    found.sort(key=lambda each: _group_key(each[0]))
-    return {group: [version for _, version in each] for group, each in groupby(found, lambda each: each[0])}
+    found = sorted({(item.group, item.version) for item in resources}, key=lambda resource: version_key(resource[1]))
+    found.sort(key=lambda pair: _group_key(pair[0]))
+    return {group: [version for _, version in each] for group, each in groupby(found, lambda item: item[0])}
 
 
 def _group(name: str, versions: Sequence[str]) -> Json:
@@ -118,13 +118,13 @@ def api_resource_list(group: str, version: str, resources: Iterable[Resource]) -
     if not listed:
         return None
     head = {"kind": "APIResourceList", "apiVersion": "v1"} if group else {"kind": "APIResourceList"}
-    entries = [entry for each in listed for entry in _legacy_entries(each)]
+    entries = [entry for resource in listed for entry in _legacy_entries(resource)]
     return {**head, "groupVersion": f"{group}/{version}" if group else version, "resources": entries}
 
 
 def _of(group: str, version: str, resources: Iterable[Resource]) -> list[Resource]:
-    found = [each for each in resources if (each.group, each.version) == (group, version)]
-    return sorted(found, key=lambda each: each.plural)
+    found = [resource for resource in resources if (resource.group, resource.version) == (group, version)]
+    return sorted(found, key=lambda resource: resource.plural)
 
 
 def _legacy_entries(resource: Resource) -> list[Json]:
@@ -176,9 +176,9 @@ def _subresources(resource: Resource) -> list[tuple[str, str, str, str, tuple[st
     if resource.custom:
         return found
     found += [
-        (each.name, each.kind_group, each.kind_version, each.kind, each.verbs)
-        for each in SUBRESOURCES
-        if _belongs(each, resource)
+        (subresource.name, subresource.kind_group, subresource.kind_version, subresource.kind, subresource.verbs)
+        for subresource in SUBRESOURCES
+        if _belongs(subresource, resource)
     ]
     return sorted(found)
 
@@ -205,7 +205,7 @@ def aggregated(resources: Iterable[Resource], *, core: bool) -> Json:
                 "versions": [
                     {
                         "version": version,
-                        "resources": [_aggregated_entry(each) for each in _of(name, version, resources)],
+                        "resources": [_aggregated_entry(resource) for resource in _of(name, version, resources)],
                         "freshness": "Current",
                     }
                     for version in versions

@@ -306,7 +306,7 @@ def _identifier(word: str) -> Step:
 
 def _union(branches: list[list[Step]]) -> Step:
     def step(values: list[Any]) -> list[Any]:
-        return [each for branch in branches for value in values for each in _run(branch, value)]
+        return [item for branch in branches for value in values for item in _run(branch, value)]
 
     return step
 

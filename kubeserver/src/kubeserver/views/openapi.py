@@ -94,12 +94,12 @@ def _hash(resources: tuple[Resource, ...], types: _Types) -> str:
 
 def document(group: str, version: str, resources: Iterable[Resource], types: Mapping[str, Schema]) -> Json | None:
     """`/openapi/v3/api/v1` or `/openapi/v3/apis/GROUP/VERSION`; None if nothing of it is served."""
-    listed = [each for each in resources if (each.group, each.version) == (group, version)]
+    listed = [resource for resource in resources if (resource.group, resource.version) == (group, version)]
     return _document(listed, types) if listed else None
 
 
 def _document(resources: list[Resource], types: Mapping[str, Schema]) -> Json:
-    custom = all(each.custom for each in resources)
+    custom = all(entry.custom for entry in resources)
     names = {resource: type_name(resource) for resource in resources}
     return {
         "openapi": "3.0.0",
@@ -116,11 +116,11 @@ def _schemas(names: dict[Resource, str], types: Mapping[str, Schema]) -> Json:
         body = _custom_root(resource.schema, writer) if resource.custom else writer.body(resource.schema)
         found[name] = {**body, "x-kubernetes-group-version-kind": [_gvk(resource, resource.kind)]}
         if selectable := resource.strategy.selectable if resource.custom else None:
-            found[name]["x-kubernetes-selectable-fields"] = [{"fieldPath": each} for each in selectable]
+            found[name]["x-kubernetes-selectable-fields"] = [{"fieldPath": text} for text in selectable]
         if "list" in resource.verbs:
             list_kind = resource.list_kind or f"{resource.kind}List"
             found[f"{name.rpartition('.')[0]}.{list_kind}"] = _list_type(resource, name, list_kind)
-        for needed in (each for verb in resource.verbs for each in _NEEDED_FOR.get(verb, ())):
+        for needed in (text for verb in resource.verbs for text in _NEEDED_FOR.get(verb, ())):
             writer.refer(needed)
         if "patch" in resource.verbs:
             found[PATCH] = {"description": "A change, in one of the forms of a patch.", "type": "object"}
@@ -268,7 +268,7 @@ class _Writer:
         if schema.patch_strategy:
             found["x-kubernetes-patch-strategy"] = ",".join(schema.patch_strategy)
         if schema.rules:
-            found["x-kubernetes-validations"] = [_rule(each) for each in schema.rules]
+            found["x-kubernetes-validations"] = [_rule(rule) for rule in schema.rules]
         return found | self._children(schema)
 
     def _children(self, schema: Schema) -> Json:
@@ -288,7 +288,7 @@ class _Writer:
             found["not"] = self.node(schema.not_)
         for key, nodes in (("allOf", schema.all_of), ("anyOf", schema.any_of), ("oneOf", schema.one_of)):
             if nodes:
-                found[key] = [self.node(each) for each in nodes]
+                found[key] = [self.node(node) for node in nodes]
         if schema.int_or_string and not {"anyOf", "allOf", "oneOf"} & found.keys():
             found["anyOf"] = [{"type": "integer"}, {"type": "string"}]
         return found

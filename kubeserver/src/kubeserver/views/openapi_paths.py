@@ -69,7 +69,7 @@ _WRITE: Final = (_DRY_RUN, _MANAGER, _VALIDATION)
 
 
 def _content(name: str, media_types: tuple[str, ...] = _MEDIA_TYPES) -> Json:
-    return {each: {"schema": {"$ref": f"#/components/schemas/{name}"}} for each in media_types}
+    return {media_type: {"schema": {"$ref": f"#/components/schemas/{name}"}} for media_type in media_types}
 
 
 class _Operations:
@@ -81,7 +81,7 @@ class _Operations:
         package, _, _ = type_name.rpartition(".")
         self._list_type = f"{package}.{resource.list_kind or f'{resource.kind}List'}"
         group = resource.group.removesuffix(".k8s.io") or "core"
-        camel = "".join(each[:1].upper() + each[1:] for each in re.split(r"[.-]", group))
+        camel = "".join(part[:1].upper() + part[1:] for part in re.split(r"[.-]", group))
         self._tag = f"{camel[:1].lower()}{camel[1:]}_{resource.version}"
         self._scope = camel + resource.version[:1].upper() + resource.version[1:]
 

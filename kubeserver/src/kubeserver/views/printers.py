@@ -46,7 +46,7 @@ def _service_cluster_ip(obj: Json) -> str:
 
 def _balancer_addresses(obj: Json) -> list[str]:
     entries = part(obj, "status", "loadBalancer", "ingress") or ()
-    return sorted({shown for each in entries if (shown := each.get("ip") or each.get("hostname"))})
+    return sorted({shown for entry in entries if (shown := entry.get("ip") or entry.get("hostname"))})
 
 
 def _service_external_ip(obj: Json) -> str:
@@ -110,9 +110,9 @@ def _endpoints(obj: Json) -> str:
         return NONE
     shown: list[str] = []
     for subset in obj["subsets"]:
-        addresses = [each.get("ip", "") for each in subset.get("addresses") or ()]
+        addresses = [address.get("ip", "") for address in subset.get("addresses") or ()]
         for port in subset.get("ports") or [None]:
-            shown += addresses if port is None else [_host_port(each, port.get("port", 0)) for each in addresses]
+            shown += addresses if port is None else [_host_port(address, port.get("port", 0)) for address in addresses]
     return some_of(shown)
 
 
@@ -129,12 +129,12 @@ def _slice_ports(obj: Json) -> str:
 
 
 def _slice_endpoints(obj: Json) -> str:
-    addresses = (each for endpoint in obj.get("endpoints") or () for each in endpoint.get("addresses") or ())
+    addresses = (address for endpoint in obj.get("endpoints") or () for address in endpoint.get("addresses") or ())
     return some_of(addresses, empty=UNSET)
 
 
 def _node_status(obj: Json) -> str:
-    conditions = {each.get("type"): each for each in part(obj, "status", "conditions") or ()}
+    conditions = {item.get("type"): item for item in part(obj, "status", "conditions") or ()}
     ready = conditions.get("Ready")
     shown = "Unknown" if ready is None else "Ready" if ready.get("status") == "True" else "NotReady"
     return f"{shown},SchedulingDisabled" if part(obj, "spec", "unschedulable") else shown
@@ -151,7 +151,7 @@ def _node_roles(obj: Json) -> str:
 def _node_address(kind: str) -> Callable[[Json], str]:
     def cell(obj: Json) -> str:
         addresses = part(obj, "status", "addresses") or ()
-        return next((str(each.get("address", "")) for each in addresses if each.get("type") == kind), NONE)
+        return next((str(address.get("address", "")) for address in addresses if address.get("type") == kind), NONE)
 
     return cell
 
@@ -210,7 +210,7 @@ def _subjects(kind: str) -> Callable[[Json], str]:
         name = str(subject.get("name", ""))
         return f"{subject.get('namespace', '')}/{name}" if kind == "ServiceAccount" else name
 
-    return lambda obj: ", ".join(shown(each) for each in obj.get("subjects") or () if each.get("kind") == kind)
+    return lambda obj: ", ".join(shown(item) for item in obj.get("subjects") or () if item.get("kind") == kind)
 
 
 _ACCESS_MODES: Final = {
@@ -247,13 +247,13 @@ def _bound_claim(*path: str) -> Callable[[Json], Any]:
 
 
 def _served_versions(obj: Json) -> str:
-    served = [each for each in part(obj, "spec", "versions") or () if each.get("served")]
-    return ",".join(sorted(f"{each['name']}{'(storage)' if each.get('storage') else ''}" for each in served))
+    served = [item for item in part(obj, "spec", "versions") or () if item.get("served")]
+    return ",".join(sorted(f"{item['name']}{'(storage)' if item.get('storage') else ''}" for item in served))
 
 
 def _established(obj: Json) -> bool:
     conditions = part(obj, "status", "conditions") or ()
-    return any(each.get("type") == "Established" and each.get("status") == "True" for each in conditions)
+    return any(condition.get("type") == "Established" and condition.get("status") == "True" for condition in conditions)
 
 
 _VOLUME_ATTRIBUTES: Final = Column(

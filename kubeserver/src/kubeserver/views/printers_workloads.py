@@ -51,7 +51,7 @@ class _PodStatus:
 
 def _has_condition(obj: Json, kind: str) -> bool:
     conditions = part(obj, "status", "conditions") or ()
-    return next((each.get("status") == "True" for each in conditions if each.get("type") == kind), False)
+    return next((condition.get("status") == "True" for condition in conditions if condition.get("type") == kind), False)
 
 
 def _terminated_reason(terminated: Json) -> str:
@@ -69,7 +69,11 @@ def _pod_status(pod: Json) -> _PodStatus:
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "SchedulingGated":
             found.reason = "SchedulingGated"
-    sidecars = {each.get("name") for each in spec.get("initContainers") or () if each.get("restartPolicy") == "Always"}
+    sidecars = {
+        init_container.get("name")
+        for init_container in spec.get("initContainers") or ()
+        if init_container.get("restartPolicy") == "Always"
+    }
     found.total = len(spec.get("containers") or ()) + len(sidecars)
     of_sidecars = _PodStatus("")
     if not _initializing(pod, found, of_sidecars, sidecars) or _has_condition(pod, "Initialized"):
@@ -173,7 +177,7 @@ def row_conditions(obj: Json) -> list[Json]:
 def _containers(key: str, *path: str) -> Callable[[Json], str]:
     def cell(obj: Json) -> str:
         containers = part(obj, *path, "spec", "template", "spec", "containers") or ()
-        return ",".join(str(each.get(key, "")) for each in containers)
+        return ",".join(str(container.get(key, "")) for container in containers)
 
     return cell
 

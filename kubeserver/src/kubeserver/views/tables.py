@@ -89,16 +89,16 @@ def negotiate(accept: str, *, streaming: bool = False, discovery: bool = False) 
 def _clauses(accept: str) -> list[tuple[str, dict[str, str]]]:
     found: list[tuple[float, bool, str, dict[str, str]]] = []
     for clause in accept.split(","):
-        wanted, *rest = (each.strip() for each in clause.split(";"))
+        wanted, *rest = (part.strip() for part in clause.split(";"))
         if wanted == "*":
             wanted = "*/*"
         if wanted.count("/") != 1:
             continue
-        parameters = dict(each.split("=") for each in rest if each.count("=") == 1)
+        parameters = dict(text.split("=") for text in rest if text.count("=") == 1)
         parameters = {key.strip(): value.strip() for key, value in parameters.items()}
         quality = parameters.pop("q", "1")
         found.append((-_quality(quality), wanted.endswith("*"), wanted, parameters))
-    found.sort(key=lambda each: each[:2])
+    found.sort(key=lambda pair: pair[:2])
     return [(wanted, parameters) for _, _, wanted, parameters in found]
 
 
@@ -158,7 +158,7 @@ class TableView:
             "apiVersion": self._version,
             "metadata": list_metadata,
             "columnDefinitions": self._definitions if headers else None,
-            "rows": [self.row(each, now) for each in objects],
+            "rows": [self.row(obj, now) for obj in objects],
         }
 
     def row(self, obj: Json, now: datetime) -> Json:
@@ -205,7 +205,7 @@ def partial_metadata_list(objects: Sequence[Json], list_metadata: Json, version:
         "kind": "PartialObjectMetadataList",
         "apiVersion": f"{_META_GROUP}/{version}",
         "metadata": list_metadata,
-        "items": [partial_metadata(each, version) for each in objects],
+        "items": [partial_metadata(obj, version) for obj in objects],
     }
 
 

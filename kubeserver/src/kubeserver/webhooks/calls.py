@@ -142,7 +142,9 @@ class Webhooks:
         hook = call.hook
         if request.dry_run and hook.side_effects not in ("None", "NoneOnDryRun"):
             raise bad_request(f'admission webhook "{hook.name}" does not support dry run')
-        version = next((each for each in hook.review_versions if each in _KNOWN_REVIEWS), "")
+        version = next(
+            (review_version for review_version in hook.review_versions if review_version in _KNOWN_REVIEWS), ""
+        )
         if not version:
             why = "webhook does not accept known AdmissionReview versions (v1, v1beta1)"
             raise CallFailed(f"could not create admission objects: {why}")
@@ -201,7 +203,7 @@ def _patched(item: Json, operations: list[Json]) -> Json:
 
 
 def _note(answer: Json, warnings: list[str]) -> None:
-    warnings += [str(each) for each in answer.get("warnings") or ()]
+    warnings += [str(warning) for warning in answer.get("warnings") or ()]
 
 
 def _unless_ignored(hook: Hook, failure: CallFailed) -> None:

@@ -182,8 +182,8 @@ class HookTable:
 
 
 def compile_hooks(configurations: Iterable[Json]) -> tuple[Hook, ...]:
-    ordered = sorted(configurations, key=lambda each: str(each["metadata"]["name"]))
-    return tuple(_hook(str(each["metadata"]["name"]), hook) for each in ordered for hook in each.get("webhooks") or ())
+    ordered = sorted(configurations, key=lambda configuration: str(configuration["metadata"]["name"]))
+    return tuple(_hook(str(obj["metadata"]["name"]), hook) for obj in ordered for hook in obj.get("webhooks") or ())
 
 
 def _hook(configuration: str, hook: Json) -> Hook:
@@ -195,7 +195,8 @@ def _hook(configuration: str, hook: Json) -> Hook:
         namespace_selector=_selector(hook.get("namespaceSelector")),
         object_selector=_selector(hook.get("objectSelector")),
         conditions=tuple(
-            Condition(str(each.get("expression", "")).strip()) for each in hook.get("matchConditions") or ()
+            Condition(str(match_condition.get("expression", "")).strip())
+            for match_condition in hook.get("matchConditions") or ()
         ),
         ignores_failure=hook.get("failurePolicy") == "Ignore",
         equivalent=hook.get("matchPolicy", "Equivalent") == "Equivalent",
@@ -207,7 +208,7 @@ def _hook(configuration: str, hook: Json) -> Hook:
 
 
 def _rule(rule: Json) -> Rule:
-    resources = [each.partition("/") for each in rule.get("resources") or ()]
+    resources = [resource.partition("/") for resource in rule.get("resources") or ()]
     return Rule(
         frozenset(rule.get("operations") or ()),
         frozenset(rule.get("apiGroups") or ()),
@@ -289,7 +290,7 @@ def _namespace_selected(hook: Hook, request: Admitted) -> bool:
 def _object_selected(hook: Hook, request: Admitted) -> bool:
     if hook.object_selector.everything:
         return True
-    return any(each is not None and hook.object_selector.matches(_labels(each)) for each in (request.obj, request.old))
+    return any(obj is not None and hook.object_selector.matches(_labels(obj)) for obj in (request.obj, request.old))
 
 
 def _labels(item: Json | None) -> Mapping[str, str]:

@@ -87,7 +87,7 @@ def part(body: Json, path: str, kind: type, of: str) -> Any:
     """The value at a dotted path of a body that has no schema here; None if it is not given, refused if misshapen."""
     at: Any = body
     *above, last = path.split(".")
-    for name, wanted in (*((each, dict) for each in above), (last, kind)):
+    for name, wanted in (*((text, dict) for text in above), (last, kind)):
         at = at.get(name)
         if at is None:
             return None

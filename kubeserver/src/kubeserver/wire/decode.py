@@ -201,7 +201,7 @@ def custom(value: Json, schema: Schema) -> list[str]:
             raise Mistyped(f"json: cannot unmarshal {_json_kind(metadata)} into Go value of type {wanted}")
         struct.fields(meta_schema, metadata, _Way(step=".metadata"))
         struct.finish()
-        unknown = sorted(each.split('"')[1] for each in struct.complaints if each.startswith("unknown"))
+        unknown = sorted(complaint.split('"')[1] for complaint in struct.complaints if complaint.startswith("unknown"))
     unknown += prune(schema, value)
     return complaints + [f'unknown field "{path}"' for path in unknown]
 
@@ -242,9 +242,9 @@ def _merge_repeated(value: Any) -> None:
     """Go decodes a map that stands twice into the same map: nothing of the first is lost."""
     if isinstance(value, Repeated):
         value.update(value.merged)
-    for each in value.values() if isinstance(value, dict) else value:
-        if isinstance(each, (dict, list)):
-            _merge_repeated(each)
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, (dict, list)):
+            _merge_repeated(item)
 
 
 def _json_kind(value: Any) -> str:
@@ -518,7 +518,7 @@ def _anything(value: Any, _: _Way) -> Any:
 def _schema_or_else(value: Any) -> Any:
     """A schema, or a list of schemas, a boolean or a list of names: Go decodes it apart, without complaints."""
     if isinstance(value, list):
-        return [_schema_or_else(each) for each in value]
+        return [_schema_or_else(item) for item in value]
     if isinstance(value, dict):
         apart = _Struct()
         apart.fields(builtin_types()[f"{_EXTENSIONS}JSONSchemaProps"], value, _Way())

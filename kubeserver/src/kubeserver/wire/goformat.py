@@ -50,7 +50,7 @@ def quote(text: str) -> str:
     """A string as `%q` prints it."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
-    return '"' + "".join(_quoted_character(each) for each in text) + '"'
+    return '"' + "".join(_quoted_character(letter) for letter in text) + '"'
 
 
 def _quoted_character(character: str) -> str:
@@ -106,11 +106,11 @@ def marshal(value: Any) -> str:
         # encoding/json drops the leading zero of a two-digit negative exponent, as JavaScript does.
         return _float(value, smallest=1e-6, largest=1e21).replace("e-0", "e-")
     if isinstance(value, str):
-        return '"' + "".join(_json_character(each) for each in value) + '"'
+        return '"' + "".join(_json_character(letter) for letter in value) + '"'
     if isinstance(value, dict):
         keys = value if isinstance(value, Struct) else sorted(value)
         return "{" + ",".join(f"{marshal(str(key))}:{marshal(value[key])}" for key in keys) + "}"
-    return "[" + ",".join(marshal(each) for each in value) + "]"
+    return "[" + ",".join(marshal(item) for item in value) + "]"
 
 
 def printed(value: Any) -> str:

@@ -103,7 +103,7 @@ def _within_64_bits(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _within_64_bits(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_within_64_bits(each) for each in value]
+        return [_within_64_bits(item) for item in value]
     if isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
         return float(value)
     return value
@@ -170,7 +170,7 @@ def _without_surrogates(value: Any) -> Any:
     if isinstance(value, dict):
         return {_without_surrogates(key): _without_surrogates(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_without_surrogates(each) for each in value]
+        return [_without_surrogates(item) for item in value]
     if isinstance(value, str):
         return re.sub("[\ud800-\udfff]", "\ufffd", value)
     return value
@@ -430,7 +430,7 @@ def _check_aliases(root: yaml.Node) -> None:
         known = sizes.get(id(node))
         if known is None:
             sizes[id(node)] = _MOST_EXPANDED  # what contains itself is never small
-            below = [each for pair in node.value for each in pair] if isinstance(node, yaml.MappingNode) else node.value
+            below = [item for pair in node.value for item in pair] if isinstance(node, yaml.MappingNode) else node.value
             known = sizes[id(node)] = 1 + sum(map(size, below))
             written.append(1 + len(below))
         return known

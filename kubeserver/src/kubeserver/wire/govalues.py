@@ -18,7 +18,7 @@ def plain(value: object) -> str:
     if isinstance(value, dict):
         return "map[" + " ".join(f"{key}:{plain(value[key])}" for key in sorted(value)) + "]"
     if isinstance(value, list):
-        return "[" + " ".join(plain(each) for each in value) + "]"
+        return "[" + " ".join(plain(item) for item in value) + "]"
     return number(value) if isinstance(value, (int, float)) else str(value)
 
 
@@ -30,7 +30,7 @@ def syntax(value: object) -> str:
         inside = ", ".join(f"{quote(key)}:{syntax(value[key])}" for key in sorted(value))
         return f"map[string]interface {{}}{{{inside}}}"
     if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(syntax(each) for each in value)}}}"
+        return f"[]interface {{}}{{{', '.join(syntax(item) for item in value)}}}"
     return quote(value) if isinstance(value, str) else plain(value)
 
 

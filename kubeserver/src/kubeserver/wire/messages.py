@@ -76,5 +76,5 @@ def warning_headers(warnings: list[str] | None) -> list[tuple[str, str]]:
     """RFC 7234 warnings, the way kubectl prints them; control characters would break the header."""
     if not warnings:
         return []
-    quoted = (_CONTROL.sub(" ", each).replace("\\", "\\\\").replace('"', '\\"') for each in warnings)
-    return [("Warning", f'299 - "{each}"') for each in quoted]
+    quoted = (_CONTROL.sub(" ", warning).replace("\\", "\\\\").replace('"', '\\"') for warning in warnings)
+    return [("Warning", f'299 - "{text}"') for text in quoted]

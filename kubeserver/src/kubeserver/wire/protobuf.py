@@ -60,7 +60,7 @@ def decode_kubernetes(body: bytes, default: TypeMeta | None = None) -> Json:
     if not body:
         raise ProtobufError("empty data")
     if not body.startswith(MAGIC):
-        shown = " ".join(str(each) for each in MAGIC)
+        shown = " ".join(str(number) for number in MAGIC)
         raise ProtobufError(f"provided data does not appear to be a protobuf message, expected prefix [{shown}]")
     if len(body) == len(MAGIC):
         raise ProtobufError("empty body")

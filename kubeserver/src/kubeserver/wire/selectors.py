@@ -94,7 +94,7 @@ class LabelSelector:
     _tests: tuple[Callable[[Mapping[str, str]], bool], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_tests", tuple(each.test() for each in self.requirements))
+        object.__setattr__(self, "_tests", tuple(requirement.test() for requirement in self.requirements))
 
     @property
     def everything(self) -> bool:
@@ -109,7 +109,7 @@ class LabelSelector:
         return True
 
     def __str__(self) -> str:
-        return ",".join(str(each) for each in self.requirements)
+        return ",".join(str(requirement) for requirement in self.requirements)
 
 
 EVERYTHING: Final = LabelSelector()
@@ -156,7 +156,7 @@ def _parsed(text: str) -> LabelSelector:
         requirements = _Parser(text).parse()
     except _RefusedError as refused:
         raise bad_request(str(refused)) from None
-    requirements.sort(key=lambda each: each.key)
+    requirements.sort(key=lambda requirement: requirement.key)
     return LabelSelector(tuple(requirements))
 
 
@@ -179,7 +179,7 @@ def label_selector_from_json(selector: Json | None) -> LabelSelector:
             requirements.append(_requirement(expression.get("key", ""), _JSON_OPERATORS[operator], values))
     except _RefusedError as refused:
         raise bad_request(str(refused)) from None
-    requirements.sort(key=lambda each: each.key)
+    requirements.sort(key=lambda requirement: requirement.key)
     return LabelSelector(tuple(requirements))
 
 

@@ -99,7 +99,7 @@ class FieldError:
         else:
             text = f"{title}: {shown(self.value)}"
             if self.supported:
-                return f"{text}: supported values: {', '.join(quote(each) for each in self.supported)}"
+                return f"{text}: supported values: {', '.join(quote(item) for item in self.supported)}"
         return f"{text}: {self.detail}" if self.detail else text
 
     def text(self) -> str:

@@ -29,7 +29,7 @@ def _complete(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[C
     from click.shell_completion import CompletionItem
 
     try:
-        names = [each.name for each in _open(ctx.params.get("kubeconfig")).contexts()]
+        names = [item.name for item in _open(ctx.params.get("kubeconfig")).contexts()]
     except Exception:  # a shell has no place for an error
         return []
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
@@ -126,7 +126,7 @@ def _open(given: str | None) -> Kubeconfig:
 def _named(found: Kubeconfig, name: str) -> Context:
     from difflib import get_close_matches
 
-    known = {each.name: each for each in found.contexts()}
+    known = {item.name: item for item in found.contexts()}
     if name in known:
         return known[name]
     close = get_close_matches(name, list(known), 3, 0.5)
@@ -145,10 +145,10 @@ def _table() -> Showing[Any]:
     from butler.cli.frame.output import Column, Showing
 
     columns: list[Column[Any]] = [
-        Column("Current", lambda each: "*" if each.current else " "),
-        Column("Name", lambda each: each.name),
-        Column("Namespace", lambda each: each.namespace),
-        Column("Server", lambda each: each.server),
-        Column("User", lambda each: each.user, spare=True),
+        Column("Current", lambda item: "*" if item.current else " "),
+        Column("Name", lambda item: item.name),
+        Column("Namespace", lambda item: item.namespace),
+        Column("Server", lambda item: item.server),
+        Column("User", lambda item: item.user, spare=True),
     ]
-    return Showing(columns, raw=lambda each: each.raw, name=lambda each: str(each.name))
+    return Showing(columns, raw=lambda item: item.raw, name=lambda entry: str(entry.name))

@@ -20,9 +20,9 @@ def _kinds(_: click.Context, __: click.Parameter, incomplete: str) -> list[Compl
     from butler.api.kinds import KINDS
 
     return [
-        CompletionItem(each.__name__, help=each.definition.description)
-        for each in KINDS
-        if each.__name__.lower().startswith(incomplete.lower())
+        CompletionItem(kind.__name__, help=kind.definition.description)
+        for kind in KINDS
+        if kind.__name__.lower().startswith(incomplete.lower())
     ]
 
 
@@ -53,15 +53,15 @@ def crds(kinds: tuple[str, ...], output: Output) -> None:
     from butler.cli.frame.output import structured
 
     wanted = list(dict.fromkeys(map(_named, kinds))) or list(KINDS)
-    definitions = [custom_resource_definition(each) for each in wanted]
+    definitions = [custom_resource_definition(item) for item in wanted]
     if output.format == "name":
-        for each in definitions:
-            click.echo(f"customresourcedefinition.apiextensions.k8s.io/{each['metadata']['name']}")
+        for definition in definitions:
+            click.echo(f"customresourcedefinition.apiextensions.k8s.io/{definition['metadata']['name']}")
     elif output.format == "json":
         listed = {"apiVersion": "v1", "kind": "List", "items": definitions}
         structured(definitions[0] if len(definitions) == 1 else listed, output)
     else:
-        click.echo("---\n".join(to_yaml(each).removeprefix(HEADER) for each in definitions), nl=False)
+        click.echo("---\n".join(to_yaml(definition).removeprefix(HEADER) for definition in definitions), nl=False)
 
 
 def _named(text: str) -> type:

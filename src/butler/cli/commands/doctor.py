@@ -38,7 +38,7 @@ def doctor(ctx: click.Context, access: Access, output: Output) -> None:
 
     checks = _checks(access)
     _show(checks, output)
-    ctx.exit(Exit.FINDINGS if any(each.level is Level.FAIL for each in checks) else Exit.OK)
+    ctx.exit(Exit.FINDINGS if any(check.level is Level.FAIL for check in checks) else Exit.OK)
 
 
 def _checks(access: Access) -> list[Check]:
@@ -75,14 +75,14 @@ def _show(checks: list[Check], output: Output) -> None:
 
     if output.format != "table":
         said = [
-            {"check": each.name, "result": str(each.level), "what": each.says, "todo": each.todo or None}
-            for each in checks
+            {"check": check.name, "result": str(check.level), "what": check.says, "todo": check.todo or None}
+            for check in checks
         ]
-        structured({"healthy": not any(each.level is Level.FAIL for each in checks), "checks": said}, output)
+        structured({"healthy": not any(check.level is Level.FAIL for check in checks), "checks": said}, output)
         return
-    rows = [(each.level, each.name, f"{each.says}: {each.todo}" if each.todo else each.says) for each in checks]
+    rows = [(check.level, check.name, f"{check.says}: {check.todo}" if check.todo else check.says) for check in checks]
     click.echo(listed(("Result", "Check", "What"), rows))
-    found = Counter(each.level for each in checks)
+    found = Counter(check.level for check in checks)
     colour = "red" if found[Level.FAIL] else "yellow" if found[Level.WARN] else "green"
     counts = ", ".join(f"{found[level]} {level}" for level in Level if found[level])
     click.echo(painted(f"\n{counts}", fg=colour))

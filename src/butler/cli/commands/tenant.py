@@ -118,12 +118,12 @@ async def _find(session: Session, text: str) -> Item[TenantCluster]:
     if namespace or given:
         return await read_one(session, CLUSTERS, name, namespace or given or "")
     every = await read_all(session, CLUSTERS, "")
-    named = [each for each in every if each.name == name]
+    named = [item for item in every if item.name == name]
     if not named:
-        close = get_close_matches(name, {each.name for each in every}, 3, 0.5)
+        close = get_close_matches(name, {item.name for item in every}, 3, 0.5)
         hint = f"did you mean {' or '.join(close)}?" if close else "`butleradm tenant list` shows all"
         raise Failure(f"there is no TenantCluster {name} in any namespace: {hint}", Exit.NOT_FOUND)
     if len(named) > 1:
-        choice = " or ".join(f"{each.obj.metadata.namespace}/{name}" for each in named)
+        choice = " or ".join(f"{item.obj.metadata.namespace}/{name}" for item in named)
         raise Failure(f"there are {len(named)} clusters called {name}: say {choice}", Exit.USAGE)
     return named[0]

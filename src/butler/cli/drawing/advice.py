@@ -21,11 +21,11 @@ def advice_text(advice: Advice, now: datetime) -> str:
     head = f"{advice.pool} ({advice.cidr})"
     if advice.problem or advice.capacity is None:
         return wrapped(f"{head}: {advice.problem}", "  ")
-    lines = [wrapped(f"{head}: {free_text(advice)}", "  "), *(wrapped(each, "  ") for each in fits_text(advice))]
+    lines = [wrapped(f"{head}: {free_text(advice)}", "  "), *(wrapped(text, "  ") for text in fits_text(advice))]
     if advice.openings:
-        lines += ["", _openings(advice, now), "", *(wrapped(each, "  ") for each in verdict(advice))]
+        lines += ["", _openings(advice, now), "", *(wrapped(text, "  ") for text in verdict(advice))]
     else:
-        lines += [wrapped(each, "  ") for each in nothing_to_open(advice, now)]
+        lines += [wrapped(text, "  ") for text in nothing_to_open(advice, now)]
     return "\n".join(lines)
 
 

@@ -57,11 +57,19 @@ def screen(allocation: IPAllocation, events: Sequence[Event], now: datetime) -> 
         )
     ]
     if status.conditions:
-        rows = [[each.type, each.status, each.reason, _age(each.last_transition_time, now), each.message]
-                for each in status.conditions]  # fmt: skip
+        rows = [
+            [
+                condition.type,
+                condition.status,
+                condition.reason,
+                _age(condition.last_transition_time, now),
+                condition.message,
+            ]
+            for condition in status.conditions
+        ]
         parts.append(section("Conditions", listed(["Type", "Status", "Reason", "Since", "Message"], rows)))
     if events:
-        told = [[_age(each.last, now), each.type, each.reason, f"x{each.times}", each.message] for each in events]
+        told = [[_age(event.last, now), event.type, event.reason, f"x{event.times}", event.message] for event in events]
         parts.append(section("Events", listed(["Last seen", "Type", "Reason", "Times", "Message"], told)))
     return "\n\n".join(parts)
 
@@ -90,12 +98,12 @@ def impact_text(impact: Impact) -> str:
     )
     head = f"{impact.name}: {what} for {impact.type} of {impact.tenant} ({impact.tenant_is.words}), pool {impact.pool}"
     lines = [sentence(head)]
-    lines += [sentence(f"  in use: {each}") for each in impact.uses[:MOST_USES]]
+    lines += [sentence(f"  in use: {use}") for use in impact.uses[:MOST_USES]]
     if len(impact.uses) > MOST_USES:
         lines.append(f"  in use: and {len(impact.uses) - MOST_USES} more")
     if impact.not_asked:
         lines.append(sentence(f"  the tenant was not asked who uses them: {impact.not_asked}"))
-    lines += [sentence(f"  {each}") for each in impact.follows]
+    lines += [sentence(f"  {follow}") for follow in impact.follows]
     return "\n".join(lines)
 
 

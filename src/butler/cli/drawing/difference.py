@@ -28,19 +28,19 @@ def drawn(found: Difference) -> str:
         columns: list[Column[Item]] = [
             Column("", lambda _: "+"),
             Column("Row", places),
-            Column("Tenant", lambda each: each.tenant),
-            Column("Type", lambda each: each.type, spare=True),
-            Column("Addresses", lambda each: range_text(each.addresses, Family.V4)),
-            Column("Count", lambda each: each.addresses.size, right=True, spare=True),
-            Column("Pool", lambda each: each.pool, spare=True),
-            Column("Allocation", lambda each: each.names[0], spare=True),
+            Column("Tenant", lambda item: item.tenant),
+            Column("Type", lambda item: item.type, spare=True),
+            Column("Addresses", lambda item: range_text(item.addresses, Family.V4)),
+            Column("Count", lambda item: item.addresses.size, right=True, spare=True),
+            Column("Pool", lambda item: item.pool, spare=True),
+            Column("Allocation", lambda item: item.names[0], spare=True),
         ]
         parts.append(Showing(columns, raw=lambda _: None, name=lambda _: "").table(making, PLAIN))
     if there := found.of(Verdict.THERE):
         parts.append(f"= {counted(len(there), 'range')} {'is' if len(there) == 1 else 'are'} there already")
-    parts += _sentences("-", [(each.where, each.message) for each in contents.passed_over])
-    parts += _sentences("!", [(places(each), each.why) for each in found.of(Verdict.CONFLICT)])
-    parts += _sentences("?", [(each.where, each.message) for each in contents.bad])
+    parts += _sentences("-", [(bad_row.where, bad_row.message) for bad_row in contents.passed_over])
+    parts += _sentences("!", [(places(item), item.why) for item in found.of(Verdict.CONFLICT)])
+    parts += _sentences("?", [(bad_row.where, bad_row.message) for bad_row in contents.bad])
     return "\n".join(parts)
 
 
@@ -62,22 +62,22 @@ def counted(count: int, what: str) -> str:
 
 def as_json(found: Difference, made: Mapping[str, Made], *, dry_run: str) -> dict[str, Any]:
     """The difference and what became of it, for programs."""
-    items = [_item_json(each, made) for each in found.items]
+    items = [_item_json(item, made) for item in found.items]
     contents = found.contents
     return {
         "dryRun": dry_run != "none",
         "summary": {
             "toMake": len(found.of(Verdict.MAKE)),
-            "made": sum(each.ok for each in made.values()),
-            "failed": sum(not each.ok for each in made.values()),
+            "made": sum(item.ok for item in made.values()),
+            "failed": sum(not item.ok for item in made.values()),
             "there": len(found.of(Verdict.THERE)),
             "conflicts": len(found.of(Verdict.CONFLICT)),
             "invalid": len(contents.bad),
             "passedOver": len(contents.passed_over),
         },
         "items": items,
-        "invalid": [_bad_json(each) for each in contents.bad],
-        "passedOver": [_bad_json(each) for each in contents.passed_over],
+        "invalid": [_bad_json(bad_row) for bad_row in contents.bad],
+        "passedOver": [_bad_json(bad_row) for bad_row in contents.passed_over],
     }
 
 

@@ -37,7 +37,7 @@ def forecast_text(forecast: Forecast) -> str:
         lines += [wrapped(f"{forecast.problem[0].upper()}{forecast.problem[1:]}.", "  ")]
         lines += [wrapped(f"What is so already: {', '.join(map(_what, forecast.marks))}.")] if forecast.marks else []
         return "\n".join(lines)
-    return "\n".join([*lines, "", _table(forecast), "", *(wrapped(each, "  ") for each in _basis(forecast))])
+    return "\n".join([*lines, "", _table(forecast), "", *(wrapped(text, "  ") for text in _basis(forecast))])
 
 
 def _table(forecast: Forecast) -> str:
@@ -83,7 +83,7 @@ def _number(days: float) -> str:
 
 def _axis_end(marks: Sequence[Mark], horizon: float) -> float:
     """Far enough for every band that ends, and for the beginning of those that do not."""
-    needed = [each for mark in marks for each in (mark.low, mark.median, mark.high) if each is not None]
+    needed = [seconds for mark in marks for seconds in (mark.low, mark.median, mark.high) if seconds is not None]
     farthest = max(needed, default=horizon)
     return float(min((end for end in ENDS if end >= farthest), default=horizon))
 
@@ -112,7 +112,7 @@ def _basis(forecast: Forecast) -> list[str]:
     assert record is not None
     assert net is not None
     assert leaving is not None
-    addresses = sum(sum(each.sizes) for each in record.arrivals)
+    addresses = sum(sum(arrival.sizes) for arrival in record.arrivals)
     window = f"{record.release_days * 24:.0f} h" if record.release_days < 3 else f"{record.release_days:.0f} days"
     left = f"{record.left} left" if record.left else "nobody left"
     seen = (

@@ -43,7 +43,7 @@ class _Entry:
 
     @property
     def count(self) -> int:
-        return sum(each.size for each in self.ranges)
+        return sum(span.size for span in self.ranges)
 
     def add(self, addresses: Range, note: str = "") -> None:
         if self.ranges and self.ranges[-1].last + 1 == addresses.first and self.notes[-1] == note:
@@ -68,12 +68,12 @@ def legend(
         if rank < ALWAYS_NAMED or letter in drawn
     }
     rows = list(_entries(shown, signs, named))
-    name = min(LONGEST_NAME, max((len(each.name) for each in rows), default=0), max(SHORTEST_NAME, width // 3))
-    count = max((len(f"{each.count:,}") for each in rows), default=0)
+    name = min(LONGEST_NAME, max((len(row.name) for row in rows), default=0), max(SHORTEST_NAME, width // 3))
+    count = max((len(f"{row.count:,}") for row in rows), default=0)
     lines = []
-    for each in rows:
-        head = f"{_cut_inside(each.name, name):<{name}}  {each.count:>{count},}  "
-        lines.append(Line(each.sign, head + _ranges(each, shown.family, width - 5 - len(head))))
+    for row in rows:
+        head = f"{_cut_inside(row.name, name):<{name}}  {row.count:>{count},}  "
+        lines.append(Line(row.sign, head + _ranges(row, shown.family, width - 5 - len(head))))
     if any(sign in PARTS for sign in drawn):
         said = "partly held: 3 is 30 to 39%"
         lines.append(Line("0-9", _fitted(f"mixed, and {said}", said, width - 5)))
@@ -96,22 +96,22 @@ def _entries(shown: PoolSegments, signs: Mapping[Kind, str], letters: Mapping[st
     }
     twice = _Entry(WRONG, "held twice")
     stranded = _Entry(WRONG, "held, not handed out")
-    for each in shown.segments:
-        holder = each.holders[0] if each.holders else None
-        if each.kind is Kind.ALLOCATED and holder is not None:
+    for segment in shown.segments:
+        holder = segment.holders[0] if segment.holders else None
+        if segment.kind is Kind.ALLOCATED and holder is not None:
             entry = tenants.get(holder.tenant, others)
             entry.tenants.add(holder.tenant)
-            entry.add(each.range)
-        elif each.kind is Kind.FREE:
-            fixed[Kind.FREE].ranges.append(each.range)  # holes of touching windows stay apart
+            entry.add(segment.range)
+        elif segment.kind is Kind.FREE:
+            fixed[Kind.FREE].ranges.append(segment.range)  # holes of touching windows stay apart
             fixed[Kind.FREE].notes.append("")
         else:
-            fixed[each.kind].add(each.range, one_line(each.description) or (holder.tenant if holder else ""))
-        if each.held_by > 1:
-            names = " and ".join(one.allocation for one in each.holders[:2])
-            twice.add(each.range, names + (f" and {each.held_by - 2} more" if each.held_by > 2 else ""))
-        if each.stranded and holder is not None:
-            stranded.add(each.range, holder.allocation)
+            fixed[segment.kind].add(segment.range, one_line(segment.description) or (holder.tenant if holder else ""))
+        if segment.held_by > 1:
+            names = " and ".join(one.allocation for one in segment.holders[:2])
+            twice.add(segment.range, names + (f" and {segment.held_by - 2} more" if segment.held_by > 2 else ""))
+        if segment.stranded and holder is not None:
+            stranded.add(segment.range, holder.allocation)
     others.name = f"{len(others.tenants)} more tenants"
     for entry in (twice, stranded, *tenants.values(), others, *fixed.values()):
         if entry.ranges:

@@ -29,7 +29,7 @@ def plan_text(outcome: Outcome) -> str:
         _tenants(outcome.tenants),
         _blocks("Request", outcome.requests),
         _pools(outcome.pools),
-        "\n".join(wrapped(each, "  ") for each in _verdict(outcome)),
+        "\n".join(wrapped(text, "  ") for text in _verdict(outcome)),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -39,8 +39,8 @@ def plan_text(outcome: Outcome) -> str:
 
 def _edit(edit: EditOutcome) -> str:
     lines = [wrapped(f"Pool {edit.pool} with {_changes(edit)}:", "  ")]
-    lines += [wrapped(f"  would be refused: {each.field}: {each.message}", "    ") for each in edit.problems]
-    lines += [wrapped(f"  warning: {each}", "    ") for each in edit.warnings]
+    lines += [wrapped(f"  would be refused: {problem.field}: {problem.message}", "    ") for problem in edit.problems]
+    lines += [wrapped(f"  warning: {warning}", "    ") for warning in edit.warnings]
     if not edit.problems:
         lines.append("  would be accepted; no address in use is left out.")
         if (
@@ -50,7 +50,9 @@ def _edit(edit: EditOutcome) -> str:
         ):
             lines.append(wrapped("  The window stays as it is, so no more is handed out than now: add --window.", "  "))
     if edit.stranded:
-        rows = [[each.name, each.tenant, range_text(each.range, each.family)] for each in edit.stranded]
+        rows = [
+            [stranded.name, stranded.tenant, range_text(stranded.range, stranded.family)] for stranded in edit.stranded
+        ]
         lines += ["", table(["Stranded", "Tenant", "Addresses"], rows)]
     return "\n".join(lines)
 
@@ -61,7 +63,7 @@ def _changes(edit: EditOutcome) -> str:
         said.append(f"cidr {after.cidr} (now {before.cidr})")
     if _windows(after) != _windows(before):
         said.append(f"window {_listed(_windows(after))} (now {_listed(_windows(before))})")
-    more = [each.cidr for each in after.reserved[len(before.reserved) :]]
+    more = [reserved_block.cidr for reserved_block in after.reserved[len(before.reserved) :]]
     if more:
         said.append(f"{', '.join(more)} reserved")
     return ", ".join(said) or "nothing changed"
@@ -72,7 +74,7 @@ def _windows(spec: NetworkPoolSpec) -> list[str]:
     if wanted is None:
         return []
     one = [f"{wanted.start}-{wanted.end}"] if wanted.start is not None else []
-    return [*one, *(f"{each.start}-{each.end}" for each in wanted.ranges)]
+    return [*one, *(f"{span.start}-{span.end}" for span in wanted.ranges)]
 
 
 def _listed(windows: Sequence[str]) -> str:
@@ -85,9 +87,11 @@ def _listed(windows: Sequence[str]) -> str:
 def _blocks(title: str, blocks: Sequence[Block]) -> str:
     if not blocks:
         return ""
-    rows = [[each.name, each.pool, str(each.type), str(each.count or "-"), _gets(each)] for each in blocks]
+    rows = [[block.name, block.pool, str(block.type), str(block.count or "-"), _gets(block)] for block in blocks]
     made = table([title, "Pool", "Type", "Count", "Gets"], rows, right=[False, False, False, True, False])
-    reasons = [wrapped(f"{each.name}: {each.message}", "  ") for each in blocks if each.range is None and each.message]
+    reasons = [
+        wrapped(f"{block.name}: {block.message}", "  ") for block in blocks if block.range is None and block.message
+    ]
     return "\n".join([made, *([""] if reasons else []), *reasons])
 
 
@@ -101,23 +105,25 @@ def _tenants(tenants: Sequence[TenantOutcome]) -> str:
         return ""
     shown = _folded(tenants)
     titles = ["Tenant", "Nodes", "From", "Load balancers", "From"]
-    rows = [[each, "", "", "", ""] if isinstance(each, str) else _row(each) for each in shown]
+    rows = [[outcome, "", "", "", ""] if isinstance(outcome, str) else _row(outcome) for outcome in shown]
     if fits([titles, *rows]):
         return table(titles, rows)
-    tall = [line for each in shown for line in ([[each, "", ""]] if isinstance(each, str) else _lines(each))]
+    tall = [
+        line for outcome in shown for line in ([[outcome, "", ""]] if isinstance(outcome, str) else _lines(outcome))
+    ]
     return table(["Tenant", "Pool", "Gets"], tall)
 
 
 def _row(tenant: TenantOutcome) -> list[str]:
     cells = [tenant.name]
     for type_ in (IPAllocationType.NODES, IPAllocationType.LOAD_BALANCER):
-        block = next((each for each in tenant.blocks if each.type is type_), None)
+        block = next((item for item in tenant.blocks if item.type is type_), None)
         cells += [_gets(block), block.pool] if block is not None else ["-", "-"]
     return cells
 
 
 def _lines(tenant: TenantOutcome) -> list[list[str]]:
-    return [[each.name, each.pool, _gets(each)] for each in tenant.blocks] or [[tenant.name, "-", "-"]]
+    return [[block.name, block.pool, _gets(block)] for block in tenant.blocks] or [[tenant.name, "-", "-"]]
 
 
 def _folded(tenants: Sequence[TenantOutcome]) -> list[TenantOutcome | str]:
@@ -150,10 +156,10 @@ def _pools(pools: Sequence[PoolOutcome]) -> str:
         "Largest": lambda fill: fill.capacity.largest_free_block,
         "Tier": _tier,
     }
-    known = [each for each in pools if each.after is not None]
+    known = [pool for pool in pools if pool.after is not None]
     for spare in ("", "Total", "Largest"):
         columns.pop(spare, None)
-        rows = [[each.name, *(_moves(each, of) for of in columns.values())] for each in known]
+        rows = [[pool_outcome.name, *(_moves(pool_outcome, of) for of in columns.values())] for pool_outcome in known]
         if fits([["Pool", *columns], *rows]):
             break
     return table(["Pool", *columns], rows) if rows else ""
@@ -182,7 +188,7 @@ def _verdict(outcome: Outcome) -> list[str]:
     if outcome.tenants:
         lines += _about_tenants(outcome)
     if outcome.requests:
-        refused = sum(each.range is None for each in outcome.requests)
+        refused = sum(request.range is None for request in outcome.requests)
         all_ = len(outcome.requests)
         fit = "The request fits." if all_ == 1 else "Both requests fit." if all_ == 2 else f"All {all_} requests fit."
         lines.append(f"{refused} of {all_} {_plural('request', all_)} would fail." if refused else fit)
@@ -196,7 +202,7 @@ def _about_tenants(outcome: Outcome) -> list[str]:
         who = "The tenant fits" if every == 1 else "Both tenants fit" if every == 2 else f"All {every} tenants fit"
         said = [f"{who} {where}."]
     else:
-        fitting = sum(each.fits for each in outcome.tenants)
+        fitting = sum(tenant.fits for tenant in outcome.tenants)
         said = [
             f"{fitting} of {every} {_plural('tenant', every)} {'fits' if fitting == 1 else 'fit'} {where}.",
             f"{failed.name} is the first that does not: {failed.why}",

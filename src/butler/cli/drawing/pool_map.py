@@ -100,7 +100,7 @@ def headline(part: PoolSegments, whole: PoolSegments, width: int) -> str:
     name = f"{whole.pool} ({whole.cidr})"
     if part.network != whole.network:
         name = f"{range_cidr(part.network, part.family) or range_text(part.network, part.family)} of {name}"
-    stranded = sum(each.size for each in part.segments if each.stranded)
+    stranded = sum(segment.size for segment in part.segments if segment.stranded)
     held, free = part.addresses(*HELD) - stranded, part.addresses(Kind.FREE)
     said = f"{held:,} of {held + free:,} addresses held, {free:,} free"
     if whole.problems:
@@ -147,9 +147,9 @@ def _sizes(grid: Grid) -> str:
 def _letters(shown: PoolSegments) -> dict[str, str]:
     """A letter for each of the largest tenants, by how much they hold of what is shown."""
     held: Counter[str] = Counter()
-    for each in shown.segments:
-        if each.kind is Kind.ALLOCATED:
-            held[each.holders[0].tenant] += each.size
+    for segment in shown.segments:
+        if segment.kind is Kind.ALLOCATED:
+            held[segment.holders[0].tenant] += segment.size
     ranked = sorted(held, key=lambda tenant: (-held[tenant], tenant))
     return dict(zip(ranked, LETTERS, strict=False))
 

@@ -108,11 +108,11 @@ def _holes(summary: Summary, width: int, *, unicode: bool) -> Iterator[str]:
     """How many free blocks there are of each size, and how much of the free space is in them."""
     if not summary.holes:
         return
-    most = max(each.addresses for each in summary.holes)
-    sizes = [f"{each.least:,}" if each.least == 1 else f"{each.least:,}-{each.most:,}" for each in summary.holes]
+    most = max(hole.addresses for hole in summary.holes)
+    sizes = [f"{hole.least:,}" if hole.least == 1 else f"{hole.least:,}-{hole.most:,}" for hole in summary.holes]
     wide = max(len("SIZE"), *map(len, sizes))
-    counts = max(len("BLOCKS"), *(len(f"{each.holes:,}") for each in summary.holes))
-    totals = max(len("ADDRESSES"), *(len(f"{each.addresses:,}") for each in summary.holes))
+    counts = max(len("BLOCKS"), *(len(f"{hole.holes:,}") for hole in summary.holes))
+    totals = max(len("ADDRESSES"), *(len(f"{hole.addresses:,}") for hole in summary.holes))
     room = min(40, width - 2 - wide - counts - totals - 9)
     yield ""
     yield "Free blocks by size:"
@@ -127,9 +127,9 @@ def _holders(summary: Summary, width: int) -> Iterator[str]:
     if not summary.shares:
         yield "Nobody holds addresses of it."
         return
-    total = sum(each.addresses for each in summary.shares)
+    total = sum(item.addresses for item in summary.shares)
     shown = summary.shares[:MOST_SHARES]
-    names = [each.tenant or "unknown" for each in shown]
+    names = [item.tenant or "unknown" for item in shown]
     roomy = width >= ROOMY
     wide = min(max(len("TENANT"), *map(len, names)), max(12, width - (39 if roomy else 22)))
     yield "Who holds most:"
@@ -141,7 +141,7 @@ def _holders(summary: Summary, width: int) -> Iterator[str]:
         yield told + (f"   {each.allocations:>11,}" if roomy else "")
     rest = summary.shares[MOST_SHARES:]
     if rest:
-        yield f"  and {len(rest):,} more with {sum(each.addresses for each in rest):,} addresses"
+        yield f"  and {len(rest):,} more with {sum(item.addresses for item in rest):,} addresses"
 
 
 def _conditions(pool: NetworkPool, now: datetime, width: int) -> Iterator[str]:
@@ -150,11 +150,11 @@ def _conditions(pool: NetworkPool, now: datetime, width: int) -> Iterator[str]:
         yield "No conditions: Butler's controllers have not looked at it yet."
         return
     yield "Conditions:"
-    wide = max(len(each.type) for each in pool.status.conditions)
-    for each in pool.status.conditions:
-        since = age(each.last_transition_time, now)
-        head = f"  {each.type:<{wide}}  {each.status:<7}  {since:>4}  "
-        yield from _hanging(head, f"{each.message or each.reason}", width)
+    wide = max(len(condition.type) for condition in pool.status.conditions)
+    for condition in pool.status.conditions:
+        since = age(condition.last_transition_time, now)
+        head = f"  {condition.type:<{wide}}  {condition.status:<7}  {since:>4}  "
+        yield from _hanging(head, f"{condition.message or condition.reason}", width)
 
 
 def _events(events: Sequence[Event] | None, now: datetime, width: int) -> Iterator[str]:
@@ -164,10 +164,10 @@ def _events(events: Sequence[Event] | None, now: datetime, width: int) -> Iterat
     elif events:
         yield ""
         yield "Recent events:"
-        for each in events[-MOST_EVENTS:]:
-            times = f" (x{each.times})" if each.times > 1 else ""
-            head = f"  {age(each.last, now):>4}  {each.type:<7}  "
-            yield from _hanging(head, f"{each.reason}{times}: {each.message}", width)
+        for event in events[-MOST_EVENTS:]:
+            times = f" (x{event.times})" if event.times > 1 else ""
+            head = f"  {age(event.last, now):>4}  {event.type:<7}  "
+            yield from _hanging(head, f"{event.reason}{times}: {event.message}", width)
 
 
 def _field(label: str, text: str, width: int) -> Iterator[str]:

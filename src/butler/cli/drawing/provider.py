@@ -66,7 +66,7 @@ def _told(condition: Condition | None) -> str:
 
 
 def _pools(pools: Sequence[PoolUse]) -> str:
-    rows = [_pool(each) for each in pools]
+    rows = [_pool(pool) for pool in pools]
     return listed(("Pool", "For", "CIDR", "Use", "Free", "Largest", "Gateway", "State"), rows)
 
 
@@ -115,4 +115,6 @@ def _clusters(names: Sequence[str]) -> str:
 
 def findings_screen(found: Sequence[Finding]) -> str:
     """What validation found, as a list."""
-    return listed(("Severity", "About", "Says"), [(each.severity.value, each.about, each.message) for each in found])
+    return listed(
+        ("Severity", "About", "Says"), [(finding.severity.value, finding.about, finding.message) for finding in found]
+    )

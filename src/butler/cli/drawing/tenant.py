@@ -43,7 +43,7 @@ def _head(cluster: TenantCluster, view: Tenant, now: datetime) -> list[tuple[str
         ("Cluster", f"{view.namespace}/{view.name}"),
         ("Phase", f"{view.phase.value}{since}"),
         ("Because", view.waits_for),
-        *(("Trouble", each) for each in view.trouble if each != view.waits_for),
+        *(("Trouble", text) for text in view.trouble if text != view.waits_for),
         ("Kubernetes", f"{view.version}, going to {view.goes_to}" if view.goes_to else view.version),
         ("Workers", f"{view.workers_ready} of {view.workers_wanted} ready; {shape}"),
         ("Provider", view.provider or "not known"),
@@ -55,8 +55,8 @@ def _head(cluster: TenantCluster, view: Tenant, now: datetime) -> list[tuple[str
 
 def _conditions(view: Tenant, now: datetime) -> str:
     rows = [
-        (each.type, HOLDS[each.status], age(each.last_transition_time, now), each.message or each.reason)
-        for each in view.steps
+        (step.type, HOLDS[step.status], age(step.last_transition_time, now), step.message or step.reason)
+        for step in view.steps
     ]
     return listed(("Condition", "Holds", "Since", "Says"), rows)
 
@@ -67,8 +67,8 @@ def _addresses(cluster: TenantCluster, view: Tenant) -> str:
     if not view.blocks:
         return "none: neither held nor asked for"
     rows = [
-        (PURPOSES[each.purpose], each.text or f"{each.asked} wanted", each.size, each.pool, _told(each))
-        for each in view.blocks
+        (PURPOSES[block.purpose], block.text or f"{block.asked} wanted", block.size, block.pool, _told(block))
+        for block in view.blocks
     ]
     return listed(("For", "Range", "Count", "Pool", "State"), rows)
 
@@ -128,10 +128,13 @@ def _change(change: PoolChange | None, verb: str, now: datetime) -> str:
 def _addons(cluster: TenantCluster) -> str:
     state = cluster.status.observed_state
     found = state.addons if state else ()
-    rows = [(each.name, each.version, each.managed_by.value, each.status.value) for each in found]
+    rows = [
+        (observed_addon.name, observed_addon.version, observed_addon.managed_by.value, observed_addon.status.value)
+        for observed_addon in found
+    ]
     return listed(("Addon", "Version", "Managed by", "State"), rows) if rows else ""
 
 
 def _events(events: list[Event], now: datetime) -> str:
-    rows = [(age(each.last, now), each.type, each.reason, each.message) for each in events[-RECENT:]]
+    rows = [(age(event.last, now), event.type, event.reason, event.message) for event in events[-RECENT:]]
     return listed(("Age", "Type", "Reason", "Message"), rows)

@@ -25,7 +25,7 @@ def screen(found: TenantAddresses, known: LoadBalancerUse | None) -> str:
 
 
 def _table(spans: Sequence[Span], user: str) -> str:
-    rows = [(each.text, each.range.size, each.state, each.pool, _who(each)) for each in spans]
+    rows = [(span.text, span.range.size, span.state, span.pool, _who(span)) for span in spans]
     return listed(("Addresses", "Count", "State", "Pool", user), rows) if rows else ""
 
 

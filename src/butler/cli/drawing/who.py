@@ -49,7 +49,8 @@ def drawn(answer: Answer, live: Live | None, now: datetime) -> str:
         parts.append(section("Right now", _live(live)))
     if answer.wanted:
         rows = [
-            [each.allocation, str(each.tenant), each.type, _range(each, answer), each.why] for each in answer.wanted
+            [owner.allocation, str(owner.tenant), owner.type, _range(owner, answer), owner.why]
+            for owner in answer.wanted
         ]
         parts.append(section("Asked for by", listed(["Allocation", "Tenant", "Type", "Range", "Why not"], rows)))
     if answer.earlier:
@@ -75,7 +76,7 @@ def _facts(answer: Answer, place: Place, now: datetime) -> str:
     if owner is not None and place.pool != owner.pool:
         pairs.append(("From pool", owner.pool))
     if len(place.owners) > 1:
-        others = ", ".join(f"{each.allocation} ({each.tenant})" for each in place.owners[1:])
+        others = ", ".join(f"{item.allocation} ({item.tenant})" for item in place.owners[1:])
         pairs.append(("Held as well by", f"{others}: `butleradm ipam fsck` tells more"))
     return facts(pairs)
 
@@ -94,12 +95,12 @@ def state(place: Place) -> str:
 
 def _table(answer: Answer, now: datetime) -> str:
     def of(cell: Callable[[Owner], object]) -> Callable[[Place], object]:
-        return lambda each: cell(each.owners[0]) if each.owners else ""
+        return lambda item: cell(item.owners[0]) if item.owners else ""
 
     columns: list[Column[Place]] = [
-        Column("Addresses", lambda each: range_text(each.addresses, answer.family)),
-        Column("Count", lambda each: each.addresses.size, right=True, spare=True),
-        Column("Pool", lambda each: each.pool, spare=True),
+        Column("Addresses", lambda item: range_text(item.addresses, answer.family)),
+        Column("Count", lambda item: item.addresses.size, right=True, spare=True),
+        Column("Pool", lambda item: item.pool, spare=True),
         Column("State", state),
         Column("Tenant", of(lambda owner: owner.tenant)),
         Column("Allocation", of(lambda owner: owner.allocation), spare=True),
@@ -109,8 +110,11 @@ def _table(answer: Answer, now: datetime) -> str:
 
 
 def _live(live: Live) -> str:
-    lines = [f"{each} on {each.tenant}" for each in live.uses]
-    lines += [f"{each.tenant} may announce {each.entry} (IPAddressPool {each.pool})" for each in live.announced]
+    lines = [f"{use} on {use.tenant}" for use in live.uses]
+    lines += [
+        f"{announced.tenant} may announce {announced.entry} (IPAddressPool {announced.pool})"
+        for announced in live.announced
+    ]
     if not live.uses:
         lines.insert(0, "no Node and no Service has it, as far as tenants were asked")
     lines += [f"{tenant} was not asked: {why}" for tenant, why in sorted(live.silent.items())]
@@ -120,15 +124,15 @@ def _live(live: Live) -> str:
 def _earlier(answer: Answer, now: datetime) -> str:
     rows = [
         [
-            each.allocation,
-            str(each.tenant),
-            each.type,
-            _range(each, answer),
-            moment(each.since, now) or "-",
-            moment(each.released_at, now) or each.phase,
-            each.why,
+            owner.allocation,
+            str(owner.tenant),
+            owner.type,
+            _range(owner, answer),
+            moment(owner.since, now) or "-",
+            moment(owner.released_at, now) or owner.phase,
+            owner.why,
         ]
-        for each in answer.earlier
+        for owner in answer.earlier
     ]
     return listed(["Allocation", "Tenant", "Type", "Range", "From", "Until", "Why"], rows)
 

@@ -70,12 +70,12 @@ async def follow_table(
     async for news in _followed(session, resource, namespace, selector, fields, broke):
         if isinstance(news, Listed):
             found = [item(resource, raw) for raw in news.items]
-            found = [each for each in found if keep is None or keep(each.obj)]
+            found = [entry for entry in found if keep is None or keep(entry.obj)]
             if found and shown.is_table:
                 showing.many(found, shown)
             else:
-                for each in found:
-                    showing.one(each, shown)
+                for entry in found:
+                    showing.one(entry, shown)
         else:
             each = item(resource, news.object or {})
             if news.type == "DELETED":
@@ -86,7 +86,7 @@ async def follow_table(
                 showing.one(each, shown)
         if found:
             shown = Output(output.format, headers=False)
-            seen.update(each.obj.metadata.uid for each in found)
+            seen.update(entry.obj.metadata.uid for entry in found)
 
 
 @dataclass(frozen=True, slots=True)

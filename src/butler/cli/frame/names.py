@@ -46,7 +46,7 @@ def _names(params: dict[str, Any], plural: str, *, in_place: bool, everywhere: b
     async def read() -> list[str]:
         async with asyncio.timeout(PATIENCE), Client(connection, attempts=1) as client:
             listed = await client.list(untyped(GROUP, VERSION, plural, ""), namespace)
-            metas = [each["metadata"] for each in listed.items]
+            metas = [obj["metadata"] for obj in listed.items]
             return sorted({f"{meta['namespace']}/{meta['name']}" if whole else meta["name"] for meta in metas})
 
     return asyncio.run(read())

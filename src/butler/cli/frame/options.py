@@ -98,7 +98,7 @@ class OutputType(click.ParamType[Output]):
     def shell_complete(self, _ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from click.shell_completion import CompletionItem
 
-        return [CompletionItem(_spelled(each)) for each in self._formats if each.startswith(incomplete)]
+        return [CompletionItem(_spelled(format_)) for format_ in self._formats if format_.startswith(incomplete)]
 
 
 _EXAMPLES = {"jsonpath": "'{.items[*].metadata.name}'", "custom-columns": "NAME:.metadata.name"}

@@ -115,7 +115,7 @@ class Showing(Generic[T]):
             for row in rows:
                 click.echo(self.name(row))
         elif output.format == "csv":
-            plain = [each for column in self.columns for each in column.plain or ((column.title, column.cell),)]
+            plain = [pair for column in self.columns for pair in column.plain or ((column.title, column.cell),)]
             written = [[_csv_cell(cell(row)) for _, cell in plain] for row in rows]
             click.echo(csv_text([title for title, _ in plain], written, output), nl=False)
         else:

@@ -67,7 +67,7 @@ async def read_all(
     """All objects of a kind, in order of their names; "" stands for all namespaces."""
     listed = await session.client.list(as_json(resource), namespace, label_selector=selector)
     found = [item(resource, raw) for raw in listed.items]
-    return sorted(found, key=lambda each: (each.obj.metadata.namespace, each.obj.metadata.name))
+    return sorted(found, key=lambda entry: (entry.obj.metadata.namespace, entry.obj.metadata.name))
 
 
 async def read_one(session: Session, resource: Resource[K], name: str, namespace: str) -> Item[K]:
@@ -86,7 +86,7 @@ async def absent(session: Session, resource: Resource[Any], name: str, namespace
         listed = await session.client.list(as_json(resource), "")
     except Forbidden:
         listed = await session.client.list(as_json(resource), namespace)
-    every = [(each["metadata"].get("namespace", ""), each["metadata"]["name"]) for each in listed.items]
+    every = [(obj["metadata"].get("namespace", ""), obj["metadata"]["name"]) for obj in listed.items]
     here = [each for where, each in every if where == namespace]
     return missing(resource.kind, name, namespace, here, [where for where, each in every if each == name])
 
@@ -99,7 +99,7 @@ async def read_addresses(session: Session, namespace: str | None = None) -> Esta
     where = session.home if namespace is None else namespace
     pools = await read_all(session, POOLS, where)
     allocations = await read_all(session, ALLOCATIONS, where)
-    return Estate(where, tuple(each.obj for each in pools), tuple(each.obj for each in allocations))
+    return Estate(where, tuple(pool.obj for pool in pools), tuple(allocation.obj for allocation in allocations))
 
 
 async def read_estate(session: Session) -> Estate:
@@ -112,10 +112,10 @@ async def read_estate(session: Session) -> Estate:
     )
     return Estate(
         session.home,
-        tuple(each.obj for each in pools),
-        tuple(each.obj for each in allocations),
-        tuple(each.obj for each in providers),
-        tuple(each.obj for each in clusters),
+        tuple(pool.obj for pool in pools),
+        tuple(allocation.obj for allocation in allocations),
+        tuple(provider.obj for provider in providers),
+        tuple(cluster.obj for cluster in clusters),
     )
 
 
@@ -123,5 +123,5 @@ def pool_of(estate: Estate, name: str) -> NetworkPool:
     """A pool by name; where it is not there, the error names those that sound like it."""
     found = estate.pool(name)
     if found is None:
-        raise missing("NetworkPool", name, estate.home, [each.metadata.name for each in estate.pools])
+        raise missing("NetworkPool", name, estate.home, [pool.metadata.name for pool in estate.pools])
     return found

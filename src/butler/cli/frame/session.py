@@ -159,7 +159,7 @@ def _refused(error: ApiError, connection: Connection) -> Failure:
         return Failure(f"{said}: look at it again and repeat the command", Exit.CONFLICT)
     if isinstance(error, errors.Invalid) and error.causes:
         return Failure(
-            "; ".join(f"{each.field}: {each.message}" if each.field else each.message for each in error.causes)
+            "; ".join(f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in error.causes)
         )
     return Failure(said)
 

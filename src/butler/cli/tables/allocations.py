@@ -23,27 +23,27 @@ KIND = "ipallocation"
 
 def allocations_table(*, namespaces: bool = False) -> Showing[Item[IPAllocation]]:
     columns: list[Column[Item[IPAllocation]]] = [
-        Column("Pool", lambda each: each.obj.spec.pool_ref.name, spare=True),
-        Column("Tenant", lambda each: tenant_of(each.obj)),
-        Column("Type", lambda each: each.obj.spec.type, spare=True),
-        Column("Role", lambda each: role_of(each.obj), spare=True),
-        Column("Phase", lambda each: phase_text(each.obj)),
-        Column("Range", lambda each: granted_text(each.obj)),
-        Column("Count", lambda each: count_of(each.obj), right=True, spare=True),
-        Column("CIDR", lambda each: each.obj.status.cidr, wide=True),
+        Column("Pool", lambda item: item.obj.spec.pool_ref.name, spare=True),
+        Column("Tenant", lambda item: tenant_of(item.obj)),
+        Column("Type", lambda item: item.obj.spec.type, spare=True),
+        Column("Role", lambda item: role_of(item.obj), spare=True),
+        Column("Phase", lambda item: phase_text(item.obj)),
+        Column("Range", lambda item: granted_text(item.obj)),
+        Column("Count", lambda item: count_of(item.obj), right=True, spare=True),
+        Column("CIDR", lambda item: item.obj.status.cidr, wide=True),
         Column(
             "Since",
-            lambda each: _ago(each.obj.status.allocated_at),
+            lambda item: _ago(item.obj.status.allocated_at),
             wide=True,
-            plain=(("allocated at", lambda each: each.obj.status.allocated_at),),
+            plain=(("allocated at", lambda item: item.obj.status.allocated_at),),
         ),
         Column(
             "Idle since",
-            lambda each: _ago(each.obj.status.idle_since),
+            lambda item: _ago(item.obj.status.idle_since),
             wide=True,
-            plain=(("idle since", lambda each: each.obj.status.idle_since),),
+            plain=(("idle since", lambda item: item.obj.status.idle_since),),
         ),
-        Column("Why not", lambda each: why_not(each.obj), wide=True),
+        Column("Why not", lambda item: why_not(item.obj), wide=True),
     ]
     return showing_of(KIND, columns, namespaces=namespaces)
 

@@ -28,13 +28,13 @@ Plain = tuple[tuple[str, "Callable[[Item[TenantCluster]], object]"], ...]
 def clusters_table(*, namespaces: bool = False) -> Showing[Item[TenantCluster]]:
     """What a team wants to know of its clusters."""
     columns: list[Column[Item[TenantCluster]]] = [
-        Column("Phase", lambda each: phase_of(each.obj).value),
-        Column("Version", lambda each: version_cell(each.obj), plain=VERSIONS),
-        Column("Workers", lambda each: workers_cell(each.obj), right=True, spare=True, plain=WORKERS),
-        Column("LB IPs", lambda each: balancers_cell(each.obj), right=True, plain=BALANCERS),
-        Column("Waiting", lambda each: waiting_cell(each.obj), right=True, spare=True),
-        Column("Endpoint", lambda each: each.obj.status.control_plane_endpoint, wide=True, spare=True),
-        Column("Trouble", lambda each: "; ".join(trouble(each.obj)), wide=True),
+        Column("Phase", lambda item: phase_of(item.obj).value),
+        Column("Version", lambda item: version_cell(item.obj), plain=VERSIONS),
+        Column("Workers", lambda item: workers_cell(item.obj), right=True, spare=True, plain=WORKERS),
+        Column("LB IPs", lambda item: balancers_cell(item.obj), right=True, plain=BALANCERS),
+        Column("Waiting", lambda item: waiting_cell(item.obj), right=True, spare=True),
+        Column("Endpoint", lambda item: item.obj.status.control_plane_endpoint, wide=True, spare=True),
+        Column("Trouble", lambda item: "; ".join(trouble(item.obj)), wide=True),
     ]
     return showing_of(KIND, columns, namespaces=namespaces)
 
@@ -61,15 +61,15 @@ def tenants_table(
 
     columns: list[Column[Item[TenantCluster]]] = [
         Column("Provider", provider, spare=True),
-        Column("Phase", lambda each: phase_of(each.obj).value),
-        Column("Version", lambda each: version_cell(each.obj), wide=True, plain=VERSIONS),
-        Column("Workers", lambda each: workers_cell(each.obj), right=True, spare=True, plain=WORKERS),
+        Column("Phase", lambda item: phase_of(item.obj).value),
+        Column("Version", lambda item: version_cell(item.obj), wide=True, plain=VERSIONS),
+        Column("Workers", lambda item: workers_cell(item.obj), right=True, spare=True, plain=WORKERS),
         *([] if allocations is None else [Column("Node IPs", node_addresses, right=True, spare=True)]),
-        Column("LB IPs", lambda each: _held(each.obj), right=True, spare=True),
-        Column("In use", lambda each: _in_use(each.obj), right=True, spare=True),
-        Column("Waiting", lambda each: waiting_cell(each.obj), right=True),
-        Column("Endpoint", lambda each: each.obj.status.control_plane_endpoint, wide=True, spare=True),
-        Column("Trouble", lambda each: "; ".join(trouble(each.obj))),
+        Column("LB IPs", lambda item: _held(item.obj), right=True, spare=True),
+        Column("In use", lambda item: _in_use(item.obj), right=True, spare=True),
+        Column("Waiting", lambda item: waiting_cell(item.obj), right=True),
+        Column("Endpoint", lambda item: item.obj.status.control_plane_endpoint, wide=True, spare=True),
+        Column("Trouble", lambda item: "; ".join(trouble(item.obj))),
     ]
     return showing_of(KIND, columns, namespaces=True)
 
@@ -105,11 +105,11 @@ def _in_use(cluster: TenantCluster) -> object:
 # What CSV has in place of cells that tell two things at once.
 
 VERSIONS: Plain = (
-    ("version", lambda each: versions(each.obj)[0]),
-    ("going to", lambda each: versions(each.obj)[1] or None),
+    ("version", lambda item: versions(item.obj)[0]),
+    ("going to", lambda item: versions(item.obj)[1] or None),
 )
 WORKERS: Plain = (
-    ("workers ready", lambda each: each.obj.status.worker_nodes_ready or 0),
-    ("workers", lambda each: each.obj.spec.workers.replicas),
+    ("workers ready", lambda item: item.obj.status.worker_nodes_ready or 0),
+    ("workers", lambda item: item.obj.spec.workers.replicas),
 )
-BALANCERS: Plain = (("lb ips in use", lambda each: _in_use(each.obj)), ("lb ips", lambda each: _held(each.obj)))
+BALANCERS: Plain = (("lb ips in use", lambda item: _in_use(item.obj)), ("lb ips", lambda entry: _held(entry.obj)))

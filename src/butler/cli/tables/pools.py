@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 def pools_table(*, namespaces: bool = False) -> Showing[Item[NetworkPool]]:
     columns: list[Column[Item[NetworkPool]]] = [
-        Column("CIDR", lambda each: each.obj.spec.cidr),
+        Column("CIDR", lambda item: item.obj.spec.cidr),
         Column("Use", _use, right=True, plain=(("use percent", _use_percent),)),
-        Column("Allocated", lambda each: each.obj.status.allocated_ips, right=True, spare=True),
-        Column("Available", lambda each: each.obj.status.available_ips, right=True, spare=True),
-        Column("Total", lambda each: each.obj.status.total_ips, right=True, spare=True),
-        Column("Largest", lambda each: each.obj.status.largest_free_block, right=True, spare=True),
+        Column("Allocated", lambda item: item.obj.status.allocated_ips, right=True, spare=True),
+        Column("Available", lambda item: item.obj.status.available_ips, right=True, spare=True),
+        Column("Total", lambda item: item.obj.status.total_ips, right=True, spare=True),
+        Column("Largest", lambda item: item.obj.status.largest_free_block, right=True, spare=True),
         Column(
             "Fragmented",
-            lambda each: _percent_of(each.obj.status.fragmentation_percent),
+            lambda item: _percent_of(item.obj.status.fragmentation_percent),
             wide=True,
             right=True,
-            plain=(("fragmentation percent", lambda each: each.obj.status.fragmentation_percent),),
+            plain=(("fragmentation percent", lambda item: item.obj.status.fragmentation_percent),),
         ),
-        Column("Allocations", lambda each: each.obj.status.allocation_count, wide=True, right=True),
-        Column("State", lambda each: pool_state(each.obj)),
+        Column("Allocations", lambda item: item.obj.status.allocation_count, wide=True, right=True),
+        Column("State", lambda item: pool_state(item.obj)),
     ]
     return showing_of("networkpool", columns, namespaces=namespaces)
 

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 def providers_table(*, namespaces: bool = False) -> Showing[Item[ProviderConfig]]:
     columns: list[Column[Item[ProviderConfig]]] = [
-        Column("Kind", lambda each: each.obj.spec.provider.value),
-        Column("Mode", lambda each: each.obj.spec.network.mode.value),
-        Column("Ready", lambda each: ready_cell(each.obj)),
-        Column("Room", lambda each: _room(each.obj), right=True),
-        Column("Free IPs", lambda each: _free(each.obj), right=True, spare=True),
-        Column("Pools", lambda each: pool_names(each.obj.spec.network.pool_refs), spare=True),
-        Column("Scope", lambda each: scope_cell(each.obj), wide=True),
-        Column("Reachable", lambda each: _holds(each.obj, ConditionType.REACHABLE), wide=True),
-        Column("Version", lambda each: each.obj.status.provider_version, wide=True),
-        Column("Why", lambda each: _why(each.obj), wide=True),
+        Column("Kind", lambda item: item.obj.spec.provider.value),
+        Column("Mode", lambda item: item.obj.spec.network.mode.value),
+        Column("Ready", lambda item: ready_cell(item.obj)),
+        Column("Room", lambda item: _room(item.obj), right=True),
+        Column("Free IPs", lambda item: _free(item.obj), right=True, spare=True),
+        Column("Pools", lambda item: pool_names(item.obj.spec.network.pool_refs), spare=True),
+        Column("Scope", lambda item: scope_cell(item.obj), wide=True),
+        Column("Reachable", lambda item: _holds(item.obj, ConditionType.REACHABLE), wide=True),
+        Column("Version", lambda item: item.obj.status.provider_version, wide=True),
+        Column("Why", lambda item: _why(item.obj), wide=True),
     ]
     return showing_of("providerconfig", columns, namespaces=namespaces)
 

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 def showing_of(kind: str, columns: Sequence[Column[Item[Any]]], *, namespaces: bool) -> Showing[Item[Any]]:
     """A kind with these columns between its name and its age."""
-    where: list[Column[Item[Any]]] = [Column("Namespace", lambda each: each.obj.metadata.namespace)]
-    named: list[Column[Item[Any]]] = [Column("Name", lambda each: each.name)]
+    where: list[Column[Item[Any]]] = [Column("Namespace", lambda item: item.obj.metadata.namespace)]
+    named: list[Column[Item[Any]]] = [Column("Name", lambda item: item.name)]
     aged: list[Column[Item[Any]]] = [Column("Age", _age, spare=True, plain=(("created", _created),))]
     return Showing(
         [*(where if namespaces else ()), *named, *columns, *aged],
-        raw=lambda each: each.raw,
-        name=lambda each: f"{kind}.{GROUP}/{each.name}",
+        raw=lambda item: item.raw,
+        name=lambda item: f"{kind}.{GROUP}/{item.name}",
     )
 
 

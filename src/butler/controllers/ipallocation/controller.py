@@ -286,10 +286,10 @@ class IPAllocationController:
         self._clock = clock
         self._written: dict[Key, tuple[str, int]] = {}
         """The version that our last write replaced, until the view shows what came of it, be it by a new list."""
-        allocations.index(LEAVING_BY_POOL, lambda each: [pool_key(each)] if is_leaving(each) else ())
-        allocations.index(OWNERLESS_BY_TENANT, lambda each: [tenant_key(each)] if wants_owner(each) else ())
-        allocations.index(UNANSWERED, lambda each: [True] if each.status.phase is IPAllocationPhase.PENDING else ())
-        allocations.index(WISHES_BY_TENANT, lambda each: [tenant_key(each)] if is_wish(each) else ())
+        allocations.index(LEAVING_BY_POOL, lambda item: [pool_key(item)] if is_leaving(item) else ())
+        allocations.index(OWNERLESS_BY_TENANT, lambda item: [tenant_key(item)] if wants_owner(item) else ())
+        allocations.index(UNANSWERED, lambda item: [True] if item.status.phase is IPAllocationPhase.PENDING else ())
+        allocations.index(WISHES_BY_TENANT, lambda item: [tenant_key(item)] if is_wish(item) else ())
 
     def controller(self, *, workers: int = 16, metrics: Metrics | None = None) -> Controller:
         """The queue and the watches that call `reconcile`."""

@@ -114,7 +114,9 @@ class Ledger:
             f"{Label.TENANT}={cluster.metadata.name}",
         )
         with _not_the_tenants_fault():
-            lists = [await self._client.list(ALLOCATIONS, self._home, label_selector=each) for each in selectors]
+            lists = [
+                await self._client.list(ALLOCATIONS, self._home, label_selector=selector) for selector in selectors
+            ]
         found = {allocation.metadata.uid: allocation for listed in lists for allocation in listed.items}
         return [
             held

@@ -140,7 +140,7 @@ class LoadBalancerController:
         return controller
 
     def _placed_on(self, _: ProviderConfig) -> Iterable[Key]:
-        return [key_of(each) for each in self._views.clusters.values()]
+        return [key_of(cluster) for cluster in self._views.clusters.values()]
 
     def _short_of_addresses(self) -> Iterable[Key]:
         return [key for key, uid in self._uids.items() if (found := self._surveys.get(uid)) and found.demand]
@@ -167,9 +167,9 @@ class LoadBalancerController:
         """Tell the metrics where all tenants stand."""
         found = self._surveys.values()
         self._metrics.show(
-            waiting=sum(len(each.waiting) for each in found),
-            in_use=sum(each.in_use for each in found),
-            idle=sum(each.held - each.in_use for each in found),
+            waiting=sum(len(text.waiting) for text in found),
+            in_use=sum(text.in_use for text in found),
+            idle=sum(text.held - text.in_use for text in found),
             watched=len(self._feeds),
             unreachable=sum(1 for feed in self._feeds if feed.trouble),
         )
@@ -218,15 +218,21 @@ class LoadBalancerController:
         """Whether the tenant may get addresses, or has some: it keeps them whatever becomes of its provider."""
         if not isinstance(provider, Blocked) and provider.spec.network.mode is NetworkMode.IPAM:
             return True
-        return any(each.status.phase is not IPAllocationPhase.RELEASED for each in self._allocations(cluster))
+        return any(
+            allocation.status.phase is not IPAllocationPhase.RELEASED for allocation in self._allocations(cluster)
+        )
 
     def _allocations(self, cluster: TenantCluster) -> list[IPAllocation]:
         own = self._views.usable_by(cluster)
-        return [each for each in own if each.spec.type is IPAllocationType.LOAD_BALANCER]
+        return [allocation for allocation in own if allocation.spec.type is IPAllocationType.LOAD_BALANCER]
 
     def _deleted(self, cluster: TenantCluster) -> list[IPAllocation]:
         """Those that were deleted and still hold addresses."""
-        return [each for each in self._allocations(cluster) if is_being_deleted(each) and granted_range(each)]
+        return [
+            allocation
+            for allocation in self._allocations(cluster)
+            if is_being_deleted(allocation) and granted_range(allocation)
+        ]
 
     def _awaits_metallb(self, cluster: TenantCluster) -> bool:
         """Whether Butler still has to install MetalLB there: the addon's next change calls for another look.
@@ -261,7 +267,9 @@ class LoadBalancerController:
         """A cluster that is being deleted is not followed any more, once a drain in it has ended."""
         uid = cluster.metadata.uid
         memory = self._memories.setdefault(uid, Memory(in_drain=False))
-        marked = any(each.status.draining_since for each in self._allocations(cluster) if granted_range(each))
+        marked = any(
+            allocation.status.draining_since for allocation in self._allocations(cluster) if granted_range(allocation)
+        )
         if secret is not None and (marked or memory.in_drain):
             feed, steps = await self._follow(cluster, secret), Steps(SELDOM)
             if not feed.trouble and feed.is_synced:

@@ -25,9 +25,9 @@ def unlabelled(cluster: TenantCluster, services: Iterable[Balancer]) -> list[Bal
     if cluster.spec.management_policy.mode is not ManagementMode.ACTIVE:
         return []
     return [
-        each
-        for each in services
-        if (each.namespace, each.name) in PLATFORM_SERVICES and not each.platform and not each.deleting
+        service
+        for service in services
+        if (service.namespace, service.name) in PLATFORM_SERVICES and not service.platform and not service.deleting
     ]
 
 

@@ -196,7 +196,7 @@ def _vanished(standing: Standing, entries: tuple[str, ...] | None) -> list[str]:
 
 def _why(blocks: Iterable[Block]) -> str:
     said = (block.allocation.metadata.annotations.get(Annotation.REASON, "") for block in blocks)
-    return "; ".join(dict.fromkeys(each or ASKED_FOR for each in said))[:LONGEST_REASON]
+    return "; ".join(dict.fromkeys(text or ASKED_FOR for text in said))[:LONGEST_REASON]
 
 
 def _ranges(blocks: Iterable[Block]) -> str:

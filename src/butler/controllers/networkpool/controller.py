@@ -287,7 +287,7 @@ class NetworkPoolController:
         unsettled = LOOK_AGAIN if uncommitted(pool, view.find) else None
         unread = UNREADABLE_AGAIN if view.unreadable else None
         waits = (wait, made.next_notice, made.next_refusal, next_refusal, unsettled, unread, claim.retry)
-        soonest = min((each for each in waits if each is not None), default=None)
+        soonest = min((seconds for seconds in waits if seconds is not None), default=None)
         return _Done(After(soonest) if soonest is not None else None)
 
     # Observe.
@@ -476,7 +476,7 @@ class NetworkPoolController:
             self._events.record(pool, POOLS, notice.reason, notice.message, notice.type)
         if made.granted:
             self._metrics.batch(key_of(pool), len(made.granted))
-            grants = [f"{each.name} {each.start_address}-{each.end_address}" for each in made.granted]
+            grants = [f"{intent.name} {intent.start_address}-{intent.end_address}" for intent in made.granted]
             self._events.record(pool, POOLS, "IPsAllocated", f"granted {names(grants)}")
 
     def _report_waiting(self, key: Key) -> None:

@@ -163,7 +163,7 @@ class ProviderConfigController:
         key, home = key_of(config), self._settings.home_namespace
         providers = {key, *map(key_of, self._configs.values())}
         clusters = (await self._client.list(CLUSTERS)).items
-        users = [key_of(each) for each in clusters if placement(each, providers, home) == key]
+        users = [key_of(cluster) for cluster in clusters if placement(cluster, providers, home) == key]
         if not users:
             with suppress(NotFound):
                 await self._set_finalizers(config, finalizers)

@@ -534,9 +534,9 @@ class Building:
                 for reference in (made_from.get("infrastructureRef"), made_from.get("bootstrap", {}).get("configRef")):
                     current |= {(reference["kind"], reference["name"])} if reference else set()
         for kind, found in old.items():
-            for each in unused(found, current):
-                if not is_being_deleted(each):
-                    await self._delete(resource_of_kind(kind), key_of(each), uid_of(each))
+            for obj in unused(found, current):
+                if not is_being_deleted(obj):
+                    await self._delete(resource_of_kind(kind), key_of(obj), uid_of(obj))
 
     async def _delete(self, resource: Resource[Json], key: Key, uid: str) -> None:
         try:

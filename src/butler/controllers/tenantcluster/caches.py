@@ -58,25 +58,25 @@ class Views:
     def add_indexes(self) -> None:
         """Make the questions below cheap."""
         self.teams.add_index()
-        self.clusters.index(BY_NAMESPACE, lambda each: [tenant_namespace(each)])
-        self.clusters.index(BY_PROVIDER, lambda each: [provider_key(each, self.home)])
+        self.clusters.index(BY_NAMESPACE, lambda item: [tenant_namespace(item)])
+        self.clusters.index(BY_PROVIDER, lambda item: [provider_key(item, self.home)])
         self.clusters.index(BY_HOME, lambda cluster: [cluster.metadata.namespace])
         self.clusters.index(BY_UID, lambda cluster: [cluster.metadata.uid])
-        self.clusters.index(BY_NAME, lambda each: [each.metadata.name])
+        self.clusters.index(BY_NAME, lambda item: [item.metadata.name])
         self.clusters.index(ON_THEIR_WAY, lambda cluster: [True] if is_on_its_way(cluster) else [])
-        self.allocations.index(BY_CLUSTER, lambda each: [tenant_key(each)])
-        self.allocations.index(BLOCKS, lambda each: [_tenant(each)] if is_block_of_a_tenant(each) else [])
+        self.allocations.index(BY_CLUSTER, lambda item: [tenant_key(item)])
+        self.allocations.index(BLOCKS, lambda item: [_tenant(item)] if is_block_of_a_tenant(item) else [])
         self.allocations.index(
             REFUSED_BLOCKS,
-            lambda each: [True] if is_block_of_a_tenant(each) and each.status.phase is IPAllocationPhase.FAILED else [],
+            lambda item: [True] if is_block_of_a_tenant(item) and item.status.phase is IPAllocationPhase.FAILED else [],
         )
-        self.addons.index(BY_CLUSTER, lambda each: [Key(each.metadata.namespace, each.spec.cluster_ref.name)])
+        self.addons.index(BY_CLUSTER, lambda item: [Key(item.metadata.namespace, item.spec.cluster_ref.name)])
 
     def all_providers(self) -> dict[Key, ProviderConfig]:
-        return {key_of(each): each for each in self.providers.values()}
+        return {key_of(provider): provider for provider in self.providers.values()}
 
     def pools_by_name(self) -> dict[str, NetworkPool]:
-        return {each.metadata.name: each for each in self.pools.values() if each.metadata.namespace == self.home}
+        return {pool.metadata.name: pool for pool in self.pools.values() if pool.metadata.namespace == self.home}
 
     def allocations_for(self, cluster: TenantCluster) -> list[IPAllocation]:
         """Those that were made for this cluster, by itself or by a person ahead of it; not those of a namesake."""
@@ -135,7 +135,7 @@ class Views:
         return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, team_ref=reference))
 
     def addons_of(self, cluster: TenantCluster) -> list[TenantAddon]:
-        return [each for each in self.addons.by(BY_CLUSTER, key_of(cluster)) if belongs_to(each, cluster)]
+        return [addon for addon in self.addons.by(BY_CLUSTER, key_of(cluster)) if belongs_to(addon, cluster)]
 
     def of_the_same_team(self, cluster: TenantCluster, provider: ProviderConfig) -> list[TenantCluster]:
         """The team's other clusters on the same provider, as far as they stay."""
@@ -152,11 +152,11 @@ class Views:
         return [each for each, placed in same if placed.spec.provider is platform]
 
     def _others(self, index: str, value: Hashable, cluster: TenantCluster) -> list[TenantCluster]:
-        return [each for each in self.clusters.by(index, value) if each.metadata.uid != cluster.metadata.uid]
+        return [item for item in self.clusters.by(index, value) if item.metadata.uid != cluster.metadata.uid]
 
     def _placed(self, clusters: Iterable[TenantCluster]) -> list[tuple[TenantCluster, ProviderConfig]]:
         everything = self.all_providers()
-        found = ((each, resolve(each, everything, self.home, self.team_of(each))) for each in clusters)
+        found = ((cluster, resolve(cluster, everything, self.home, self.team_of(cluster))) for cluster in clusters)
         return [(each, placed) for each, placed in found if not isinstance(placed, Blocked)]
 
     def declared_in(self, namespace: str) -> list[Key]:
@@ -165,7 +165,7 @@ class Views:
 
     def in_namespace(self, namespace: str) -> list[Key]:
         """The cluster whose tenant namespace this is."""
-        return [key_of(each) for each in self.clusters.by(BY_NAMESPACE, namespace)]
+        return [key_of(cluster) for cluster in self.clusters.by(BY_NAMESPACE, namespace)]
 
 
 def _tenant(allocation: IPAllocation) -> str:

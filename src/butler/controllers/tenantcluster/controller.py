@@ -67,7 +67,7 @@ class TenantClusterController:
         self._settings = settings
         self._clock = clock
         self._with_first_word = with_first_word
-        views.clusters.index(WAITING_FOR_NETWORK, lambda each: [True] if _waits_for_network(each) else [])
+        views.clusters.index(WAITING_FOR_NETWORK, lambda item: [True] if _waits_for_network(item) else [])
 
     def controller(
         self,
@@ -84,7 +84,7 @@ class TenantClusterController:
         controller.watches(views.clusters, lambda _: self._over_quota(), when=lambda _, new: new is None)
         controller.watches(views.providers, self._placed_on, when=_provider_changed)
         controller.watches(views.pools, lambda _: self._waiting(), when=_may_hold_more)
-        controller.watches(views.allocations, lambda each: [tenant_key(each)], when=_allocation_changed)
+        controller.watches(views.allocations, lambda item: [tenant_key(item)], when=_allocation_changed)
         controller.watches(views.addons, _cluster_of_addon)
         controller.watches(kubeconfigs, lambda secret: views.in_namespace(namespace_of(secret)))
         controller.watches(namespaces, lambda found: views.declared_in(found.metadata.name), when=_other_team)
@@ -93,14 +93,14 @@ class TenantClusterController:
     def _placed_on(self, provider: ProviderConfig) -> Iterable[Key]:
         clusters = self._views.clusters
         named, free = clusters.by(BY_PROVIDER, key_of(provider)), clusters.by(BY_PROVIDER, None)
-        return [key_of(each) for each in (*named, *free)]
+        return [key_of(cluster) for cluster in (*named, *free)]
 
     def _over_quota(self) -> Iterable[Key]:
         """Those that were refused: a cluster that went makes room within the limits."""
-        return [key_of(each) for each in self._views.clusters.values() if _over_quota(each)]
+        return [key_of(cluster) for cluster in self._views.clusters.values() if _over_quota(cluster)]
 
     def _waiting(self) -> Iterable[Key]:
-        return [key_of(each) for each in self._views.clusters.by(WAITING_FOR_NETWORK, True)]
+        return [key_of(cluster) for cluster in self._views.clusters.by(WAITING_FOR_NETWORK, True)]
 
     async def reconcile(self, key: Key) -> After | None:
         """Observe, act, and write what there is to say."""
@@ -155,7 +155,10 @@ def _wish_changed(old: TenantCluster | None, new: TenantCluster | None) -> bool:
 
 
 def _other_team(old: NamespaceHead | None, new: NamespaceHead | None) -> bool:
-    before, after = (team_of_labels(each.metadata.labels) if each is not None else "" for each in (old, new))
+    before, after = (
+        team_of_labels(namespace_head.metadata.labels) if namespace_head is not None else ""
+        for namespace_head in (old, new)
+    )
     return before != after
 
 

@@ -136,7 +136,7 @@ class Live:
         return None if found is None else unpacked(found)
 
     async def all_in(self, kind: Kind, namespace: str) -> list[Json]:
-        return [unpacked(each) for each in (await self.view(kind)).by(BY_NAMESPACE, namespace)]
+        return [unpacked(item) for item in (await self.view(kind)).by(BY_NAMESPACE, namespace)]
 
     async def apply(self, kind: Kind, wanted: Json) -> Json | None:
         """Bring one object to what is wanted; as it was written, or None when it is so already."""
@@ -180,7 +180,11 @@ def unused(templates: Iterable[Json], used: Iterable[tuple[str, str]]) -> list[J
     """The templates that nothing was or will be made from."""
     keep = set(used)
     # An object that does not say what it is cannot be told from one that is used.
-    return [each for each in templates if each.get("kind") and (each["kind"], each["metadata"]["name"]) not in keep]
+    return [
+        template
+        for template in templates
+        if template.get("kind") and (template["kind"], template["metadata"]["name"]) not in keep
+    ]
 
 
 def packed(obj: Json) -> Packed:

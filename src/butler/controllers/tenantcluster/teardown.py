@@ -144,7 +144,7 @@ class Teardown:
         for addon in present:
             if not is_being_deleted(addon):
                 await self._delete(ADDONS, key_of(addon), uid_of(addon))
-        return left_over("TenantAddon", [name_of(each) for each in present]) if present else ""
+        return left_over("TenantAddon", [name_of(item) for item in present]) if present else ""
 
     async def _cluster_api(self, cluster: TenantCluster) -> str:
         """The answer has to come from the server: addresses are given back on it."""
@@ -206,7 +206,7 @@ class Teardown:
             self._events.record(cluster, CLUSTERS, FORCED, f"{DeletionStage.ADDRESSES.value}: {message}", "Warning")
             return ""
         mine = self._views.allocations_of(cluster)
-        left = [each for each in mine if each.status.phase is not IPAllocationPhase.RELEASED]
+        left = [item for item in mine if item.status.phase is not IPAllocationPhase.RELEASED]
         for namespace in () if is_forced(cluster) else earlier_lives(cluster, left):
             if await read(self._client, resource_of_kind(NAMESPACE), Key("", namespace)) is not None:
                 return f"namespace {namespace} to be deleted, where machines of its earlier life may use its addresses"
@@ -214,7 +214,7 @@ class Teardown:
         grounds = Grounds(f"TenantCluster {key_of(cluster)} was deleted{by_force}", "released")
         # At once: a pool that hears of all of them counts once.
         await asyncio.gather(*(self._release(allocation, grounds) for allocation in left))
-        return left_over("IPAllocation", [name_of(each) for each in left]) if left else ""
+        return left_over("IPAllocation", [name_of(item) for item in left]) if left else ""
 
     async def _has_namespace(self, cluster: TenantCluster) -> bool:
         return await read(self._client, resource_of_kind(NAMESPACE), Key("", tenant_namespace(cluster))) is not None
@@ -233,8 +233,8 @@ class Teardown:
                 listed = await self._client.list(resource, namespace, label_selector=ours)
             except NotFound:
                 continue  # no such kind
-            for each in listed.items:
-                await self._delete(resource, key_of(each), uid_of(each))
+            for obj in listed.items:
+                await self._delete(resource, key_of(obj), uid_of(obj))
 
     async def _delete(self, resource: Resource[Any], key: Key, uid: str) -> None:
         try:

@@ -127,7 +127,9 @@ class TenantSide:
         try:
             async with self.talk_to(cluster) as tenant:
                 await delete_load_balancers(tenant)
-                left = [f"{each.namespace}/{each.name}" for each in await load_balancers(tenant)]
+                left = [
+                    f"{load_balancer.namespace}/{load_balancer.name}" for load_balancer in await load_balancers(tenant)
+                ]
         except NotFound:
             return ""  # the kubeconfig is gone, and with it the tenant
         except KubeError as error:

@@ -118,15 +118,15 @@ class Player:
             async with gate:
                 return await self._tenant(cluster)
 
-        tenants = await asyncio.gather(*(one(each) for each in clusters if _is_ours(each)))
+        tenants = await asyncio.gather(*(one(item) for item in clusters if _is_ours(item)))
         return Scene(
             Pool(pool.status.total_ips or 0, pool.status.allocated_ips or 0, _size(to_json(pool.spec))),
-            tuple(sorted(tenants, key=lambda each: each.key)),
-            frozenset((each.metadata.namespace, each.metadata.name) for each in clusters if not _is_ours(each)),
+            tuple(sorted(tenants, key=lambda tenant: tenant.key)),
+            frozenset((item.metadata.namespace, item.metadata.name) for item in clusters if not _is_ours(item)),
         )
 
     async def _tenant(self, cluster: TenantCluster) -> Tenant:
-        conditions = {each.type: each for each in cluster.status.conditions}
+        conditions = {condition.type: condition for condition in cluster.status.conditions}
         ready, network = conditions.get(ConditionType.READY), conditions.get(ConditionType.NETWORK_READY)
         is_ready = ready is not None and ready.status is ConditionStatus.TRUE
         leaving = is_being_deleted(cluster)
@@ -154,11 +154,15 @@ class Player:
             log.debug("%s was not asked: %s", key_of(cluster), error)
             return None, True
         ours = sorted(
-            (each for each in found if _is_ours(each)), key=lambda each: str(each["metadata"]["creationTimestamp"])
+            (item for item in found if _is_ours(item)), key=lambda obj: str(obj["metadata"]["creationTimestamp"])
         )
-        strange = [each for each in found if not _is_ours(each) and Label.PLATFORM_LOAD_BALANCER not in labels_of(each)]
-        strange += [each for each in namespaces if name_of(each) not in BUILT_IN and ADDON not in labels_of(each)]
-        return tuple(Service(name_of(each), uid_of(each)) for each in ours), bool(strange)
+        strange = [obj for obj in found if not _is_ours(obj) and Label.PLATFORM_LOAD_BALANCER not in labels_of(obj)]
+        strange += [
+            namespace
+            for namespace in namespaces
+            if name_of(namespace) not in BUILT_IN and ADDON not in labels_of(namespace)
+        ]
+        return tuple(Service(name_of(own), uid_of(own)) for own in ours), bool(strange)
 
     async def _way_in(self, cluster: TenantCluster) -> Client:
         secret = await self._client.get(

@@ -70,8 +70,8 @@ class Scene:
     @property
     def here(self) -> tuple[Tenant, ...]:
         """Those that are not on their way out."""
-        return tuple(each for each in self.tenants if not each.leaving)
+        return tuple(tenant for tenant in self.tenants if not tenant.leaving)
 
 
 def tier(allocated: int, total: int) -> int:
-    return sum(100 * allocated >= each * total for each in TIERS) if total else 0
+    return sum(100 * allocated >= number * total for number in TIERS) if total else 0

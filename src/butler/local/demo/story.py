@@ -128,7 +128,7 @@ class Turn(NamedTuple):
 
 
 def eight_come(moment: Moment) -> Step | None:
-    here = {each.key: each for each in moment.scene.tenants}
+    here = {tenant.key: tenant for tenant in moment.scene.tenants}
     for role in EIGHT:
         if role not in here and role not in moment.scene.taken:
             return Come(*role)
@@ -136,33 +136,35 @@ def eight_come(moment: Moment) -> Step | None:
 
 
 def services_come(moment: Moment) -> Step | None:
-    have = [each for each in moment.scene.here if each.services]
+    have = [tenant for tenant in moment.scene.here if tenant.services]
     if len(have) >= PUBLISHING:
         return None
-    return _publish(moment, [each for each in moment.scene.here if each.open and not each.services])
+    return _publish(moment, [tenant for tenant in moment.scene.here if tenant.open and not tenant.services])
 
 
 def third_services(moment: Moment) -> Step | None:
-    if sum(_extra(each) > 0 for each in moment.scene.here) >= GROWING:
+    if sum(_extra(tenant) > 0 for tenant in moment.scene.here) >= GROWING:
         return None
-    return _publish(moment, [each for each in moment.scene.here if each.open and _count(each) == 1])
+    return _publish(moment, [tenant for tenant in moment.scene.here if tenant.open and _count(tenant) == 1])
 
 
 def third_services_go(moment: Moment) -> Step | None:
-    for each in moment.scene.here:
-        if each.open and each.services and _extra(each) > 0:
-            return Withdraw(each, each.services[-1])
-    given_back = all(each.held <= INITIAL for each in moment.scene.here if not _extra(each) and not each.lived_in)
+    for tenant in moment.scene.here:
+        if tenant.open and tenant.services and _extra(tenant) > 0:
+            return Withdraw(tenant, tenant.services[-1])
+    given_back = all(
+        tenant.held <= INITIAL for tenant in moment.scene.here if not _extra(tenant) and not tenant.lived_in
+    )
     return None if given_back else Wait()
 
 
 def guests_come(moment: Moment) -> Step | None:
     scene = moment.scene
-    if any(each.waiting for each in scene.here):
+    if any(tenant.waiting for tenant in scene.here):
         return None
     if len(scene.here) >= moment.peak:
         return Wait() if _unsettled(scene) else None
-    there = {each.key for each in scene.tenants}
+    there = {tenant.key for tenant in scene.tenants}
     # Of the eight, too, if somebody has deleted one.
     free = [role for role in (*EIGHT, *GUESTS) if role not in there and role not in scene.taken]
     return Come(*free[0]) if free else None
@@ -170,27 +172,27 @@ def guests_come(moment: Moment) -> Step | None:
 
 def a_service_waits_too(moment: Moment) -> Step | None:
     """Where a cluster waits, a Service that wants a third address waits as well."""
-    if not any(each.waiting for each in moment.scene.here) or any(_extra(each) > 0 for each in moment.scene.here):
+    if not any(tenant.waiting for tenant in moment.scene.here) or any(_extra(item) > 0 for item in moment.scene.here):
         return None
-    return _publish(moment, [each for each in moment.scene.here if each.open and _count(each) == 1])
+    return _publish(moment, [tenant for tenant in moment.scene.here if tenant.open and _count(tenant) == 1])
 
 
 def pool_grows(moment: Moment) -> Step | None:
-    waits = any(each.waiting for each in moment.scene.here)
+    waits = any(tenant.waiting for tenant in moment.scene.here)
     return Grow() if waits and moment.scene.pool.size == "small" else None
 
 
 def waiting_ones_get_theirs(moment: Moment) -> Step | None:
-    return Wait() if any(not each.ready for each in moment.scene.here) else None
+    return Wait() if any(not tenant.ready for tenant in moment.scene.here) else None
 
 
 def guests_leave(moment: Moment) -> Step | None:
     """All of them where the pool is to become small again, else all but a few."""
     stay = 0 if moment.scene.pool.size == "grown" else moment.cursor.wave % 3
-    guests = [each for each in moment.scene.here if each.key in GUESTS and not each.lived_in]
+    guests = [tenant for tenant in moment.scene.here if tenant.key in GUESTS and not tenant.lived_in]
     if len(guests) > stay:
         return Leave(moment.chance.choice(guests))
-    return Wait() if any(each.leaving for each in moment.scene.tenants) else None
+    return Wait() if any(tenant.leaving for tenant in moment.scene.tenants) else None
 
 
 def pool_is_taken_back(moment: Moment) -> Step | None:
@@ -200,15 +202,15 @@ def pool_is_taken_back(moment: Moment) -> Step | None:
 def calm(moment: Moment) -> Step | None:
     """Services come and go, never many."""
     few, many = CALM
-    open_ = [each for each in moment.scene.here if each.open]
-    number = sum(_count(each) for each in open_)
+    open_ = [item for item in moment.scene.here if item.open]
+    number = sum(_count(item) for item in open_)
     if number >= many or (number > few and moment.chance.random() < 0.5):
-        having = [each for each in open_ if each.services]
+        having = [item for item in open_ if item.services]
         if having:
             tenant = moment.chance.choice(having)
             assert tenant.services
             return Withdraw(tenant, tenant.services[-1])
-    return _publish(moment, [each for each in open_ if _count(each) < INITIAL]) or Wait()
+    return _publish(moment, [item for item in open_ if _count(item) < INITIAL]) or Wait()
 
 
 ACTS: Final = (
@@ -279,14 +281,14 @@ def _publish(moment: Moment, tenants: list[Tenant]) -> Step | None:
     if not tenants:
         return None
     tenant = moment.chance.choice(tenants)
-    there = {each.name for each in tenant.services or ()}
+    there = {service.name for service in tenant.services or ()}
     free = [name for name in SERVICES if name not in there]
     return Publish(tenant, moment.chance.choice(free)) if free else None
 
 
 def _unsettled(scene: Scene) -> bool:
     """Whether some cluster neither runs nor knows that it has to wait."""
-    return any(not each.ready and not each.waiting for each in scene.here)
+    return any(not tenant.ready and not tenant.waiting for tenant in scene.here)
 
 
 def _count(tenant: Tenant) -> int:

@@ -76,15 +76,15 @@ def objects(addon: str, version: str, values: Json) -> tuple[Json, ...]:
     for workload in WORKLOADS.get(addon) or _deployments(addon):
         made.append(_workload(chart, workload, version, values))
     made += _services(addon, chart, values)
-    for each in made:
-        meta = each["metadata"]
+    for obj in made:
+        meta = obj["metadata"]
         meta["labels"] = {
             **meta.get("labels", {}),
             ADDON: addon,
             "app.kubernetes.io/managed-by": "Helm",
             "app.kubernetes.io/instance": chart.release_name,
         }
-        if each["kind"] != "Namespace":
+        if obj["kind"] != "Namespace":
             meta["labels"]["helm.sh/chart"] = f"{chart.chart}-{version}".replace("+", "_")[:63].rstrip("-_.")
             meta["annotations"] = {
                 **meta.get("annotations", {}),

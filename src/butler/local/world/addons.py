@@ -144,7 +144,7 @@ class Addons:
         if addon.spec.addon == CNI:
             return ""
         siblings = self._addons.by(BY_CLUSTER, _cluster_key(addon))
-        if any(each.spec.addon == CNI and each.status.installed_version is None for each in siblings):
+        if any(sibling.spec.addon == CNI and sibling.status.installed_version is None for sibling in siblings):
             return f"The pod network of cluster {name} (addon {CNI}) is not installed yet."
         return "" if self._nodes.count(tenant) else f"Cluster {name} has no nodes yet."
 
@@ -169,7 +169,7 @@ class Addons:
         return [key_of(addon) for addon in self._addons.by(BY_CLUSTER, key_of(cluster))]
 
     def _siblings(self, addon: TenantAddon) -> Iterable[Key]:
-        return [key_of(each) for each in self._addons.by(BY_CLUSTER, _cluster_key(addon))]
+        return [key_of(item) for item in self._addons.by(BY_CLUSTER, _cluster_key(addon))]
 
     # Doing.
 
@@ -179,8 +179,8 @@ class Addons:
                 nodes = self._nodes.count(tenant)
                 wanted = objects(addon.spec.addon, version, addon.spec.values)
                 fresh = addon.status.installed_version is None
-                for each in wanted:
-                    await _put(client, each, nodes, fresh=fresh)
+                for obj in wanted:
+                    await _put(client, obj, nodes, fresh=fresh)
                 await _delete(client, _left_out(addon.spec.addon, version, wanted))
         except Conflict:
             raise
@@ -200,11 +200,11 @@ class Addons:
         """DaemonSets have as many pods as there are nodes."""
         if tenant not in self._tenants or not self._nodes.is_known(tenant):
             return
-        sets = [each for each in objects(addon.spec.addon, version, addon.spec.values) if each["kind"] == "DaemonSet"]
-        for each in sets:
+        sets = [obj for obj in objects(addon.spec.addon, version, addon.spec.values) if obj["kind"] == "DaemonSet"]
+        for obj in sets:
             with suppress(NotFound, NoWayIn):  # somebody took it away, and nobody guards it
                 async with self._tenants.borrow(tenant) as client:
-                    meta = each["metadata"]
+                    meta = obj["metadata"]
                     live = await client.get(DAEMON_SETS, meta["name"], meta["namespace"], timeout=REQUEST_SECONDS)
                     await _show_running(client, DAEMON_SETS, live, self._nodes.count(tenant))
 
@@ -262,8 +262,8 @@ class _Rest:
 
 def _left_out(addon: str, version: str, wanted: tuple[Json, ...]) -> list[Json]:
     """What the addon has with other values and not with these, and what Helm would therefore take away."""
-    names = {(each["kind"], key_of(each)) for each in wanted}
-    return [each for each in objects(addon, version, {}) if (each["kind"], key_of(each)) not in names]
+    names = {(obj["kind"], key_of(obj)) for obj in wanted}
+    return [obj for obj in objects(addon, version, {}) if (obj["kind"], key_of(obj)) not in names]
 
 
 async def _put(client: Client, obj: Json, nodes: int, *, fresh: bool) -> None:
@@ -290,12 +290,12 @@ async def _show_running(client: Client, resource: Resource[Json], live: Json, no
 
 
 async def _delete(client: Client, unwanted: Iterable[Json]) -> None:
-    for each in unwanted:
-        if each["kind"] != "Namespace":
-            key = key_of(each)
+    for obj in unwanted:
+        if obj["kind"] != "Namespace":
+            key = key_of(obj)
             with suppress(NotFound):
                 await client.delete(
-                    _RESOURCES[each["kind"]],
+                    _RESOURCES[obj["kind"]],
                     key.name,
                     key.namespace,
                     propagation="Background",
@@ -315,8 +315,8 @@ def _tenant_keys(cluster: TenantCluster) -> Iterable[Key]:
 def _changes_network(old: TenantAddon | None, new: TenantAddon | None) -> bool:
     """Whether a pod network came, went or got installed: its siblings wait for that."""
     states = [
-        None if each is None or each.spec.addon != CNI else each.status.installed_version is not None
-        for each in (old, new)
+        None if addon is None or addon.spec.addon != CNI else addon.status.installed_version is not None
+        for addon in (old, new)
     ]
     return states[0] is not states[1]
 

@@ -45,7 +45,7 @@ def _harvester(spec: Json, machine: Json) -> tuple[str, ...] | None:
     ranges = [*(pool.get("ranges") or config.get("ranges") or ())]
     if pool.get("rangeStart"):
         ranges.append({"rangeStart": pool["rangeStart"], "rangeEnd": pool.get("rangeEnd")})
-    return _listed(f"{each['rangeStart']}-{each.get('rangeEnd') or each['rangeStart']}" for each in ranges)
+    return _listed(f"{span['rangeStart']}-{span.get('rangeEnd') or span['rangeStart']}" for span in ranges)
 
 
 def _listed(entries: Iterable[str]) -> tuple[str, ...] | None:

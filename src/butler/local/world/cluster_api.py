@@ -99,7 +99,7 @@ class Clusters:
         members = [(cache, cache.by("cluster", key)) for cache in (view.deployments, view.sets, view.machines)]
         for cache, found in members:
             # Sets and Machines of a MachineDeployment go with it, in its order.
-            await view.delete_all(cache, (each for each in found if _is_direct(each, cluster)))
+            await view.delete_all(cache, (obj for obj in found if _is_direct(obj, cluster)))
         if any(found for _, found in members):
             return
         control_plane = view.control_plane(cluster)

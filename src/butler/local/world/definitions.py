@@ -159,17 +159,17 @@ async def install(client: Client) -> None:
         with suppress(AlreadyExists):
             await client.create(NAMESPACES, {"metadata": {"name": name}})
     listed = await client.list(CUSTOM_RESOURCE_DEFINITIONS)
-    present = {name_of(each): each for each in listed.items}
-    wanted = [each for each in definitions() if _is_to_write(each, present.get(name_of(each)))]
+    present = {name_of(obj): obj for obj in listed.items}
+    wanted = [obj for obj in definitions() if _is_to_write(obj, present.get(name_of(obj)))]
     await asyncio.gather(
-        *(client.apply(CUSTOM_RESOURCE_DEFINITIONS, each, force=True, field_manager=FIELD_MANAGER) for each in wanted)
+        *(client.apply(CUSTOM_RESOURCE_DEFINITIONS, obj, force=True, field_manager=FIELD_MANAGER) for obj in wanted)
     )
     key, value = OURS
-    names = {name_of(each) for each in wanted}
+    names = {name_of(obj) for obj in wanted}
     async with asyncio.timeout(ESTABLISHED_SECONDS):
         while names:
             listed = await client.list(CUSTOM_RESOURCE_DEFINITIONS, label_selector=f"{key}={value}")
-            names -= {name_of(each) for each in listed.items if _is_established(each)}
+            names -= {name_of(obj) for obj in listed.items if _is_established(obj)}
             if names:
                 await asyncio.sleep(0.05)
 

@@ -57,12 +57,12 @@ class MachineSets:
                 await view.release(view.sets, machine_set, kinds.SET_FINALIZER)
             return None
         wanted = machine_set["spec"].get("replicas", 1)
-        present = [each for each in machines if not is_being_deleted(each)]
+        present = [machine for machine in machines if not is_being_deleted(machine)]
         present += [await view.create(view.machines, new_machine(machine_set)) for _ in range(wanted - len(present))]
         surplus = to_delete(present, len(present) - wanted, machine_set["spec"].get("deletePolicy", "Random"))
         await view.delete_all(view.machines, surplus)
-        gone = {name_of(each) for each in surplus}
-        left = [each for each in present if name_of(each) not in gone]
+        gone = {name_of(obj) for obj in surplus}
+        left = [obj for obj in present if name_of(obj) not in gone]
         await view.write_status(view.sets, machine_set, status(machine_set, left, view.now))
         return None
 
@@ -109,7 +109,7 @@ def to_delete(machines: Sequence[Json], surplus: int, policy: str) -> list[Json]
     """Which machines go when there are too many."""
     if surplus <= 0:
         return []
-    in_order = sorted(machines, key=lambda each: each["metadata"].get("creationTimestamp", ""))
+    in_order = sorted(machines, key=lambda machine: machine["metadata"].get("creationTimestamp", ""))
     if policy == "Newest":
         in_order.reverse()
     return sorted(in_order, key=_worth)[:surplus]

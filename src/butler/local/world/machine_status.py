@@ -31,7 +31,7 @@ def address_of(infrastructure: Json) -> str | None:
 def internal_address(machine: Json) -> str | None:
     """The address that a Machine shows."""
     shown = (machine.get("status") or {}).get("addresses") or ()
-    return next((each["address"] for each in shown if each["type"] == "InternalIP"), None)
+    return next((item["address"] for item in shown if item["type"] == "InternalIP"), None)
 
 
 def pending(machine: Json, now: str) -> Json:

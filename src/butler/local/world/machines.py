@@ -79,7 +79,7 @@ def _matters(cluster: Json) -> tuple[bool, ...]:
 
 
 def _annotations_differ(old: Json | None, new: Json | None) -> bool:
-    told = [(each or {}).get("metadata", {}).get("annotations") or {} for each in (old, new)]
+    told = [(obj or {}).get("metadata", {}).get("annotations") or {} for obj in (old, new)]
     return any(told[0].get(name) != told[1].get(name) for name in (kinds.FAIL_MACHINES, kinds.MACHINE_SECONDS))
 
 
@@ -231,10 +231,10 @@ class Machines:
         siblings = self._view.machines.by("cluster", cluster_key(machine))
         deployment = self._view.deployment_of(machine)
         failed = {
-            key_of(each)
-            for each in siblings
-            if self._view.deployment_of(each) is deployment
-            and (key_of(each) in self._failing or (each.get("status") or {}).get("failureMessage"))
+            key_of(sibling)
+            for sibling in siblings
+            if self._view.deployment_of(sibling) is deployment
+            and (key_of(sibling) in self._failing or (sibling.get("status") or {}).get("failureMessage"))
         }
         if len(failed - {key}) < int(told):
             self._failing.add(key)

@@ -113,7 +113,7 @@ class Allocator:
     def pool_of(self, addresses: Iterable[Address]) -> Pool | None:
         """The pool that has all of these addresses."""
         wanted = list(addresses)
-        return next((pool for pool in self._pools.values() if all(pool.offers(each) for each in wanted)), None)
+        return next((pool for pool in self._pools.values() if all(pool.offers(address) for address in wanted)), None)
 
     def counts(self) -> dict[str, Counts]:
         """How much of each pool is in use."""
@@ -200,12 +200,12 @@ class Allocator:
     def _conflict(self, request: Request, address: Address) -> str:
         """Why the Service cannot be on this address beside those who are; empty when it can."""
         others = {name: each for name, each in self._users.get(address, {}).items() if name != request.service}
-        for each in others.values():
-            if not request.sharing or (each.sharing, each.backend) != (request.sharing, request.backend):
+        for other in others.values():
+            if not request.sharing or (other.sharing, other.backend) != (request.sharing, request.backend):
                 names = ",".join(others)
                 return f'can\'t change sharing key for "{request.service}", address also in use by {names}'
         for port in request.ports:
-            if any(port in each.ports for each in others.values()):
+            if any(port in other.ports for other in others.values()):
                 return f'port {port} is already in use on "{address}"'
         return ""
 
@@ -217,7 +217,7 @@ class Allocator:
                 continue
             if pool.serves(request.namespace, request.labels):
                 mine.append((reserved.priority == 0, reserved.priority, pool.name, pool))
-        return [pool for *_, pool in sorted(mine, key=lambda each: each[:3])]
+        return [pool for *_, pool in sorted(mine, key=lambda pair: pair[:3])]
 
     def _best(self, request: Request, pools: list[Pool]) -> tuple[Address, ...]:
         """From the first pool that has all families; where one would do, from the first that has the preferred one."""
@@ -260,4 +260,4 @@ def _chosen(request: Request, free: dict[Family, Address]) -> tuple[Address, ...
 
 def quoted(addresses: Iterable[Address]) -> str:
     """Addresses in a message, as Go prints a list of them."""
-    return "[" + " ".join(f'"{each}"' for each in addresses) + "]"
+    return "[" + " ".join(f'"{address}"' for address in addresses) + "]"

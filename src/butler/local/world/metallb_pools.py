@@ -179,7 +179,7 @@ def _place(address: Address) -> int:
 
 def uses_namespace_labels(objects: Iterable[Json]) -> bool:
     """Whether any pool chooses namespaces by their labels, so that these matter."""
-    return any((each.get("spec") or {}).get("serviceAllocation", {}).get("namespaceSelectors") for each in objects)
+    return any((obj.get("spec") or {}).get("serviceAllocation", {}).get("namespaceSelectors") for obj in objects)
 
 
 def configuration(objects: Iterable[Json], namespaces: Iterable[Json] = ()) -> Pools:
@@ -187,8 +187,8 @@ def configuration(objects: Iterable[Json], namespaces: Iterable[Json] = ()) -> P
     known = list(namespaces)
     pools: Pools = {}
     taken: list[Block] = []
-    for each in sorted(objects, key=name_of):
-        pool = _pool(each, known)
+    for obj in sorted(objects, key=name_of):
+        pool = _pool(obj, known)
         for block in pool.blocks:
             if any(_overlap(block, other) for other in taken):
                 raise Unusable(_first_overlap(pool.name, block, taken))
@@ -206,9 +206,9 @@ def _first_overlap(name: str, block: Block, taken: list[Block]) -> str:
     one, other = next(
         (network, other)
         for network in block.networks()
-        for each in taken
-        if each.family is block.family
-        for other in each.networks()
+        for item in taken
+        if item.family is block.family
+        for other in item.networks()
         if network.overlaps(other)
     )
     cidrs = quote(str(one)), quote(str(other))
@@ -252,7 +252,11 @@ def _reserved(to: Json, namespaces: list[Json]) -> Reserved:
     by_service = _selectors(to, "serviceSelectors")
     if not names and not by_label and not by_service:
         by_service = (_selector({}),)  # a mere priority: for everyone, but before the pools that say nothing
-    chosen = {name_of(each) for each in namespaces if any(selector.matches(labels_of(each)) for selector in by_label)}
+    chosen = {
+        name_of(namespace)
+        for namespace in namespaces
+        if any(selector.matches(labels_of(namespace)) for selector in by_label)
+    }
     return Reserved(
         int(to.get("priority") or 0),
         frozenset(names) | chosen,
@@ -262,15 +266,15 @@ def _reserved(to: Json, namespaces: list[Json]) -> Reserved:
 
 def _selectors(to: Json, field: str) -> tuple[LabelSelector, ...]:
     given = list(to.get(field) or ())
-    for expressions in (each.get("matchExpressions") or [] for each in given):
-        for each in expressions:
-            if (value := _repeated(each.get("values") or [])) is not None:
+    for expressions in (item.get("matchExpressions") or [] for item in given):
+        for expression in expressions:
+            if (value := _repeated(expression.get("values") or [])) is not None:
                 raise Unusable(f"duplicate definition of match expression value in label selector {quote(str(value))}")
         if _repeated(expressions) is not None:
             raise Unusable("duplicate definition of match expressions")
     if _repeated(given) is not None:
         raise Unusable(f"duplicate definition of {field}")
-    return tuple(_selector(each) for each in given)
+    return tuple(_selector(item) for item in given)
 
 
 def _repeated(things: list[Any]) -> Any:

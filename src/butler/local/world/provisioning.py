@@ -86,7 +86,7 @@ class Provisioning:
             return self._chosen[key][1]
         found = self._view.infrastructure_cluster(cluster)
         offer = addresses.offered(found[1], shape) if found is not None else None
-        address = addresses.choose(offer, lambda each: self._is_held(each, scope if offer else None), key.name)
+        address = addresses.choose(offer, lambda item: self._is_held(item, scope if offer else None), key.name)
         if address is not None:
             self._chosen[key] = (scope, address)
         return address

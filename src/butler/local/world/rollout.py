@@ -65,34 +65,34 @@ def plan(replicas: int, allowed: Limits, newest: MachineSet, older: Sequence[Mac
     """What sets should be told, by name, where that differs from what they were told."""
     told = {newest.name: _grown(replicas, allowed, newest, older)}
     told |= _shrunk(replicas, allowed, newest, older)
-    before = {each.name: each.replicas for each in (newest, *older)}
+    before = {machine_set.name: machine_set.replicas for machine_set in (newest, *older)}
     return {name: count for name, count in told.items() if count != before[name]}
 
 
 def _grown(replicas: int, allowed: Limits, newest: MachineSet, older: Sequence[MachineSet]) -> int:
     if newest.replicas >= replicas or not older:
         return replicas
-    total = newest.replicas + sum(each.replicas for each in older)
+    total = newest.replicas + sum(machine_set.replicas for machine_set in older)
     room = max(0, replicas + allowed.surge - total)
     return newest.replicas + min(room, replicas - newest.replicas)
 
 
 def _shrunk(replicas: int, allowed: Limits, newest: MachineSet, older: Sequence[MachineSet]) -> dict[str, int]:
-    told = {each.name: each.replicas for each in older}
+    told = {machine_set.name: machine_set.replicas for machine_set in older}
     total = newest.replicas + sum(told.values())
     needed = replicas - allowed.unavailable
     coming = max(0, newest.replicas - newest.available)
     may_go = total - needed - coming
-    for each in sorted(older, key=lambda each: each.age):
-        useless = min(max(0, told[each.name] - each.available), max(0, may_go))
-        told[each.name] -= useless
+    for item in sorted(older, key=lambda machine_set: machine_set.age):
+        useless = min(max(0, told[item.name] - item.available), max(0, may_go))
+        told[item.name] -= useless
         may_go -= useless
     # What is left of the older sets is available, all of it or as much as counts.
-    available = newest.available + sum(min(told[each.name], each.available) for each in older)
+    available = newest.available + sum(min(told[machine_set.name], machine_set.available) for machine_set in older)
     may_go = min(max(0, may_go), max(0, available - needed))
-    for each in sorted(older, key=lambda each: each.age):
-        going = min(told[each.name], may_go)
-        told[each.name] -= going
+    for item in sorted(older, key=lambda machine_set: machine_set.age):
+        going = min(told[item.name], may_go)
+        told[item.name] -= going
         may_go -= going
     return told
 

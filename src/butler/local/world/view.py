@@ -127,7 +127,7 @@ class View:
                 cache.wrote(answer)
 
     async def delete_all(self, cache: Cache[Json], objects: Iterable[Json]) -> None:
-        await asyncio.gather(*(self.delete(cache, each) for each in objects))
+        await asyncio.gather(*(self.delete(cache, obj) for obj in objects))
 
     async def release(self, cache: Cache[Json], obj: Json, finalizer: str) -> None:
         """Take our finalizer away: with the last one, the object goes."""
@@ -155,7 +155,7 @@ def adoption(
 ) -> Json | None:
     """What to patch so that an object belongs to its Cluster as Cluster API wants it; None when it does already."""
     metadata: Json = {}
-    if not any(each["uid"] == uid_of(owner) for each in owners_of(obj)):
+    if not any(item["uid"] == uid_of(owner) for item in owners_of(obj)):
         reference: Json = {
             "apiVersion": resource.api_version,
             "kind": resource.kind,

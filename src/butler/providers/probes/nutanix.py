@@ -46,8 +46,8 @@ def _accepted(listed: Reply, wanted: str) -> Accepted:
     entities = listed.at("entities") if listed.status == 200 else None
     if not isinstance(entities, list):
         return Accepted(message)
-    found = {_at(each, "metadata", "uuid"): each for each in entities}
-    central = next((each for each in entities if "PRISM_CENTRAL" in (_services(each) or ())), found.get(wanted))
+    found = {_at(entity, "metadata", "uuid"): entity for entity in entities}
+    central = next((entity for entity in entities if "PRISM_CENTRAL" in (_services(entity) or ())), found.get(wanted))
     total = listed.at("metadata", "total_matches")
     if wanted not in found and isinstance(total, int) and total <= len(entities):
         message += f", but knows no cluster {wanted}: correct spec.nutanix.clusterUUID"

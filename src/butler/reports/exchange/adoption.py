@@ -48,7 +48,7 @@ def adopt(tenant: Key, used: Inventory) -> Adoption:
         if family is Family.V6:
             sixes += 1
             continue
-        rows += [Row(where, tenant, IPAllocationType.LOAD_BALANCER, each) for each in without(addresses, announced)]
+        rows += [Row(where, tenant, IPAllocationType.LOAD_BALANCER, span) for span in without(addresses, announced)]
         announced.append(addresses)
     nodes: dict[str, str] = {}
     for node, text in used.nodes:

@@ -78,7 +78,7 @@ class Difference:
     contents: Contents
 
     def of(self, verdict: Verdict) -> list[Item]:
-        return [each for each in self.items if each.verdict is verdict]
+        return [item for item in self.items if item.verdict is verdict]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,30 +103,30 @@ class _Grounds:
 
     def __init__(self, estate: Estate, now: datetime) -> None:
         stage = Rehearsal(estate, now)
-        self.clusters: dict[Key, TenantCluster] = {key_of(each): each for each in estate.clusters}
+        self.clusters: dict[Key, TenantCluster] = {key_of(cluster): cluster for cluster in estate.clusters}
         self.layouts = {name: stage.hands_out(name) for name in stage.pools}
-        self._networks = [(network, each) for each in estate.pools for network in _network(each)]
+        self._networks = [(network, pool) for pool in estate.pools for network in _network(pool)]
         self._home = estate.home
-        self._held = sorted(_holdings(estate), key=lambda each: (each.addresses, each.name))
-        self._reach = list(itertools.accumulate((each.addresses.last for each in self._held), max))
+        self._held = sorted(_holdings(estate), key=lambda holding: (holding.addresses, holding.name))
+        self._reach = list(itertools.accumulate((held.addresses.last for held in self._held), max))
 
     def judge(self, row: Row) -> list[Item]:
         """What is to become of a row: one item, or several where a part of it is there already."""
         try:
             pool, layout = self._pool_of(row)
             holders = self._holders(row.addresses)
-            own = [each for each in holders if self._is_own(each, row)]
-            missing = list(without(row.addresses, [each.addresses for each in own]))
+            own = [holder for holder in holders if self._is_own(holder, row)]
+            missing = list(without(row.addresses, [held.addresses for held in own]))
             self._check(row, pool, layout, missing, holders, own)
         except _Conflict as conflict:
             return [_item(row, row.pool or conflict.pool, Verdict.CONFLICT, why=str(conflict))]
-        there = tuple(each.name for each in own)
+        there = tuple(held.name for held in own)
         if not missing:
             return [_item(row, pool, Verdict.THERE, names=there)]
         whole = missing == [row.addresses]
         made = [
-            replace(_item(row, pool, Verdict.MAKE, names=(row.name,) if whole else ()), addresses=each)
-            for each in missing
+            replace(_item(row, pool, Verdict.MAKE, names=(row.name,) if whole else ()), addresses=span)
+            for span in missing
         ]
         kept = [] if whole else [_item(row, pool, Verdict.THERE, names=there)]
         return [*kept, *made]
@@ -158,11 +158,11 @@ class _Grounds:
 
     def _holders(self, addresses: Range) -> list[_Held]:
         found = []
-        for each in self._held[bisect_left(self._reach, addresses.first) :]:
-            if each.addresses.first > addresses.last:
+        for held in self._held[bisect_left(self._reach, addresses.first) :]:
+            if held.addresses.first > addresses.last:
                 break
-            if each.addresses.overlaps(addresses):
-                found.append(each)
+            if held.addresses.overlaps(addresses):
+                found.append(held)
         return found
 
     def _is_own(self, held: _Held, row: Row) -> bool:
@@ -188,7 +188,7 @@ class _Grounds:
             why = objection(request, layout)
             if why is not None:
                 raise _Conflict(why[1].partition(" is pinned, but ")[2] or why[1], pool)
-        others = [each for each in holders if each not in own]
+        others = [holder for holder in holders if holder not in own]
         if others:
             raise _Conflict(_in_the_way(row, others[0], len(others) - 1), pool)
 
@@ -205,7 +205,7 @@ def nearest(addresses: Range, networks: Iterable[tuple[Range, NetworkPool]]) -> 
         (max(network.first - addresses.last, addresses.first - network.last), pool.metadata.name, pool)
         for network, pool in networks
     ]
-    return min(distances, key=lambda each: each[:2])[2] if distances else None
+    return min(distances, key=lambda distance: distance[:2])[2] if distances else None
 
 
 def _network(pool: NetworkPool) -> Iterator[Range]:
@@ -218,11 +218,11 @@ def _network(pool: NetworkPool) -> Iterator[Range]:
 
 
 def _holdings(estate: Estate) -> Iterator[_Held]:
-    by_uid = {each.metadata.uid: each for each in estate.allocations}
-    for each in estate.allocations:
-        held = held_range(each) or _insisted_on(each)
+    by_uid = {allocation.metadata.uid: allocation for allocation in estate.allocations}
+    for allocation in estate.allocations:
+        held = held_range(allocation) or _insisted_on(allocation)
         if held is not None and held[0] is Family.V4:
-            yield _Held(held[1], each.metadata.name, each)
+            yield _Held(held[1], allocation.metadata.name, allocation)
     for pool in estate.pools:
         for intent in filter(is_promise, pool.status.intents):
             asking = by_uid.get(intent.uid)
@@ -268,27 +268,27 @@ def _joined(items: Iterable[Item], grounds: _Grounds) -> list[Item]:
     """Single addresses to be made that are neighbours in one window, as one; in the order of the file."""
     found: list[Item] = []
     loose: list[Item] = []
-    for each in items:
-        is_loose = each.verdict is Verdict.MAKE and each.addresses.size == 1 and not any(each.names)
-        (loose if is_loose else found).append(each)
+    for entry in items:
+        is_loose = entry.verdict is Verdict.MAKE and entry.addresses.size == 1 and not any(entry.names)
+        (loose if is_loose else found).append(entry)
     places = {id(each): place for place, each in enumerate(loose)}
     groups: dict[Any, list[Item]] = {}
-    for each in loose:
-        groups.setdefault((each.tenant, each.type, each.pool, _window(each, grounds)), []).append(each)
+    for entry in loose:
+        groups.setdefault((entry.tenant, entry.type, entry.pool, _window(entry, grounds)), []).append(entry)
     made: list[tuple[int, Item]] = []
     for group in groups.values():
         run: list[Item] = []
-        for each in sorted(group, key=lambda item: item.addresses):
-            if run and each.addresses.first != run[-1].addresses.last + 1:
+        for entry in sorted(group, key=lambda item: item.addresses):
+            if run and entry.addresses.first != run[-1].addresses.last + 1:
                 made.append((min(places[id(one)] for one in run), _one(run)))
                 run = []
-            run.append(each)
+            run.append(entry)
         made.append((min(places[id(one)] for one in run), _one(run)))
     return [*found, *(each for _, each in sorted(made, key=lambda pair: pair[0]))]
 
 
 def _one(run: Sequence[Item]) -> Item:
-    where = tuple(dict.fromkeys(place for each in run for place in each.where))
+    where = tuple(dict.fromkeys(place for item in run for place in item.where))
     return replace(run[0], where=where, addresses=Range(run[0].addresses.first, run[-1].addresses.last))
 
 
@@ -300,27 +300,27 @@ def _window(item: Item, grounds: _Grounds) -> int:
 
 def _named(items: Iterable[Item], rows: Sequence[Row], estate: Estate) -> list[Item]:
     """Give each that is to be made a name: its own if that is free, else `<tenant>-nodes` or `-lb`, then numbers."""
-    taken = {each.metadata.name for each in estate.allocations}
+    taken = {allocation.metadata.name for allocation in estate.allocations}
     wished = {row.name for row in rows if row.name}
-    clusters = {key_of(each): each for each in estate.clusters}
+    clusters = {key_of(cluster): cluster for cluster in estate.clusters}
     found = []
-    for each in items:
-        if each.verdict is not Verdict.MAKE:
-            found.append(each)
+    for item in items:
+        if item.verdict is not Verdict.MAKE:
+            found.append(item)
             continue
-        own = next((name for name in each.names if name and name not in taken), "")
-        name = own or next(name for name in _names(each) if name not in taken and name not in wished)
+        own = next((name for name in item.names if name and name not in taken), "")
+        name = own or next(name for name in _names(item) if name not in taken and name not in wished)
         taken.add(name)
         request = request_for(
-            each.tenant,
-            each.type,
+            item.tenant,
+            item.type,
             name=name,
-            pool=each.pool,
+            pool=item.pool,
             home=estate.home,
-            cluster=clusters.get(each.tenant),
-            pinned=each.addresses,
+            cluster=clusters.get(item.tenant),
+            pinned=item.addresses,
         )
-        found.append(replace(each, names=(name,), request=request))
+        found.append(replace(item, names=(name,), request=request))
     return found
 
 
@@ -331,10 +331,10 @@ def _names(item: Item) -> Iterator[str]:
 
 def _asked(items: Sequence[Item], estate: Estate, now: datetime) -> Iterator[Item]:
     """The same, with what the engine would not grant as conflicts."""
-    said = answers(estate, [each.request for each in items if each.request is not None], now)
-    for each in items:
-        answer = said.get(each.names[0]) if each.request is not None else None
+    said = answers(estate, [item.request for item in items if item.request is not None], now)
+    for item in items:
+        answer = said.get(item.names[0]) if item.request is not None else None
         if answer is None or isinstance(answer, Range):
-            yield each
+            yield item
         else:
-            yield replace(each, verdict=Verdict.CONFLICT, why=answer[1], names=(), request=None)
+            yield replace(item, verdict=Verdict.CONFLICT, why=answer[1], names=(), request=None)

@@ -93,7 +93,7 @@ class Contents:
 def record(allocation: IPAllocation) -> dict[str, Any]:
     """An allocation as a row, in the order of `FIELDS`; what it has not is None."""
     spec, status, granted = allocation.spec, allocation.status, granted_range(allocation)
-    ends = None if granted is None else [address_text(each, granted[0]) for each in granted[1]]
+    ends = None if granted is None else [address_text(number, granted[0]) for number in granted[1]]
     tenant = tenant_key(allocation)
     return {
         "pool": spec.pool_ref.name,
@@ -121,13 +121,13 @@ def in_order(allocations: Iterable[IPAllocation]) -> list[IPAllocation]:
 
 def document(allocations: Iterable[IPAllocation]) -> dict[str, Any]:
     """The whole of a JSON or YAML file."""
-    rows = [{_camel(field): value for field, value in record(each).items()} for each in allocations]
+    rows = [{_camel(field): value for field, value in record(allocation).items()} for allocation in allocations]
     return {"format": FORMAT, "allocations": rows}
 
 
 def _camel(field: str) -> str:
     first, *rest = field.split("_")
-    return first + "".join(each.capitalize() for each in rest)
+    return first + "".join(text.capitalize() for text in rest)
 
 
 _BY_CAMEL = {_camel(field): field for field in FIELDS}
@@ -240,7 +240,7 @@ def _read(found: Sequence[tuple[str, Mapping[str, Any] | str]]) -> Contents:
             bad.append(BadRow(where, str(error)))
     read = among_themselves(Contents(tuple(rows), tuple(bad), tuple(passed_over)))
     places = {where: place for place, (where, _) in enumerate(found)}
-    return replace(read, bad=tuple(sorted(read.bad, key=lambda each: places[each.where])))
+    return replace(read, bad=tuple(sorted(read.bad, key=lambda bad_row: places[bad_row.where])))
 
 
 def _idle(phase: str) -> str:

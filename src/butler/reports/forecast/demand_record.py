@@ -66,21 +66,25 @@ class Record:
 
 def read_record(pool: NetworkPool, allocations: Iterable[IPAllocation], now: datetime) -> Record:
     """The record of a pool."""
-    mine = [each for each in allocations if each.spec.pool_ref.name == pool.metadata.name and each.status.allocated_at]
+    mine = [
+        allocation
+        for allocation in allocations
+        if allocation.spec.pool_ref.name == pool.metadata.name and allocation.status.allocated_at
+    ]
     release = min(_release_window(mine, now), LONGEST)
     # A pool that was restored is younger than what it granted.
-    born = min([pool.metadata.creation_timestamp or now, *(_when(each, now) for each in mine)])
+    born = min([pool.metadata.creation_timestamp or now, *(_when(allocation, now) for allocation in mine)])
     reach = min(LONGEST, max(now - born, timedelta()))
     groups = [_arrival(group, now) for group in _grouped(mine, now) if _counts(group, now, release)]
     unpinned = [each for each, pinned in groups if not pinned and each.age <= reach / _DAY]
-    held = [_ranges(group) for group in _grouped([each for each in mine if held_range(each)], now)]
+    held = [_ranges(group) for group in _grouped([allocation for allocation in mine if held_range(allocation)], now)]
     return Record(
         days=reach / _DAY,
-        arrivals=tuple(sorted(unpinned, key=lambda each: each.age)),
+        arrivals=tuple(sorted(unpinned, key=lambda arrival: arrival.age)),
         held=tuple(ranges for ranges in held if ranges),
         left=sum(each.left for each, _ in groups),
         release_days=min(release, reach) / _DAY,
-        pinned=sum(each.spec.pinned_range is not None for each in mine),
+        pinned=sum(allocation.spec.pinned_range is not None for allocation in mine),
     )
 
 
@@ -94,20 +98,24 @@ def _is_released(allocation: IPAllocation) -> bool:
 
 
 def _release_window(mine: Sequence[IPAllocation], now: datetime) -> timedelta:
-    kept = [now - each.status.released_at for each in mine if _is_released(each) and each.status.released_at]
+    kept = [
+        now - allocation.status.released_at
+        for allocation in mine
+        if _is_released(allocation) and allocation.status.released_at
+    ]
     return max([RETENTION, *kept])
 
 
 def _grouped(mine: Iterable[IPAllocation], now: datetime) -> list[list[IPAllocation]]:
     """Blocks of one tenant that were granted together."""
     groups: list[list[IPAllocation]] = []
-    order = sorted(mine, key=lambda each: (_tenant(each), _when(each, now), each.metadata.name))
-    for each in order:
+    order = sorted(mine, key=lambda allocation: (_tenant(allocation), _when(allocation, now), allocation.metadata.name))
+    for allocation in order:
         first = groups[-1][0] if groups else None
-        if first and _tenant(first) == _tenant(each) and _when(each, now) - _when(first, now) <= TOGETHER:
-            groups[-1].append(each)
+        if first and _tenant(first) == _tenant(allocation) and _when(allocation, now) - _when(first, now) <= TOGETHER:
+            groups[-1].append(allocation)
         else:
-            groups.append([each])
+            groups.append([allocation])
     return groups
 
 
@@ -117,17 +125,19 @@ def _tenant(allocation: IPAllocation) -> tuple[str, str]:
 
 def _counts(group: Sequence[IPAllocation], now: datetime, window: timedelta) -> bool:
     """Held, or released as lately as every release is still on record."""
-    return any(held_range(each) for each in group) or any(
-        _is_released(each) and each.status.released_at and now - each.status.released_at <= window for each in group
+    return any(held_range(allocation) for allocation in group) or any(
+        _is_released(item) and item.status.released_at and now - item.status.released_at <= window for item in group
     )
 
 
 def _arrival(group: Sequence[IPAllocation], now: datetime) -> tuple[Arrival, bool]:
     at = _when(group[0], now)
-    sizes = tuple(found[1].size for each in group if (found := granted_range(each)))
-    left = not any(held_range(each) for each in group)
-    return Arrival((now - at) / _DAY, sizes, left), any(each.spec.pinned_range is not None for each in group)
+    sizes = tuple(found[1].size for allocation in group if (found := granted_range(allocation)))
+    left = not any(held_range(allocation) for allocation in group)
+    return Arrival((now - at) / _DAY, sizes, left), any(
+        allocation.spec.pinned_range is not None for allocation in group
+    )
 
 
 def _ranges(group: Iterable[IPAllocation]) -> tuple[Range, ...]:
-    return tuple(found[1] for each in group if (found := held_range(each)))
+    return tuple(found[1] for allocation in group if (found := held_range(allocation)))

@@ -132,7 +132,7 @@ def _sizes(layout: PoolLayout) -> list[int]:
 
 def _taken(pool: NetworkPool, estate: Estate) -> list[Range]:
     intents = [intent_range(intent)[1] for intent in promised(pool, estate.allocations)]
-    return [*intents, *(found[1] for each in estate.allocations if (found := held_range(each)))]
+    return [*intents, *(found[1] for allocation in estate.allocations if (found := held_range(allocation)))]
 
 
 def _known_already(capacity: Capacity, sizes: Iterable[int]) -> tuple[Mark, ...]:
@@ -195,7 +195,7 @@ def _mark(what: CapacityTier | int, days: Sequence[float], horizon: float) -> Ma
     low, median, high = (
         found if (found := _quantile(days, part)) < horizon else None for part in (50 - BAND // 2, 50, 50 + BAND // 2)
     )
-    share = sum(each < horizon for each in days) / len(days)
+    share = sum(day < horizon for day in days) / len(days)
     tier = what if isinstance(what, CapacityTier) else None
     return Mark(tier, None if tier else int(what), low, median, high, share)
 
@@ -229,7 +229,7 @@ def _leaving_rates(record: Record) -> Callable[[Random], float]:
         # The prior leans to few: with it, pools that nobody leaves and pools that many leave are met equally well.
         logs.append(likelihood + 0.25 * math.log(rate))
     highest = max(logs)
-    steps = list(accumulate(math.exp(each - highest) for each in logs))
+    steps = list(accumulate(math.exp(log - highest) for log in logs))
     return lambda random: _RATES[bisect_left(steps, random.random() * steps[-1])]
 
 
@@ -243,7 +243,7 @@ def _net_per_day(days: Sequence[Day], weights: Sequence[float], rate: float, rec
         weight * _more(age, rate, record.release_days) * sum(map(sum, arrivals))
         for (age, arrivals), weight in zip(days, weights, strict=True)
     )
-    return come / sum(weights) - rate * sum(each.size for ranges in record.held for each in ranges)
+    return come / sum(weights) - rate * sum(span.size for ranges in record.held for span in ranges)
 
 
 class _Future:
@@ -254,7 +254,7 @@ class _Future:
     ) -> None:
         self._free = FreeSpace.without(layout.usable, taken)
         self._total = layout.total
-        inside = [tuple(each for each in ranges if _lies_in(each, layout)) for ranges in held]
+        inside = [tuple(span for span in ranges if _lies_in(span, layout)) for ranges in held]
         self._held = [ranges for ranges in inside if ranges]
         self._sizes = sizes
         self._found = [math.inf] * (len(THRESHOLDS) + len(sizes))
@@ -298,9 +298,9 @@ class _Future:
         at = int(math.log(1.0 - random.random()) / stay)
         while at < len(self._held):
             self._held[at], self._held[-1] = self._held[-1], self._held[at]
-            for each in self._held.pop():
+            for span in self._held.pop():
                 with suppress(NotTaken):  # two hold the same, by somebody's hand
-                    self._free.give(each)
+                    self._free.give(span)
             at += int(math.log(1.0 - random.random()) / stay)
 
     def _note(self, day: float) -> None:

@@ -29,7 +29,7 @@ def forecast_json(forecast: Forecast) -> Json:
         "record": {
             "days": round(record.days, 2),
             "arrivals": len(record.arrivals),
-            "addresses": sum(sum(each.sizes) for each in record.arrivals),
+            "addresses": sum(sum(arrival.sizes) for arrival in record.arrivals),
             "releases": record.left,
             "releaseDays": round(record.release_days, 2),
             "pinnedLeftOut": record.pinned,
@@ -59,5 +59,5 @@ def _days(days: float | None) -> float | None:
 
 
 def _band(band: tuple[float, float, float]) -> Json:
-    low, median, high = (round(each, 2) for each in band)
+    low, median, high = (round(seconds, 2) for seconds in band)
     return {"low": low, "median": median, "high": high}

@@ -82,12 +82,12 @@ class _Taken(NamedTuple):
 def _duplicates(books: Books) -> Iterator[Finding]:
     """Each range against the one below it that reaches furthest: that names everyone, if not every pair."""
     before: _Taken | None = None
-    for each in sorted(_taken(books), key=lambda taken: taken[:3]):
-        same_family = before is not None and before.family is each.family
-        if before is not None and same_family and each.range.first <= before.range.last and not _same(before, each):
-            yield _duplicate(before, each)
-        if before is None or not same_family or each.range.last > before.range.last:
-            before = each
+    for item in sorted(_taken(books), key=lambda taken: taken[:3]):
+        same_family = before is not None and before.family is item.family
+        if before is not None and same_family and item.range.first <= before.range.last and not _same(before, item):
+            yield _duplicate(before, item)
+        if before is None or not same_family or item.range.last > before.range.last:
+            before = item
 
 
 def _same(one: _Taken, other: _Taken) -> bool:
@@ -107,9 +107,9 @@ def _taken(books: Books) -> Iterator[_Taken]:
 def _duplicate(one: _Taken, other: _Taken) -> Finding:
     shared = Range(max(one.range.first, other.range.first), min(one.range.last, other.range.last))
     said = "; ".join(
-        f"{each.name} ({tenant_key(each.allocation)}) {each.how} {range_text(each.range, each.family)}"
-        f" of pool {each.allocation.spec.pool_ref.name}"
-        for each in (one, other)
+        f"{taken.name} ({tenant_key(taken.allocation)}) {taken.how} {range_text(taken.range, taken.family)}"
+        f" of pool {taken.allocation.spec.pool_ref.name}"
+        for taken in (one, other)
     )
     return Finding(
         Severity.ERROR,
@@ -241,7 +241,7 @@ def _orphan(allocation: IPAllocation, books: Books) -> Finding:
     claim = claim_of(allocation)
     assert claim is not None, "only allocations with a claim can be orphans"
     tenant, meta = tenant_key(allocation), allocation.metadata
-    namesake = next((each for each in books.estate.clusters if key_of(each) == tenant), None)
+    namesake = next((cluster for cluster in books.estate.clusters if key_of(cluster) == tenant), None)
     gone = (
         f"TenantCluster {tenant} is another one now (uid {namesake.metadata.uid})"
         if namesake is not None

@@ -176,4 +176,4 @@ class Finding:
 def standing(first: Iterable[Finding], second: Iterable[Finding]) -> tuple[Finding, ...]:
     """What was found by two looks some time apart: a grant or a drain under way shows in one of them at most."""
     seen = set(first)
-    return tuple(sorted((each for each in second if each in seen), key=lambda each: each.order))
+    return tuple(sorted((item for item in second if item in seen), key=lambda finding: finding.order))

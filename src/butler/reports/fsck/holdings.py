@@ -44,11 +44,11 @@ class Books:
     def held_by(self, cluster: TenantCluster, type_: IPAllocationType) -> list[tuple[IPAllocation, Range]]:
         """What belongs to this very cluster, or was made for it before it was seen; in order of address."""
         found = [
-            (each, held)
-            for each in self.by_tenant.get(key_of(cluster), ())
-            if each.spec.type is type_
-            and recorded_owner(each) in (None, cluster.metadata.uid)
-            and (held := granted_range(each)) is not None
+            (allocation, held)
+            for allocation in self.by_tenant.get(key_of(cluster), ())
+            if allocation.spec.type is type_
+            and recorded_owner(allocation) in (None, cluster.metadata.uid)
+            and (held := granted_range(allocation)) is not None
         ]
         return sorted(found, key=lambda pair: pair[1])
 
@@ -63,7 +63,7 @@ class Books:
         """The pool that hands out an IPv4 address."""
         for name, layout in self.layouts.items():
             if not isinstance(layout, InvalidPool) and any(
-                each.first <= address <= each.last for each in layout.usable
+                span.first <= address <= span.last for span in layout.usable
             ):
                 return name
         return None
@@ -75,7 +75,7 @@ class Books:
             for name, layout in self.layouts.items()
             if not isinstance(layout, InvalidPool)
             and layout.family is Family.V4
-            and any(each.overlaps(addresses) for each in layout.usable)
+            and any(span.overlaps(addresses) for span in layout.usable)
         ]
 
 
@@ -94,7 +94,7 @@ def read_books(estate: Estate) -> Books:
             live.add(allocation.metadata.uid, holding)
     return Books(
         estate,
-        {each.metadata.uid: each for each in estate.allocations},
+        {item.metadata.uid: item for item in estate.allocations},
         by_tenant,
         live,
         senseless,
@@ -122,15 +122,15 @@ def cluster_thing(cluster: TenantCluster) -> Thing:
 
 
 def tenants_of(*allocations: IPAllocation) -> frozenset[str]:
-    return frozenset(str(tenant_key(each)) for each in allocations)
+    return frozenset(str(tenant_key(allocation)) for allocation in allocations)
 
 
 def pools_of(*allocations: IPAllocation) -> frozenset[str]:
-    return frozenset(pool_key(each).name for each in allocations)
+    return frozenset(pool_key(allocation).name for allocation in allocations)
 
 
 def ranges_text(ranges: Iterable[Range]) -> str:
-    return ", ".join(range_text(each, Family.V4) for each in ranges)
+    return ", ".join(range_text(span, Family.V4) for span in ranges)
 
 
 def counted(count: int, noun: str = "address", plural: str = "") -> str:

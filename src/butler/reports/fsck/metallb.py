@@ -68,7 +68,7 @@ def check_metallb(
         if held:
             yield _not_installed(cluster, held)
         return
-    ours = next((each for each in pools if name_of(each) == POOL), None)
+    ours = next((obj for obj in pools if name_of(obj) == POOL), None)
     for pool in pools:
         yield from _announced(cluster, pool, held, services, books)
     if any(_is_under_way(allocation, now) for allocation, _ in blocks):
@@ -76,7 +76,9 @@ def check_metallb(
     found = _amiss(cluster, ours, announced, held)
     if _using(services, _extra(ours, held)):
         # One look of the controllers puts everything right at once, also what a Service would lose its address by.
-        found = (replace(each, repair=None, todo=AT_A_PRICE if each.repair else each.todo) for each in found)
+        found = (
+            replace(finding, repair=None, todo=AT_A_PRICE if finding.repair else finding.todo) for finding in found
+        )
     yield from found
 
 
@@ -85,14 +87,14 @@ def _amiss(
 ) -> Iterator[Finding]:
     """How Butler's own pool and its advertisement are not as they should be, apart from addresses too many."""
     there = readable(ours)
-    missing = [piece for each in held for piece in without(each, there)]
+    missing = [piece for span in held for piece in without(span, there)]
     if missing:
         yield _finding(
             Severity.WARNING,
             Code.METALLB_MISSING,
             cluster,
             ours or POOL,
-            f"it lacks {counted(sum(each.size for each in missing))} that the tenant holds: {ranges_text(missing)}",
+            f"it lacks {counted(sum(span.size for span in missing))} that the tenant holds: {ranges_text(missing)}",
             BY_ITSELF,
         )
     if held and not missing and not _extra(ours, held) and ours is not None and differs(address_pool(held), ours):
@@ -138,11 +140,11 @@ def _listed(obj: Json | None, field: str) -> list[str]:
     """The texts of a list in the spec of an object; tenants are not trusted to have one."""
     found: Any = (obj or {}).get("spec")
     found = found.get(field) if isinstance(found, dict) else None
-    return [str(each)[:LONGEST] for each in found] if isinstance(found, list) else []
+    return [str(item)[:LONGEST] for item in found] if isinstance(found, list) else []
 
 
 def readable(pool: Json | None) -> list[Range]:
-    return sorted(found for each in entries(pool) if (found := ipv4_range(each)) is not None)
+    return sorted(found for entry in entries(pool) if (found := ipv4_range(entry)) is not None)
 
 
 def _announced(
@@ -159,7 +161,7 @@ def _announced(
             Code.METALLB_FOREIGN,
             cluster,
             pool,
-            f"it has {counted(sum(each.size for each in extra))} of no pool of Butler's: {ranges_text(extra)}",
+            f"it has {counted(sum(span.size for span in extra))} of no pool of Butler's: {ranges_text(extra)}",
             "nothing, if the tenant's owners and the network's agree on it",
             repairable=False,
         )
@@ -181,7 +183,7 @@ def _announced(
         Code.ANNOUNCED,
         cluster,
         pool,
-        f"it may announce {counted(sum(each.size for each in extra))} that the tenant does not hold:"
+        f"it may announce {counted(sum(span.size for span in extra))} that the tenant does not hold:"
         f" {ranges_text(extra)}{f' ({others})' if others else ''}",
         todo,
         repairable=is_ours and not using,
@@ -190,15 +192,15 @@ def _announced(
 
 def _extra(pool: Json | None, held: Sequence[Range]) -> list[Range]:
     """What MetalLB may announce of a pool, and the tenant does not hold."""
-    return [piece for each in readable(pool) for piece in without(each, held)]
+    return [piece for span in readable(pool) for piece in without(span, held)]
 
 
 def _using(services: Sequence[Balancer], pieces: Sequence[Range]) -> list[str]:
     """The Services with any of these addresses."""
     return sorted(
-        str(each)
-        for each in services
-        if any(piece.first <= value <= piece.last for value in ipv4_addresses(each.addresses) for piece in pieces)
+        str(service)
+        for service in services
+        if any(piece.first <= value <= piece.last for value in ipv4_addresses(service.addresses) for piece in pieces)
     )
 
 
@@ -223,7 +225,7 @@ def _not_installed(cluster: TenantCluster, held: Sequence[Range]) -> Finding:
         Severity.NOTE,
         Code.METALLB_MISSING,
         (cluster_thing(cluster),),
-        f"the tenant holds {counted(sum(each.size for each in held))}"
+        f"the tenant holds {counted(sum(span.size for span in held))}"
         f" for load balancers ({ranges_text(held)}), and MetalLB is not installed",
         "nothing, if it is meant to come later: the addresses are kept for it",
         tenants=frozenset([str(key_of(cluster))]),

@@ -58,7 +58,7 @@ def check_pools(books: Books, now: datetime, *, recount: bool = True) -> Iterato
 
 
 def _invalid(pool: NetworkPool, invalid: InvalidPool) -> Finding:
-    problems = "; ".join(f"{each.field}: {each.message}" for each in invalid.problems)
+    problems = "; ".join(f"{problem.field}: {problem.message}" for problem in invalid.problems)
     name = pool.metadata.name
     return Finding(
         Severity.ERROR,

@@ -48,11 +48,11 @@ class Report:
     @property
     def is_clean(self) -> bool:
         """Notes are no stain."""
-        return not any(each.is_bad for each in self.findings)
+        return not any(finding.is_bad for finding in self.findings)
 
     @property
     def counts(self) -> dict[Severity, int]:
-        found = Counter(each.severity for each in self.findings)
+        found = Counter(finding.severity for finding in self.findings)
         return {severity: found[severity] for severity in Severity}
 
 
@@ -64,9 +64,9 @@ def look_once(
     strange = list(unreadable)
     return [
         *map(_unreadable, strange),
-        *check_pools(books, now, recount=not any(each.kind == "IPAllocation" for each in strange)),
+        *check_pools(books, now, recount=not any(item.kind == "IPAllocation" for item in strange)),
         *check_allocations(books),
-        *(_with_pools(each, books) for each in check_tenants(books, sides, now)),
+        *(_with_pools(check_tenant, books) for check_tenant in check_tenants(books, sides, now)),
     ]
 
 
@@ -83,10 +83,10 @@ def _with_pools(finding: Finding, books: Books) -> Finding:
 def concerning(findings: Iterable[Finding], pool: str | None, tenant: str | None) -> list[Finding]:
     """Those about one pool, or one cluster, where that is asked."""
     return [
-        each
-        for each in findings
-        if each.code is Code.UNREADABLE  # nobody can tell whom it concerns
-        or ((pool is None or pool in each.pools) and (tenant is None or tenant in each.tenants))
+        finding
+        for finding in findings
+        if finding.code is Code.UNREADABLE  # nobody can tell whom it concerns
+        or ((pool is None or pool in finding.pools) and (tenant is None or tenant in finding.tenants))
     ]
 
 
@@ -105,7 +105,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "clean": report.is_clean,
         "checked": {"pools": report.pools, "allocations": report.allocations, "tenants": report.tenants},
         "notAsked": list(report.not_asked),
-        "findings": [finding_json(each) for each in report.findings],
+        "findings": [finding_json(finding) for finding in report.findings],
     }
 
 
@@ -113,7 +113,7 @@ def finding_json(finding: Finding) -> dict[str, Any]:
     return {
         "severity": str(finding.severity),
         "code": str(finding.code),
-        "objects": [_thing_json(each) for each in finding.things],
+        "objects": [_thing_json(thing) for thing in finding.things],
         "what": finding.what,
         "todo": finding.todo,
         "repair": str(finding.repair) if finding.repair else None,

@@ -65,7 +65,7 @@ class Asked(NamedTuple):
 
 def tenants_to_ask(estate: Estate) -> Asked:
     """The clusters that take addresses from pools, and can be asked."""
-    providers = {key_of(each): each for each in estate.providers}
+    providers = {key_of(item): item for item in estate.providers}
     ask, passing, clouds = [], 0, 0
     for cluster in estate.clusters:
         provider = resolve(cluster, providers, estate.home, cluster.status.team or "")
@@ -80,8 +80,8 @@ def tenants_to_ask(estate: Estate) -> Asked:
 
 def check_tenants(books: Books, sides: Mapping[Key, TenantSide], now: datetime) -> Iterator[Finding]:
     """All findings about what is on the tenants that were asked."""
-    asked = [each for each in books.estate.clusters if key_of(each) in sides]
-    answered = [(each, side) for each in asked if not (side := sides[key_of(each)]).trouble]
+    asked = [item for item in books.estate.clusters if key_of(item) in sides]
+    answered = [(item, side) for item in asked if not (side := sides[key_of(item)]).trouble]
     for cluster in asked:
         if trouble := sides[key_of(cluster)].trouble:
             yield _unreachable(cluster, trouble)
@@ -93,20 +93,20 @@ def check_tenants(books: Books, sides: Mapping[Key, TenantSide], now: datetime) 
         Code.SERVICE_DUPLICATE,
         "recreate one of the Services, and see why both tenants could announce it (IPAM-S5-ANNOUNCED)",
         (
-            (value, cluster, _service_thing(cluster, each))
+            (value, cluster, _service_thing(cluster, service))
             for cluster, side in answered
-            for each in side.services
-            for value in ipv4_addresses(each.addresses)
+            for service in side.services
+            for value in ipv4_addresses(service.addresses)
         ),
     )
     yield from _shared(
         Code.NODE_DUPLICATE,
         "one of the machines has to get another address: traffic for it may reach either",
         (
-            (value, cluster, _node_thing(cluster, each))
+            (value, cluster, _node_thing(cluster, node))
             for cluster, side in answered
-            for each in side.nodes
-            for value in ipv4_addresses(each.addresses)
+            for node in side.nodes
+            for value in ipv4_addresses(node.addresses)
         ),
     )
 
@@ -130,7 +130,7 @@ def _services(cluster: TenantCluster, services: Sequence[Balancer], books: Books
     held = [each for _, each in books.held_by(cluster, IPAllocationType.LOAD_BALANCER)]
     for service in services:
         for value in ipv4_addresses(service.addresses):
-            if any(each.first <= value <= each.last for each in held):
+            if any(span.first <= value <= span.last for span in held):
                 continue
             if service.class_name and books.hands_out(value) is None and books.holder(value) is None:
                 continue  # served by another load balancer, with addresses of its own

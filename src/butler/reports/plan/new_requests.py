@@ -78,9 +78,9 @@ def answers(estate: Estate, requests: Iterable[IPAllocation], now: datetime) -> 
     """What the pools would say to new requests, by the requests' names."""
     stage = Rehearsal(estate, now)
     stage.later()
-    asked = {each.metadata.name: stage.ask(each) for each in requests}
+    asked = {request.metadata.name: stage.ask(request) for request in requests}
     found = {name: stage.find(uid) for name, uid in asked.items()}
-    for pool in {each.spec.pool_ref.name for each in found.values() if each is not None}:
+    for pool in {text.spec.pool_ref.name for text in found.values() if text is not None}:
         stage.serve(pool)
     return {name: said for name, uid in asked.items() if (said := _answer(stage.find(uid))) is not None}
 

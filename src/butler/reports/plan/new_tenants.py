@@ -81,7 +81,7 @@ def let_in(stage: Rehearsal, provider: ProviderConfig, wanted: Tenants) -> tuple
         cluster = _cluster(f"{NAMELESS}-{number}", provider, wanted)
         has = stage.admit(cluster)
         blocked = has if isinstance(has, Blocked) else has.blocked
-        blocks = tuple(block_of(each) for each in stage.allocations_of(key_of(cluster)))
+        blocks = tuple(block_of(allocation) for allocation in stage.allocations_of(key_of(cluster)))
         found.append(TenantOutcome(number, cluster.metadata.name, blocks, blocked.message if blocked else ""))
     return tuple(found)
 
@@ -89,7 +89,7 @@ def let_in(stage: Rehearsal, provider: ProviderConfig, wanted: Tenants) -> tuple
 def _like(other: TenantOutcome, number: int) -> TenantOutcome:
     name = f"{NAMELESS}-{number}"
     blocks = (
-        replace(each, name=each.name.replace(other.name, name, 1), tenant=f"{name}/{name}") for each in other.blocks
+        replace(block, name=block.name.replace(other.name, name, 1), tenant=f"{name}/{name}") for block in other.blocks
     )
     return TenantOutcome(number, name, tuple(blocks), other.why)
 

@@ -148,14 +148,14 @@ class Outcome:
 
     @property
     def first_failure(self) -> TenantOutcome | None:
-        return next((each for each in self.tenants if not each.fits), None)
+        return next((tenant for tenant in self.tenants if not tenant.fits), None)
 
     @property
     def fits(self) -> bool:
         return (
             not self.edit_is_refused
             and self.first_failure is None
-            and all(each.range is not None for each in self.requests)
+            and all(request.range is not None for request in self.requests)
         )
 
 

@@ -28,23 +28,23 @@ def plan_json(outcome: Outcome) -> Json:
         "fits": outcome.fits,
         "provider": outcome.provider,
         "edit": _edit(outcome.edit) if outcome.edit is not None else None,
-        "waiting": [_block(each) for each in outcome.waiting],
+        "waiting": [_block(item) for item in outcome.waiting],
         "tenants": [
             {
-                "name": each.name,
-                "fits": each.fits,
-                "blocks": [_block(block) for block in each.blocks],
-                "message": each.why,
+                "name": tenant.name,
+                "fits": tenant.fits,
+                "blocks": [_block(block) for block in tenant.blocks],
+                "message": tenant.why,
             }
-            for each in outcome.tenants
+            for tenant in outcome.tenants
         ],
-        "tenantsThatFit": sum(each.fits for each in outcome.tenants),
+        "tenantsThatFit": sum(tenant.fits for tenant in outcome.tenants),
         "firstFailure": {"tenant": failed.number, "message": failed.why} if failed is not None else None,
-        "requests": [_block(each) for each in outcome.requests],
+        "requests": [_block(request) for request in outcome.requests],
         "orderByChance": outcome.shared,
         "pools": [
-            {"name": each.name, "cidr": each.cidr, "before": _fill(each.before), "after": _fill(each.after)}
-            for each in outcome.pools
+            {"name": pool.name, "cidr": pool.cidr, "before": _fill(pool.before), "after": _fill(pool.after)}
+            for pool in outcome.pools
         ],
     }
 
@@ -80,22 +80,22 @@ def _edit(edit: EditOutcome) -> Json:
         "pool": edit.pool,
         "before": _spec(edit.before),
         "after": _spec(edit.after),
-        "refused": [{"field": each.field, "message": each.message} for each in edit.problems],
+        "refused": [{"field": problem.field, "message": problem.message} for problem in edit.problems],
         "warnings": list(edit.warnings),
         "stranded": [
-            {"name": each.name, "tenant": each.tenant, "range": range_json(each.range, each.family)}
-            for each in edit.stranded
+            {"name": stranded.name, "tenant": stranded.tenant, "range": range_json(stranded.range, stranded.family)}
+            for stranded in edit.stranded
         ],
     }
 
 
 def _spec(spec: NetworkPoolSpec) -> Json:
     wanted = spec.tenant_allocation
-    windows = [(each.start, each.end) for each in wanted.ranges] if wanted is not None else []
+    windows = [(span.start, span.end) for span in wanted.ranges] if wanted is not None else []
     if wanted is not None and wanted.start is not None and wanted.end is not None:
         windows.append((wanted.start, wanted.end))
     return {
         "cidr": spec.cidr,
         "windows": [{"start": start, "end": end} for start, end in windows],
-        "reserved": [each.cidr for each in spec.reserved],
+        "reserved": [reserved_block.cidr for reserved_block in spec.reserved],
     }

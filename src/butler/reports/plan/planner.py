@@ -58,7 +58,7 @@ def rehearse(
     """
     stage = Rehearsal(estate, now, check)
     before = {name: _fill(stage, name) for name in stage.pools}
-    waiting = [each.metadata.uid for each in stage.waiting()]
+    waiting = [allocation.metadata.uid for allocation in stage.waiting()]
     edited = _edit(stage, estate, edit) if edit is not None else None
     provider = provider_for(stage, tenants) if tenants is not None else None
     served: tuple[TenantOutcome, ...] = ()
@@ -74,11 +74,11 @@ def rehearse(
     return Outcome(
         edit=edited,
         provider=provider.metadata.name if provider is not None and tenants and tenants.by_a_provider else None,
-        waiting=tuple(each for each in settled if each.pool in concerned or each.range is not None),
+        waiting=tuple(block for block in settled if block.pool in concerned or block.range is not None),
         tenants=served,
         requests=single,
         pools=tuple(_pools(stage, before, concerned)),
-        shared=any(_comes_from_one_pool(each) for each in served),
+        shared=any(_comes_from_one_pool(outcome) for outcome in served),
     )
 
 
@@ -98,7 +98,7 @@ def edited_pool(pool: NetworkPool, edit: Edit) -> NetworkPool:
         )
         spec = msgspec.structs.replace(spec, tenant_allocation=allocation)
     if edit.reserve:
-        blocks = tuple(ReservedBlock(cidr=each) for each in edit.reserve)
+        blocks = tuple(ReservedBlock(cidr=text) for text in edit.reserve)
         spec = msgspec.structs.replace(spec, reserved=(*spec.reserved, *blocks))
     return msgspec.structs.replace(pool, spec=spec)
 
@@ -119,15 +119,15 @@ def _edit(stage: Rehearsal, estate: Estate, edit: Edit) -> EditOutcome:
         after=new.spec,
         problems=verdict.problems,
         warnings=verdict.warnings,
-        stranded=tuple(sorted(_stranded(left_out), key=lambda each: each.range)),
+        stranded=tuple(sorted(_stranded(left_out), key=lambda stranded: stranded.range)),
     )
 
 
 def _stranded(allocations: Iterable[IPAllocation | None]) -> Iterator[Stranded]:
-    for each in allocations:
-        held = held_range(each) if each is not None else None
-        if each is not None and held is not None:
-            yield Stranded(each.metadata.name, str(tenant_key(each)), held[1], held[0])
+    for allocation in allocations:
+        held = held_range(allocation) if allocation is not None else None
+        if allocation is not None and held is not None:
+            yield Stranded(allocation.metadata.name, str(tenant_key(allocation)), held[1], held[0])
 
 
 def _ask(stage: Rehearsal, number: int, wanted: Single) -> Block:

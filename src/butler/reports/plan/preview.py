@@ -52,7 +52,7 @@ def of_a_change(estate: Estate, changed: TenantCluster, now: datetime) -> Previe
     stage.settle()
     stage.later()
     key = key_of(changed)
-    had = frozenset(each.metadata.name for each in stage.allocations_of(key))
+    had = frozenset(allocation.metadata.name for allocation in stage.allocations_of(key))
     stage.clusters[key] = changed
     return _told(stage, changed, stage.look_after(changed), had)
 
@@ -63,7 +63,7 @@ def _told(stage: Rehearsal, cluster: TenantCluster, outcome: object, had: frozen
     mine = blocks(cluster, stage.allocations_of(key_of(cluster)))
     return Preview(
         provider="" if isinstance(provider, Blocked) else provider.metadata.name,
-        gets=tuple(each for each in mine if each.allocation not in had and each.range is not None),
+        gets=tuple(block for block in mine if block.allocation not in had and block.range is not None),
         obstacle=blocked.message if blocked else "",
         waits=blocked.waits if blocked else True,
     )

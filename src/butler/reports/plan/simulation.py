@@ -72,9 +72,9 @@ class Rehearsal:
     def __init__(self, estate: Estate, now: datetime, check: Callable[[], None] = lambda: None) -> None:
         self.home = estate.home
         self._check = check
-        self.pools = {each.metadata.name: _with_excluded(each, estate.providers) for each in estate.pools}
-        self.providers = {key_of(each): each for each in estate.providers}
-        self.clusters = {key_of(each): each for each in estate.clusters}
+        self.pools = {pool.metadata.name: _with_excluded(pool, estate.providers) for pool in estate.pools}
+        self.providers = {key_of(provider): provider for provider in estate.providers}
+        self.clusters = {key_of(cluster): cluster for cluster in estate.clusters}
         self._allocations: dict[str, IPAllocation] = {}
         self._names: set[str] = set()
         self._waiting: dict[str, dict[str, IPAllocation]] = {}
@@ -82,10 +82,10 @@ class Rehearsal:
         self._blocks: dict[str, dict[str, IPAllocation]] = {}
         self._holdings = Holdings(lambda _: None)
         self._made = 0
-        born = [each.metadata.creation_timestamp for each in (*estate.allocations, *estate.clusters)]
-        self._now = max([now, *(each for each in born if each is not None)])
-        for each in estate.allocations:
-            self._put(_with_finalizer(each))
+        born = [allocation.metadata.creation_timestamp for allocation in (*estate.allocations, *estate.clusters)]
+        self._now = max([now, *(moment for moment in born if moment is not None)])
+        for allocation in estate.allocations:
+            self._put(_with_finalizer(allocation))
 
     # What there is.
 
@@ -94,8 +94,10 @@ class Rehearsal:
 
     def waiting(self) -> list[IPAllocation]:
         """Requests without addresses, in the order of their pools and their age."""
-        every = [each for one in self._waiting.values() for each in one.values()]
-        return sorted(every, key=lambda each: (each.spec.pool_ref.name, str(each.metadata.creation_timestamp)))
+        every = [text for one in self._waiting.values() for text in one.values()]
+        return sorted(
+            every, key=lambda allocation: (allocation.spec.pool_ref.name, str(allocation.metadata.creation_timestamp))
+        )
 
     def allocations_of(self, cluster: Key) -> list[IPAllocation]:
         """What was asked for on behalf of a cluster, in that order."""
@@ -141,7 +143,7 @@ class Rehearsal:
         """Let everybody who waits have what is there: requests as they stand, then clusters, the oldest first."""
         self.serve(*sorted({*self.pools, *self._waiting}))
         oldest = sorted(
-            self.clusters.values(), key=lambda each: (str(each.metadata.creation_timestamp), each.metadata.uid)
+            self.clusters.values(), key=lambda key: (str(key.metadata.creation_timestamp), key.metadata.uid)
         )
         for cluster in oldest:
             if not cluster.spec.paused and not is_being_deleted(cluster):
@@ -177,7 +179,7 @@ class Rehearsal:
 
     def _serve_one(self, name: str) -> None:
         if name not in self.pools:
-            self._refuse([no_such_pool(each) for each in self._waiting_at(name)])
+            self._refuse([no_such_pool(item) for item in self._waiting_at(name)])
             return
         while True:
             made, _ = self._decide(name)
@@ -217,7 +219,9 @@ class Rehearsal:
                 self._remove(given_up)
             for request in found.create:
                 self.ask(request)
-            self.serve(*dict.fromkeys(each.spec.pool_ref.name for each in (*found.create, *found.give_back)))
+            self.serve(
+                *dict.fromkeys(allocation.spec.pool_ref.name for allocation in (*found.create, *found.give_back))
+            )
         return found
 
     def _denied(self, cluster: TenantCluster, provider: ProviderConfig) -> Blocked | None:
@@ -242,7 +246,7 @@ class Rehearsal:
 
     def _own(self, cluster: TenantCluster) -> list[IPAllocation]:
         named = self._of_tenant.get(key_of(cluster), {}).values()
-        return [each for each in named if recorded_owner(each) in (None, cluster.metadata.uid)]
+        return [text for text in named if recorded_owner(text) in (None, cluster.metadata.uid)]
 
     # A pool's decision.
 
@@ -275,7 +279,7 @@ class Rehearsal:
             return NotHandingOut(PoolReason.DELETING, "it is being deleted")
         ready = find_condition(pool.status.conditions, ConditionType.READY)
         if ready is not None and pool.status.observed_generation == (pool.metadata.generation or None):
-            told = next((each for each in _TOLD if each == ready.reason), None)
+            told = next((pool_reason for pool_reason in _TOLD if pool_reason == ready.reason), None)
             return NotHandingOut(told, ready.message) if told and ready.status is ConditionStatus.FALSE else None
         claims = ClaimTable()
         for other in self.pools.values():

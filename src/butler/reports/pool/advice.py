@@ -133,7 +133,7 @@ def advise(pool: NetworkPool, estate: Estate) -> Advice:
     if layout is None:
         return Advice(name, cidr, Family.V4, f"it hands out nothing: {invalid.message if invalid else ''}")
     held = list(_held(pool, layout, estate))
-    free = FreeSpace.without(layout.usable, [each.range for each in held])
+    free = FreeSpace.without(layout.usable, [obstacle.range for obstacle in held])
     waiting = tuple(_waiting(pool, layout, estate, free.largest))
     # One run that all requests fit into is as good as it gets: to take somebody's addresses would mend nothing.
     is_well = free.holes == 1 and not waiting
@@ -145,7 +145,7 @@ def advise(pool: NetworkPool, estate: Estate) -> Advice:
         capacity_of(free, layout.total),
         tuple(free.largest_holes(free.holes)),
         waiting,
-        tuple(each for each in held if not each.live),
+        tuple(obstacle for obstacle in held if not obstacle.live),
         () if is_well else tuple(_best(_openings(layout, held, free.largest, waiting))),
     )
 
@@ -161,9 +161,9 @@ def _held(pool: NetworkPool, layout: PoolLayout, estate: Estate) -> Iterator[Obs
     ]
     for allocation in estate.allocations:
         held = held_range(allocation)
-        if held is not None and held[0] is layout.family and any(held[1].overlaps(each) for each in layout.usable):
+        if held is not None and held[0] is layout.family and any(held[1].overlaps(span) for span in layout.usable):
             found.append(_obstacle(allocation, held[1]))
-    return iter(sorted(found, key=lambda each: (each.range, each.name)))
+    return iter(sorted(found, key=lambda obstacle: (obstacle.range, obstacle.name)))
 
 
 def _obstacle(allocation: IPAllocation, held: Range) -> Obstacle:
@@ -211,9 +211,9 @@ def _openings(
     layout: PoolLayout, held: Sequence[Obstacle], largest: int, waiting: Sequence[tuple[str, int]]
 ) -> Iterator[Opening]:
     """Every run of blocks without which a longer hole would be there than there is."""
-    every = sorted([*held, *_reserved(layout)], key=lambda each: each.range)
+    every = sorted([*held, *_reserved(layout)], key=lambda obstacle: obstacle.range)
     for window in layout.windows:
-        inside = [each for each in every if each.range.overlaps(window)]
+        inside = [obstacle for obstacle in every if obstacle.range.overlaps(window)]
         for blocks, hole in _runs(window, inside):
             meets = tuple(name for name, count in waiting if count <= hole.size)
             found = Opening(blocks, hole, hole.size - largest, meets)
@@ -243,12 +243,12 @@ def _best(openings: Iterable[Opening]) -> list[Opening]:
     Of several in one place only those are told that open more than the better ones.
     """
     told: list[Opening] = []
-    for each in sorted(openings, key=_worth):
+    for opening in sorted(openings, key=_worth):
         if len(told) == MOST_ADVICE:
             break
-        alike = [other for other in told if _kind(other) == _kind(each) and other.hole.overlaps(each.hole)]
-        if all(other.hole.size < each.hole.size for other in alike):
-            told.append(each)
+        alike = [other for other in told if _kind(other) == _kind(opening) and other.hole.overlaps(opening.hole)]
+        if all(other.hole.size < opening.hole.size for other in alike):
+            told.append(opening)
     return told
 
 

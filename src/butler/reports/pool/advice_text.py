@@ -107,10 +107,14 @@ def _how(opening: Opening) -> str:
 def nothing_to_open(advice: Advice, now: datetime) -> list[str]:
     """What to say where nothing would open a longer run."""
     if advice.unused and len(advice.holes) == 1 and not advice.waiting:
-        named = _listed([f"{each.name} ({each.range.size}, {why(each, now)})" for each in advice.unused])
+        named = _listed(
+            [f"{obstacle.name} ({obstacle.range.size}, {why(obstacle, now)})" for obstacle in advice.unused]
+        )
         return [f"Unused: {named}."]
     if advice.unused:
-        named = _listed([f"{each.name} ({each.range.size}, {why(each, now)})" for each in advice.unused])
+        named = _listed(
+            [f"{obstacle.name} ({obstacle.range.size}, {why(obstacle, now)})" for obstacle in advice.unused]
+        )
         return [f"Unused, but opening nothing longer: {named}."]
     if len(advice.holes) > 1:
         return ["Nothing that could be taken away would open a longer run: add a window or another pool."]

@@ -76,10 +76,12 @@ def with_reserved(spec: NetworkPoolSpec, block: Range, description: str | None) 
 def without_reserved(spec: NetworkPoolSpec, block: Range) -> NetworkPoolSpec:
     """The spec with a block no longer kept back."""
     cidr = range_cidr(block, V4)
-    if cidr not in [each.cidr for each in spec.reserved]:
-        there = ", ".join(each.cidr for each in spec.reserved) or "none"
+    if cidr not in [reserved_block.cidr for reserved_block in spec.reserved]:
+        there = ", ".join(reserved_block.cidr for reserved_block in spec.reserved) or "none"
         raise CannotEdit(f"{cidr} is no reserved block of this pool (these are: {there}): name one as it is written")
-    return msgspec.structs.replace(spec, reserved=tuple(each for each in spec.reserved if each.cidr != cidr))
+    return msgspec.structs.replace(
+        spec, reserved=tuple(reserved_block for reserved_block in spec.reserved if reserved_block.cidr != cidr)
+    )
 
 
 # Growth.
@@ -159,7 +161,7 @@ def _with_windows(spec: NetworkPoolSpec, windows: Iterable[Range]) -> NetworkPoo
             joined[-1] = Range(joined[-1].first, max(joined[-1].last, window.last))
         else:
             joined.append(window)
-    ranges = tuple(AddressRange(start=address_text(each.first, V4), end=address_text(each.last, V4)) for each in joined)
+    ranges = tuple(AddressRange(start=address_text(span.first, V4), end=address_text(span.last, V4)) for span in joined)
     before = spec.tenant_allocation or TenantAllocation()
     return msgspec.structs.replace(
         spec, tenant_allocation=msgspec.structs.replace(before, start=None, end=None, ranges=ranges)
@@ -168,6 +170,6 @@ def _with_windows(spec: NetworkPoolSpec, windows: Iterable[Range]) -> NetworkPoo
 
 def windows_text(layout: PoolLayout, most: int = 4) -> str:
     """The windows for people."""
-    shown = ", ".join(range_text(each, layout.family) for each in layout.windows[:most])
+    shown = ", ".join(range_text(window, layout.family) for window in layout.windows[:most])
     more = len(layout.windows) - most
     return f"{shown} and {more} more" if more > 0 else shown

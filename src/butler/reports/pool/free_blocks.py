@@ -73,8 +73,8 @@ def free_blocks_json(found: FreeBlocks, pool: str, family: Family) -> dict[str, 
         "largest": found.largest,
         "bestFit": _json(found.best_fit, family) if found.best_fit else None,
         "blocks": [
-            {**_json(each.hole, family), "fit": _json(each.fit, family), "bestFit": each.chosen}
-            for each in found.blocks
+            {**_json(block.hole, family), "fit": _json(block.fit, family), "bestFit": block.chosen}
+            for block in found.blocks
         ],
     }
 

@@ -50,12 +50,20 @@ class Level:
 def moments(pool: str, allocations: Iterable[IPAllocation], now: datetime) -> list[Moment]:
     """All that is on record, oldest first. Clocks differ: nothing has happened in the future."""
     found = [
-        Moment(min(at, now), action, each.metadata.name, tenant_of(each), each.spec.type.value, granted[0], granted[1])
-        for each in allocations
-        if each.spec.pool_ref.name == pool and (granted := granted_range(each)) is not None
-        for at, action in _times(each)
+        Moment(
+            min(at, now),
+            action,
+            allocation.metadata.name,
+            tenant_of(allocation),
+            allocation.spec.type.value,
+            granted[0],
+            granted[1],
+        )
+        for allocation in allocations
+        if allocation.spec.pool_ref.name == pool and (granted := granted_range(allocation)) is not None
+        for at, action in _times(allocation)
     ]
-    return sorted(found, key=lambda each: (each.at, each.action, each.allocation))
+    return sorted(found, key=lambda moment: (moment.at, moment.action, moment.allocation))
 
 
 def _times(allocation: IPAllocation) -> Iterable[tuple[datetime, str]]:
@@ -70,15 +78,15 @@ def _times(allocation: IPAllocation) -> Iterable[tuple[datetime, str]]:
 def levels(found: Sequence[Moment], now: datetime, most: int) -> list[Level]:
     """The steps of the curve, oldest first, the last one now; of more than `most`, the last in each stretch of time."""
     held, steps = 0, list[Level]()
-    for each in found:
-        held += each.change
-        if steps and steps[-1].at == each.at:
-            steps[-1] = Level(each.at, held)
+    for moment in found:
+        held += moment.change
+        if steps and steps[-1].at == moment.at:
+            steps[-1] = Level(moment.at, held)
         else:
-            steps.append(Level(each.at, held))
+            steps.append(Level(moment.at, held))
     if len(steps) > most:
         begin, span = steps[0].at, max((now - steps[0].at).total_seconds(), 1.0)
-        stretches = {int((each.at - begin).total_seconds() / span * (most - 1)): each for each in steps}
+        stretches = {int((step.at - begin).total_seconds() / span * (most - 1)): step for step in steps}
         steps = list(stretches.values())
     return [*steps, Level(now, held)] if not steps or steps[-1].at < now else steps
 

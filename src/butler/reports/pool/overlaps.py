@@ -91,10 +91,10 @@ def _pools(pools: Sequence[NetworkPool]) -> Iterator[Finding]:
 
 def _twice(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) -> Iterator[Finding]:
     claims: list[_Claim] = []
-    for each in allocations:
-        held = held_range(each)
+    for allocation in allocations:
+        held = held_range(allocation)
         if held is not None:
-            claims.append(_Claim(*held, f"IPAllocation {_key(each)}", "holds"))
+            claims.append(_Claim(*held, f"IPAllocation {_key(allocation)}", "holds"))
     for pool in pools:
         for intent in promised(pool, allocations):
             who = f"IPAllocation {pool.metadata.namespace}/{intent.name}"
@@ -110,12 +110,15 @@ def _twice(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) ->
 
 def _outside(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) -> Iterator[Finding]:
     own: dict[Key, list[IPAllocation]] = {_key(pool): [] for pool in pools}
-    for each in allocations:
-        if each.status.phase != "Allocated" or each.status.start_address is None:
+    for allocation in allocations:
+        if allocation.status.phase != "Allocated" or allocation.status.start_address is None:
             continue
-        who, asked = f"IPAllocation {_key(each)}", Key(each.metadata.namespace, each.spec.pool_ref.name)
-        start, end = each.status.start_address, each.status.end_address or each.status.start_address
-        held = held_range(each)
+        who, asked = (
+            f"IPAllocation {_key(allocation)}",
+            Key(allocation.metadata.namespace, allocation.spec.pool_ref.name),
+        )
+        start, end = allocation.status.start_address, allocation.status.end_address or allocation.status.start_address
+        held = held_range(allocation)
         count = held[1].size if held else 0
         if held is None:
             message = f"{who} holds {start}-{end}, which is no range of addresses: put its status right"
@@ -124,7 +127,7 @@ def _outside(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) 
             message = f"{who} holds {start}-{end} of NetworkPool {asked}, which is not there: make it again, or release"
             yield Finding(Trouble.NO_POOL, start, end, count, (who,), message)
         else:
-            own[asked].append(each)
+            own[asked].append(allocation)
     for pool in pools:
         yield from _outside_of(pool, own[_key(pool)])
 
@@ -140,7 +143,7 @@ def _outside_of(pool: NetworkPool, own: Sequence[IPAllocation]) -> Iterator[Find
                 Trouble.OUTSIDE, segment.range, shown.family, (who, name),
                 f"{who} holds {text}, but {name} {why}: {todo}",
             )  # fmt: skip
-    held = {each.metadata.name: held_range(each) for each in own} if shown.elsewhere else {}
+    held = {allocation.metadata.name: held_range(allocation) for allocation in own} if shown.elsewhere else {}
     for lost in shown.elsewhere:
         who = f"IPAllocation {pool.metadata.namespace}/{lost.allocation}"
         found = held[lost.allocation]

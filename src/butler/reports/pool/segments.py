@@ -118,16 +118,16 @@ class PoolSegments:
 
     def addresses(self, *kinds: Kind) -> int:
         """How many addresses there are of these kinds."""
-        return sum(each.last - each.first + 1 for each in self.segments if each.kind in kinds)
+        return sum(segment.last - segment.first + 1 for segment in self.segments if segment.kind in kinds)
 
     def within(self, part: Range) -> PoolSegments:
         """The part of the network from one address to another, with segments cut at its edges."""
         cut = tuple(
-            each
-            if part.first <= each.first and each.last <= part.last
-            else each._replace(first=max(each.first, part.first), last=min(each.last, part.last))
-            for each in self.segments
-            if each.first <= part.last and part.first <= each.last
+            segment
+            if part.first <= segment.first and segment.last <= part.last
+            else segment._replace(first=max(segment.first, part.first), last=min(segment.last, part.last))
+            for segment in self.segments
+            if segment.first <= part.last and part.first <= segment.last
         )
         return PoolSegments(self.pool, self.cidr, self.family, part, cut, self.elsewhere, self.problems)
 
@@ -247,19 +247,19 @@ def _held_in(
     held: list[tuple[Range, Holder]] = []
     elsewhere: list[Elsewhere] = []
     own = (pool.metadata.namespace, pool.metadata.name)
-    for each in allocations:
-        status = each.status
+    for allocation in allocations:
+        status = allocation.status
         if status.start_address is None:
             continue
-        found = held_range(each)
+        found = held_range(allocation)
         is_inside = found is not None and network is not None and found[0] is family and found[1].overlaps(network)
         if found is not None and is_inside:
-            held.append((found[1], _holder(each)))
-        is_own = (each.metadata.namespace, each.spec.pool_ref.name) == own
+            held.append((found[1], _holder(allocation)))
+        is_own = (allocation.metadata.namespace, allocation.spec.pool_ref.name) == own
         whole = found is not None and is_inside and network is not None and network.contains(found[1])
         if is_own and not whole and status.phase == "Allocated":
             end = status.end_address or status.start_address
-            elsewhere.append(Elsewhere(each.metadata.name, tenant_of(each), status.start_address, end))
+            elsewhere.append(Elsewhere(allocation.metadata.name, tenant_of(allocation), status.start_address, end))
     if pool.status.intents and network is not None:
         for addresses, holder in _granting(pool, allocations, family):
             if addresses.overlaps(network):
@@ -280,7 +280,7 @@ def _holder(allocation: IPAllocation) -> Holder:
 
 
 def _granting(pool: NetworkPool, allocations: Sequence[IPAllocation], family: Family) -> Iterator[tuple[Range, Holder]]:
-    by_uid = {each.metadata.uid: each for each in allocations}
+    by_uid = {allocation.metadata.uid: allocation for allocation in allocations}
     for intent in promised(pool, allocations):
         other, addresses = intent_range(intent)
         asking = by_uid.get(intent.uid)
@@ -363,7 +363,7 @@ def segment_json(segment: Segment, family: Family) -> dict[str, Any]:
         made |= {"allocation": holder.allocation, "tenant": holder.tenant, "type": holder.type, "role": holder.role}
         made |= {"pool": holder.pool, "heldBy": segment.held_by, "stranded": segment.stranded}
         if others:
-            made["others"] = [{"allocation": each.allocation, "tenant": each.tenant} for each in others]
+            made["others"] = [{"allocation": other.allocation, "tenant": other.tenant} for other in others]
     return made
 
 
@@ -376,7 +376,7 @@ def segments_json(shown: PoolSegments) -> dict[str, Any]:
         "start": address_text(network.first, shown.family) if network else None,
         "end": address_text(network.last, shown.family) if network else None,
         "count": network.size if network else 0,
-        "segments": [segment_json(each, shown.family) for each in shown.segments],
-        "elsewhere": [each._asdict() for each in shown.elsewhere],
-        "problems": [each._asdict() for each in shown.problems],
+        "segments": [segment_json(segment, shown.family) for segment in shown.segments],
+        "elsewhere": [elsewhere._asdict() for elsewhere in shown.elsewhere],
+        "problems": [problem._asdict() for problem in shown.problems],
     }

@@ -92,7 +92,7 @@ def standing_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> Stand
 
 
 def _standing(layout: PoolLayout, shown: PoolSegments) -> Standing:
-    taken = [each.range for each in shown.segments if each.kind in NOT_FREE]
+    taken = [segment.range for segment in shown.segments if segment.kind in NOT_FREE]
     free = FreeSpace.without(layout.usable, taken)
     return Standing(layout, free, capacity_of(free, layout.total))
 
@@ -142,26 +142,27 @@ def shares(shown: PoolSegments) -> tuple[Share, ...]:
     """Who holds how much, largest first."""
     addresses: dict[str, int] = {}
     names: dict[str, set[str]] = {}
-    for each in shown.segments:
-        for holder in each.holders:
-            addresses[holder.tenant] = addresses.get(holder.tenant, 0) + each.size
+    for segment in shown.segments:
+        for holder in segment.holders:
+            addresses[holder.tenant] = addresses.get(holder.tenant, 0) + segment.size
             names.setdefault(holder.tenant, set()).add(holder.allocation)
     found = [Share(tenant, count, len(names[tenant])) for tenant, count in addresses.items()]
-    return tuple(sorted(found, key=lambda each: (-each.addresses, each.tenant)))
+    return tuple(sorted(found, key=lambda share: (-share.addresses, share.tenant)))
 
 
 def _wrong(shown: PoolSegments) -> Iterable[str]:
     for problem in shown.problems:
         yield f"hands out nothing: {problem.field}: {problem.message}"
-    for each in shown.segments:
-        if each.held_by > 1:
-            names = _names([one.allocation for one in each.holders], each.held_by)
-            yield f"{range_text(each.range, shown.family)} is held by {names}"
-        if each.stranded:
-            yield f"{range_text(each.range, shown.family)} is not handed out, but held by {each.holders[0].allocation}"
-        for holder in each.holders:
+    for segment in shown.segments:
+        if segment.held_by > 1:
+            names = _names([one.allocation for one in segment.holders], segment.held_by)
+            yield f"{range_text(segment.range, shown.family)} is held by {names}"
+        if segment.stranded:
+            place, keeper = range_text(segment.range, shown.family), segment.holders[0].allocation
+            yield f"{place} is not handed out, but held by {keeper}"
+        for holder in segment.holders:
             if holder.pool != shown.pool:
-                addresses = range_text(each.range, shown.family)
+                addresses = range_text(segment.range, shown.family)
                 yield f"{addresses} is held by {holder.allocation} of pool {holder.pool}"
     for lost in shown.elsewhere:
         yield f"{lost.allocation} of this pool holds {lost.start}-{lost.end}, which does not lie in {shown.cidr}"

@@ -83,15 +83,15 @@ def findings(
         *_credentials(config, secret),
         *(_conditions(config) if stored else ()),
     ]
-    if pools is not None and not any(each.severity is Severity.PROBLEM for each in found):
+    if pools is not None and not any(item.severity is Severity.PROBLEM for item in found):
         found += _trial(config, pools, secret)
     order = list(Severity)
-    return sorted(dict.fromkeys(found), key=lambda each: order.index(each.severity))
+    return sorted(dict.fromkeys(found), key=lambda fromkey: order.index(fromkey.severity))
 
 
 def is_bad(found: Sequence[Finding]) -> bool:
     """Whether there is anything beyond notes."""
-    return any(each.severity is not Severity.NOTE for each in found)
+    return any(finding.severity is not Severity.NOTE for finding in found)
 
 
 def _settings(config: ProviderConfig, pools: Mapping[str, NetworkPool] | None, home: str) -> Iterator[Finding]:
@@ -202,5 +202,8 @@ def findings_json(name: str, found: Sequence[Finding]) -> dict[str, Any]:
     return {
         "provider": name,
         "valid": not is_bad(found),
-        "findings": [{"severity": each.severity.value, "about": each.about, "message": each.message} for each in found],
+        "findings": [
+            {"severity": finding.severity.value, "about": finding.about, "message": finding.message}
+            for finding in found
+        ],
     }

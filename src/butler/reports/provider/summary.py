@@ -66,7 +66,7 @@ def provider_view(
     home: str,
 ) -> ProviderView:
     """The view of one provider. Without allocations, its room is what its status says."""
-    by_name = {each.metadata.name: each for each in pools}
+    by_name = {pool.metadata.name: pool for pool in pools}
     ready = find_condition(config.status.conditions, ConditionType.READY)
     network, told = config.spec.network, config.status.capacity
     room = told.estimated_tenants if told else None
@@ -78,7 +78,7 @@ def provider_view(
         why="" if config.status.ready or ready is None else ready.message,
         room=room,
         pools=tuple(_use(network, reference, by_name) for reference in in_order(network.pool_refs)),
-        clusters=None if on_it is None else tuple(str(key_of(each)) for each in on_it),
+        clusters=None if on_it is None else tuple(str(key_of(cluster)) for cluster in on_it),
     )
 
 
@@ -87,14 +87,14 @@ def clusters_on(
 ) -> list[TenantCluster]:
     """The clusters that a provider has, those that name none and go there all the same included."""
     here = key_of(config)
-    return sorted((each for each in clusters if placement(each, providers, home) == here), key=key_of)
+    return sorted((cluster for cluster in clusters if placement(cluster, providers, home) == here), key=key_of)
 
 
 def supply(network: ProviderNetwork, pools: Mapping[str, NetworkPool], allocations: Iterable[IPAllocation]) -> Supply:
     """What the pools of a provider in ipam mode have to offer, as its controller counts it."""
     holdings = Holdings(lambda _: None)
-    for each in allocations:
-        holdings.changed(Change(key_of(each), None, each))
+    for allocation in allocations:
+        holdings.changed(Change(key_of(allocation), None, allocation))
 
     def holes(pool: NetworkPool, layout: PoolLayout) -> Mapping[int, int]:
         return holdings.book(key_of(pool), layout).free.lengths()

@@ -41,7 +41,7 @@ def uses_in(addresses: Range, family: Family, told: Mapping[Key, Inventory]) -> 
     found: list[tuple[int, Use]] = []
     for tenant, used in told.items():
         candidates = [("Node", node, text) for node, text in used.nodes]
-        candidates += [("Service", str(each), text) for each in used.balancers for text in each.addresses]
+        candidates += [("Service", str(balancer), text) for balancer in used.balancers for text in balancer.addresses]
         for kind, name, text in candidates:
             value = _value(text, family)
             if value is not None and addresses.first <= value <= addresses.last:
@@ -57,7 +57,7 @@ def machine_uses(tenant: Key, machines: Iterable[Json]) -> list[Use]:
 
 def within(uses: Iterable[Use], family: Family, addresses: Range) -> list[Use]:
     """Those with one of these addresses."""
-    found = ((each, _value(each.address, family)) for each in uses)
+    found = ((use, _value(use.address, family)) for use in uses)
     return [each for each, value in found if value is not None and addresses.first <= value <= addresses.last]
 
 

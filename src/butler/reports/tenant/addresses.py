@@ -100,10 +100,10 @@ def tenant_addresses(
             Announced(None, says=f"not asked: {inventory}"),
             tuple(missing),
         )
-    nodes = _users((each.address, each.node) for each in inventory.nodes)
-    services = _users((text, str(each)) for each in inventory.balancers for text in each.addresses)
-    platform = frozenset(str(each) for each in inventory.balancers if each.platform)
-    waiting = tuple(sorted(str(each) for each in inventory.balancers if waits(each, served_class)))
+    nodes = _users((node.address, node.node) for node in inventory.nodes)
+    services = _users((text, str(balancer)) for balancer in inventory.balancers for text in balancer.addresses)
+    platform = frozenset(str(balancer) for balancer in inventory.balancers if balancer.platform)
+    waiting = tuple(sorted(str(balancer) for balancer in inventory.balancers if waits(balancer, served_class)))
     return TenantAddresses(
         namespace,
         name,
@@ -145,7 +145,7 @@ def _spans(
     """What is held, piece by piece, and then what is in use without being held."""
     if blocks is None:
         # Which ones are the cluster's is not known; MetalLB's pool is the next best thing to it.
-        held = [(each, "", "") for each in announced]
+        held = [(item, "", "") for item in announced]
     else:
         mine = (block for block in blocks if block.purpose is purpose)
         held = [(block.range, block.pool, block.allocation) for block in mine if block.range is not None]
@@ -162,7 +162,7 @@ def _spans(
 
 def _pieces(block: Range, pool: str, allocation: str, users: Mapping[int, list[str]]) -> list[Span]:
     spans, first = [], block.first
-    for address in sorted(each for each in users if block.first <= each <= block.last):
+    for address in sorted(user for user in users if block.first <= user <= block.last):
         if first < address:
             spans.append(Span(Range(first, address - 1), IDLE, pool=pool, allocation=allocation))
         spans.append(
@@ -178,7 +178,7 @@ def _pieces(block: Range, pool: str, allocation: str, users: Mapping[int, list[s
 
 
 def _entries(inventory: Inventory) -> list[Range]:
-    return sorted({found for each in inventory.entries if (found := metallb.ipv4_range(each.text)) is not None})
+    return sorted({found for entry in inventory.entries if (found := metallb.ipv4_range(entry.text)) is not None})
 
 
 def _announced(blocks: Sequence[Block] | None, inventory: Inventory) -> Announced:
@@ -190,14 +190,14 @@ def _announced(blocks: Sequence[Block] | None, inventory: Inventory) -> Announce
     held = [block.range for block in balancers if block.range]
     # What is on its way back may still be there.
     wanted = [block.range for block in balancers if block.range and not block.leaving]
-    ours = [each for each in inventory.entries if each.pool == POOL]
-    there = [found for each in ours if (found := metallb.ipv4_range(each.text)) is not None]
-    missing = tuple(text for each in wanted for text in metallb.addresses(list(without(each, there))))
+    ours = [entry for entry in inventory.entries if entry.pool == POOL]
+    there = [found for own in ours if (found := metallb.ipv4_range(own.text)) is not None]
+    missing = tuple(text for span in wanted for text in metallb.addresses(list(without(span, there))))
     # IPv6 in pools of other names is none of Butler's business, and neither is what makes no sense.
-    others = [each for each in inventory.entries if each.pool != POOL and metallb.ipv4_range(each.text)]
+    others = [entry for entry in inventory.entries if entry.pool != POOL and metallb.ipv4_range(entry.text)]
     strange = (
-        *sorted(text for each in ours for text in _not_held(each.text, held)),
-        *sorted(f"{text} (pool {each.pool})" for each in others for text in _not_held(each.text, held)),
+        *sorted(text for own in ours for text in _not_held(own.text, held)),
+        *sorted(f"{text} (pool {other.pool})" for other in others for text in _not_held(other.text, held)),
     )
     if not missing and not strange:
         return Announced(True, says="MetalLB has exactly the cluster's addresses")
@@ -224,8 +224,8 @@ def addresses_json(found: TenantAddresses) -> dict[str, Any]:
     return {
         "namespace": found.namespace,
         "name": found.name,
-        "nodes": [_span_json(each) for each in found.nodes],
-        "loadBalancers": [_span_json(each) for each in found.load_balancers],
+        "nodes": [_span_json(node) for node in found.nodes],
+        "loadBalancers": [_span_json(load_balancer) for load_balancer in found.load_balancers],
         "waitingServices": None if found.waiting is None else list(found.waiting),
         "metalLB": {
             "inStep": found.metallb.in_step,

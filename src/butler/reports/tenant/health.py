@@ -61,7 +61,7 @@ def steps(cluster: TenantCluster) -> tuple[Condition, ...]:
         index = known.index(condition.type) if condition.type in known else len(known)
         return condition.last_transition_time.isoformat(), index
 
-    told = [each for each in cluster.status.conditions if not _says_nothing(each)]
+    told = [item for item in cluster.status.conditions if not _says_nothing(item)]
     return tuple(sorted(told, key=place))
 
 
@@ -81,10 +81,12 @@ def waits_for(cluster: TenantCluster) -> str:
         return "it is left as it is until spec.paused is false"
     if (cluster.status.observed_generation or 0) < cluster.metadata.generation:
         return "Butler has not looked at its latest change yet"
-    first = next((each for each in _in_life_order(found) if each.status is ConditionStatus.FALSE), None)
+    first = next((condition for condition in _in_life_order(found) if condition.status is ConditionStatus.FALSE), None)
     if first is not None:
         return first.message
-    going = next((each for each in _in_life_order(found) if each.reason == TenantClusterReason.UPDATING), None)
+    going = next(
+        (condition for condition in _in_life_order(found) if condition.reason == TenantClusterReason.UPDATING), None
+    )
     if going is not None:
         return going.message
     return "" if cluster.status.phase is TenantClusterPhase.READY else "its parts are coming together"
@@ -92,7 +94,7 @@ def waits_for(cluster: TenantCluster) -> str:
 
 def _in_life_order(conditions: Sequence[Condition]) -> list[Condition]:
     found = (find_condition(tuple(conditions), kind) for kind in _life())
-    return [each for each in found if each is not None]
+    return [condition for condition in found if condition is not None]
 
 
 def trouble(cluster: TenantCluster) -> tuple[str, ...]:

@@ -163,26 +163,26 @@ def allocations_for(cluster: TenantCluster, allocations: Iterable[IPAllocation])
     """Those of this very cluster, not of an earlier one of its name; what was released is history."""
     key, uid = key_of(cluster), cluster.metadata.uid
     return [
-        each
-        for each in allocations
-        if tenant_key(each) == key
-        and recorded_owner(each) in (None, uid)
-        and each.status.phase is not IPAllocationPhase.RELEASED
+        allocation
+        for allocation in allocations
+        if tenant_key(allocation) == key
+        and recorded_owner(allocation) in (None, uid)
+        and allocation.status.phase is not IPAllocationPhase.RELEASED
     ]
 
 
 def blocks(cluster: TenantCluster, allocations: Iterable[IPAllocation]) -> tuple[Block, ...]:
     """What a cluster holds and asks for: nodes first, each in the order of addresses, requests last."""
-    found = [_block(each) for each in allocations_for(cluster, allocations)]
+    found = [_block(allocation) for allocation in allocations_for(cluster, allocations)]
     kinds = list(IPAllocationType)
     return tuple(
         sorted(
             found,
-            key=lambda each: (
-                kinds.index(each.purpose),
-                each.range is None,
-                each.range.first if each.range else 0,
-                each.allocation,
+            key=lambda block: (
+                kinds.index(block.purpose),
+                block.range is None,
+                block.range.first if block.range else 0,
+                block.allocation,
             ),
         )
     )

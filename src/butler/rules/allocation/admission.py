@@ -100,7 +100,7 @@ def _cannot_be_met_now(
 
 
 def _ranges(held: Iterable[Held]) -> list[Range]:
-    return [each.addresses for each in held if each.addresses is not None]
+    return [item.addresses for item in held if item.addresses is not None]
 
 
 def _ignored(new: IPAllocation) -> tuple[str, ...]:

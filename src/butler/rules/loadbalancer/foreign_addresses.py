@@ -51,7 +51,7 @@ def foreign(
     return [
         address
         for address in in_use(services)
-        if not any(each.first <= address <= each.last for each in held) and is_handed_out(address)
+        if not any(span.first <= address <= span.last for span in held) and is_handed_out(address)
     ]
 
 

@@ -154,7 +154,7 @@ def _could_be_met(request: IPAllocation, terms: Terms, pools: Mapping[str, Netwo
 
 def _refused(found: Survey, terms: Terms, pools: Mapping[str, NetworkPool]) -> Short | None:
     """Why what was asked for does not come."""
-    failed = [each for each in found.requests if each.status.phase is IPAllocationPhase.FAILED]
+    failed = [allocation for allocation in found.requests if allocation.status.phase is IPAllocationPhase.FAILED]
     if not failed:
         return None
     request = failed[0]
@@ -183,7 +183,7 @@ def _fixed(found: Survey, terms: Terms) -> Short:
 
 def waiting_in_words(waiting: Sequence[Balancer]) -> str:
     """`2 Services wait (shop/web, shop/mail)`."""
-    named = ", ".join(f"{each.namespace}/{each.name}" for each in sorted(waiting)[:MOST_NAMED])
+    named = ", ".join(f"{service.namespace}/{service.name}" for service in sorted(waiting)[:MOST_NAMED])
     more = ", …" if len(waiting) > MOST_NAMED else ""
     verb = "Service waits" if len(waiting) == 1 else "Services wait"
     return f"{len(waiting)} {verb} for an address ({named}{more})"

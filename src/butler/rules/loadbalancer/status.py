@@ -208,7 +208,7 @@ def new_status(
 
 def without_load_balancers(status: TenantClusterStatus) -> TenantClusterStatus:
     """The status of a cluster that has no load-balancer addresses of ours."""
-    others = tuple(each for each in status.conditions if each.type != ConditionType.LOAD_BALANCERS_READY)
+    others = tuple(condition for condition in status.conditions if condition.type != ConditionType.LOAD_BALANCERS_READY)
     if len(others) == len(status.conditions) and status.load_balancers is None:
         return status
     return msgspec.structs.replace(status, conditions=others, load_balancers=None)

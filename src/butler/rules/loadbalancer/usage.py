@@ -110,7 +110,7 @@ class Survey:
 
     @property
     def under_way(self) -> int:
-        return sum(asked_count(each) for each in self.requests)
+        return sum(asked_count(request) for request in self.requests)
 
     def holds(self, texts: Iterable[str]) -> bool:
         """Whether all these addresses are the tenant's; IPv6 addresses never are Butler's to give."""
@@ -123,24 +123,24 @@ class Survey:
 
 def survey(own: Iterable[IPAllocation], services: Sequence[Balancer], now: datetime, served_class: str = "") -> Survey:
     """Put both sides together. `own` are the allocations that belong to this very cluster."""
-    mine = [each for each in own if each.spec.type is IPAllocationType.LOAD_BALANCER]
+    mine = [allocation for allocation in own if allocation.spec.type is IPAllocationType.LOAD_BALANCER]
     used, claimed = in_use(services), spoken_for(services)
-    granted = [(each, addresses) for each in mine if (addresses := granted_range(each)) is not None]
+    granted = [(allocation, addresses) for allocation in mine if (addresses := granted_range(allocation)) is not None]
     blocks = tuple(
         Block(each, addresses, _within(used, addresses), _within(claimed, addresses))
         for each, addresses in sorted(granted, key=lambda pair: pair[1])
     )
     waiting = tuple(service for service in services if waits(service, served_class))
     sharing = about_to_share(waiting, services, now)
-    served = [each for each in services if _has_one_of(each, blocks)]
+    served = [item for item in services if _has_one_of(item, blocks)]
     return Survey(
         blocks=blocks,
-        requests=tuple(sorted((each for each in mine if _is_asked(each)), key=_age)),
+        requests=tuple(sorted((allocation for allocation in mine if _is_asked(allocation)), key=_age)),
         waiting=waiting,
-        demand=demand(each for each in waiting if each not in sharing),
+        demand=demand(item for item in waiting if item not in sharing),
         about_to_share=len(sharing),
         services=len(served),
-        platform_services=sum(each.platform for each in served),
+        platform_services=sum(item.platform for item in served),
     )
 
 

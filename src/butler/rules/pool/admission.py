@@ -67,7 +67,7 @@ def held_in(pool: NetworkPool, allocations: Iterable[IPAllocation], within: Rang
         if status.phase is IPAllocationPhase.ALLOCATED and status.start_address is not None:
             end = status.end_address or status.start_address
             found[metadata.uid] = _held(metadata.name, status.start_address, end, "", within)
-    held = [each for each in found.values() if each is not None]
+    held = [text for text in found.values() if text is not None]
     return sorted(held, key=lambda held: (held.addresses or Range(0, 0), held.name))
 
 
@@ -101,7 +101,7 @@ def why_not_deleted(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> s
 
 def listed(held: Sequence[Held]) -> str:
     """The first few holders with their ranges, and how many more there are."""
-    named = ", ".join(f"{each.name} ({each.text})" for each in held[:NAMED])
+    named = ", ".join(f"{item.name} ({item.text})" for item in held[:NAMED])
     return _and_more(named, len(held) - NAMED, "")
 
 
@@ -126,7 +126,7 @@ def _overlaps(
             shared = [_shared(layout.network, network) for network in _network_of(cidr)]
             if not any(shared):
                 continue
-            is_new = any(each and not any(network.contains(each) for network in before) for each in shared)
+            is_new = any(span and not any(network.contains(span) for network in before) for span in shared)
             (made if is_new else known).append(shown)
             break
     problems, warnings = [], []
@@ -172,14 +172,14 @@ def _stranded(
     usable_before = _usable_of(old)
     lost: dict[str, list[Held]] = {}
     already: list[Held] = []
-    for each in held:
-        if each.addresses is None or not (outside := _less(each.addresses, layout.usable)):
+    for item in held:
+        if item.addresses is None or not (outside := _less(item.addresses, layout.usable)):
             continue
         newly = [piece for part in outside for piece in _within(part, usable_before)]
         if newly:
-            lost.setdefault(_blamed(newly[0], spec, layout), []).append(each)
+            lost.setdefault(_blamed(newly[0], spec, layout), []).append(item)
         else:
-            already.append(each)
+            already.append(item)
     problems = [
         Problem(field, f"{_would(field, spec)}: {listed(who)}; keep these addresses, or have them released first")
         for field, who in sorted(lost.items())
@@ -224,14 +224,14 @@ def _less(addresses: Range, kept: Sequence[Range]) -> list[Range]:
     """The pieces of a range that lie in none of `kept`, which is in order and does not overlap itself."""
     pieces: list[Range] = []
     first = addresses.first
-    for each in kept[max(0, bisect_right(kept, (first,)) - 1) :]:
-        if each.first > addresses.last:
+    for span in kept[max(0, bisect_right(kept, (first,)) - 1) :]:
+        if span.first > addresses.last:
             break
-        if each.last < first:
+        if span.last < first:
             continue
-        if first < each.first:
-            pieces.append(Range(first, each.first - 1))
-        first = each.last + 1
+        if first < span.first:
+            pieces.append(Range(first, span.first - 1))
+        first = span.last + 1
     if first <= addresses.last:
         pieces.append(Range(first, addresses.last))
     return pieces
@@ -239,7 +239,7 @@ def _less(addresses: Range, kept: Sequence[Range]) -> list[Range]:
 
 def _within(addresses: Range, kept: Sequence[Range]) -> list[Range]:
     """The pieces of a range that lie in one of `kept`."""
-    return [shared for each in kept if (shared := _shared(addresses, each))]
+    return [shared for span in kept if (shared := _shared(addresses, span))]
 
 
 def _held(name: str, start: str, end: str, note: str, within: Range | None) -> Held | None:

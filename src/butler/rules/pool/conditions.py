@@ -73,13 +73,20 @@ def with_capacity(
         )
         if capacity is None or above[tier] == _last_told(remembered, tier):
             continue
-        last = next((each for each in remembered if (each.tier, each.above) == (tier, above[tier])), None)
+        last = next(
+            (
+                capacity_notice
+                for capacity_notice in remembered
+                if (capacity_notice.tier, capacity_notice.above) == (tier, above[tier])
+            ),
+            None,
+        )
         wait = (last.time + NOTICE_INTERVAL - now).total_seconds() if last is not None else 0.0
         # A clock that was set back must not silence a pool: nothing waits for longer than the interval.
         if 0 < wait <= NOTICE_INTERVAL.total_seconds():
             waits.append(wait)
         else:
-            remembered = [each for each in remembered if each is not last]
+            remembered = [capacity_notice for capacity_notice in remembered if capacity_notice is not last]
             remembered.insert(0, CapacityNotice(tier=tier, above=above[tier], time=now))
             notices.append(_notice(tier, capacity, above=above[tier]))
     status = msgspec.structs.replace(status, conditions=conditions, capacity_notices=tuple(remembered))

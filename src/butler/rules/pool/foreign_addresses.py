@@ -58,7 +58,13 @@ def shown_by(cluster: TenantCluster | None) -> list[Shown]:
 def shown_in(pool: NetworkPool) -> list[Shown]:
     """What a pool withholds, by its status. Pure."""
     found = pool.status.foreign_addresses
-    return _read((each.address, Key(each.tenant_cluster_ref.namespace, each.tenant_cluster_ref.name)) for each in found)
+    return _read(
+        (
+            foreign_address.address,
+            Key(foreign_address.tenant_cluster_ref.namespace, foreign_address.tenant_cluster_ref.name),
+        )
+        for foreign_address in found
+    )
 
 
 def _read(pairs: Iterable[tuple[str, Key]]) -> list[Shown]:
@@ -75,11 +81,11 @@ def _read(pairs: Iterable[tuple[str, Key]]) -> list[Shown]:
 def withheld(shown: Iterable[Shown], asking: Sequence[IPAllocation], free: FreeSpace) -> list[Shown]:
     """Those that a decision must leave alone: free, and not asked for by the tenant itself. Pure."""
     found: dict[int, Shown] = {}
-    for each in sorted(shown):
-        if each.address in found or not free.is_free(each.range):
+    for item in sorted(shown):
+        if item.address in found or not free.is_free(item.range):
             continue
-        if not any(_takes_over(each, request, free) for request in asking):
-            found[each.address] = each
+        if not any(_takes_over(item, request, free) for request in asking):
+            found[item.address] = item
     return list(found.values())[:MOST_WITHHELD]
 
 
@@ -103,10 +109,10 @@ def as_told(shown: Iterable[Shown]) -> tuple[ForeignAddress, ...]:
     """As a pool's status says it. Pure."""
     return tuple(
         ForeignAddress(
-            address=address_text(each.address, each.family),
-            tenant_cluster_ref=NamespacedObjectReference(name=each.tenant.name, namespace=each.tenant.namespace),
+            address=address_text(item.address, item.family),
+            tenant_cluster_ref=NamespacedObjectReference(name=item.tenant.name, namespace=item.tenant.namespace),
         )
-        for each in shown
+        for item in shown
     )
 
 

@@ -20,5 +20,5 @@ def promised(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> tuple[In
     """
     if not pool.status.intents:
         return ()
-    by_uid = {each.metadata.uid: each for each in allocations}
+    by_uid = {allocation.metadata.uid: allocation for allocation in allocations}
     return open_intents(pool, View(waiting=(), leaving=(), live=0, find=by_uid.get))

@@ -97,7 +97,7 @@ def _waiting(
 
 def _ready_first(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
     """What people look for stands on top."""
-    return tuple(sorted(conditions, key=lambda each: each.type != ConditionType.READY))
+    return tuple(sorted(conditions, key=lambda condition: condition.type != ConditionType.READY))
 
 
 def says_something_new(before: IPAllocationStatus, after: IPAllocationStatus) -> bool:

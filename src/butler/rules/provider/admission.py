@@ -54,7 +54,7 @@ def judge(old: ProviderConfig | None, new: ProviderConfig, around: Surroundings)
     warnings = [*known, *_about_network(new.spec.network, around)]
     if old is not None:
         warnings += [*_given_up_pools(old, new, around), *_shut_out_teams(old, new, around.clusters)]
-    return Verdict(tuple(each for each in problems if each not in before), tuple(warnings))
+    return Verdict(tuple(problem for problem in problems if problem not in before), tuple(warnings))
 
 
 def rights(old: ProviderConfig | None, new: ProviderConfig, home: str) -> Iterator[Right]:
@@ -180,12 +180,12 @@ def _about_network(network: ProviderNetwork, around: Surroundings) -> Iterator[s
                 f"spec.network.poolRefs[{index}]: there is no NetworkPool {reference.name} in namespace"
                 f" {around.home} yet: nothing comes from it until it is created"
             )
-    if any(serves(each, NODES) and gateway_of(network, each.name) is None for each in network.pool_refs):
+    if any(serves(pool_ref, NODES) and gateway_of(network, pool_ref.name) is None for pool_ref in network.pool_refs):
         yield (
             "spec.network.gateway is not set, but machines with addresses from a pool need it: set it, or let types"
             " of all poolRefs be [loadbalancer] where the network itself gives machines their addresses"
         )
-    if network.load_balancer is not None and not any(serves(each, LOAD_BALANCER) for each in network.pool_refs):
+    if network.load_balancer is not None and not any(serves(pool_ref, LOAD_BALANCER) for pool_ref in network.pool_refs):
         yield "spec.network.loadBalancer is not looked at, because no pool is for load balancers"
     quota, first = network.quota_per_tenant, first_load_balancer_size(network)
     if quota is not None and quota.max_load_balancer_ips is not None and (first or 0) > quota.max_load_balancer_ips:
@@ -243,15 +243,15 @@ def _narrows(old: ProviderConfig, new: ProviderConfig) -> bool:
 
 
 def _given_up_pools(old: ProviderConfig, new: ProviderConfig, around: Surroundings) -> Iterator[str]:
-    ours = {(each.metadata.namespace, each.metadata.name) for each in around.clusters}
+    ours = {(cluster.metadata.namespace, cluster.metadata.name) for cluster in around.clusters}
     for name in removed(old, new):
         held = sorted(
-            each.metadata.name
-            for each in around.allocations
-            if each.spec.pool_ref.name == name
-            and each.metadata.namespace == around.home
-            and each.status.phase is IPAllocationPhase.ALLOCATED
-            and (each.spec.tenant_cluster_ref.namespace, each.spec.tenant_cluster_ref.name) in ours
+            allocation.metadata.name
+            for allocation in around.allocations
+            if allocation.spec.pool_ref.name == name
+            and allocation.metadata.namespace == around.home
+            and allocation.status.phase is IPAllocationPhase.ALLOCATED
+            and (allocation.spec.tenant_cluster_ref.namespace, allocation.spec.tenant_cluster_ref.name) in ours
         )
         if held:
             yield (
@@ -264,7 +264,7 @@ def _shut_out_teams(old: ProviderConfig, new: ProviderConfig, clusters: Iterable
     team = new.spec.scope.team_ref
     if not _narrows(old, new) or team is None:
         return
-    others = [each for each in clusters if (each.status.team or "") != team.name]
+    others = [cluster for cluster in clusters if (cluster.status.team or "") != team.name]
     if others:
         yield (
             f"spec.scope: {_clusters(others)} will no longer have access, not being of team {team.name}:"
@@ -273,7 +273,7 @@ def _shut_out_teams(old: ProviderConfig, new: ProviderConfig, clusters: Iterable
 
 
 def _clusters(clusters: Sequence[TenantCluster]) -> str:
-    names = sorted(f"TenantCluster {each.metadata.namespace}/{each.metadata.name}" for each in clusters)
+    names = sorted(f"TenantCluster {cluster.metadata.namespace}/{cluster.metadata.name}" for cluster in clusters)
     return _listed(names)
 
 

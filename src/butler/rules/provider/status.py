@@ -87,7 +87,7 @@ def status_of(config: ProviderConfig, seen: Seen, now: datetime) -> ProviderConf
         (ConditionType.POOL_AVAILABLE, pools),
     ):
         if finding is None:
-            conditions = tuple(each for each in conditions if each.type != kind)
+            conditions = tuple(condition for condition in conditions if condition.type != kind)
         else:
             conditions = _with(config, conditions, kind, finding, now)
     version = seen.outcome.version if isinstance(seen.outcome, Accepted) else before.provider_version
@@ -236,7 +236,7 @@ def _scope_problems(config: ProviderConfig) -> list[str]:
 
 def _not_found(supply: Supply) -> str:
     pools = ", ".join(f"NetworkPool {name}" for name in supply.missing)
-    what = " and ".join("nodes" if each == "nodes" else "load balancers" for each in supply.unserved)
+    what = " and ".join("nodes" if type_ == "nodes" else "load balancers" for type_ in supply.unserved)
     return f"no pool for {what} exists: create {pools}"
 
 

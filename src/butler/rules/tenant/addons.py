@@ -75,7 +75,7 @@ def wanted_addons(cluster: TenantCluster, *, load_balancers: bool) -> tuple[Want
         values = {"repository": msgspec.to_builtins(repository)} if repository is not None else {}
         found.append(Wanted(tool, addons.gitops.version, values))
     if addons.cert_manager is not None and not addons.cert_manager.enabled:
-        found = [each for each in found if each.addon != "cert-manager"]
+        found = [wanted for wanted in found if wanted.addon != "cert-manager"]
     return tuple(found)
 
 
@@ -135,8 +135,8 @@ def _is_ours(addon: TenantAddon) -> bool:
 def _one_each(present: Iterable[TenantAddon]) -> dict[str, TenantAddon]:
     """The TenantAddon of each addon; where somebody made another for the same, Butler's own counts."""
     found: dict[str, TenantAddon] = {}
-    for each in sorted(present, key=lambda each: (each.spec.addon, not _is_ours(each), each.metadata.name)):
-        found.setdefault(each.spec.addon, each)
+    for item in sorted(present, key=lambda addon: (addon.spec.addon, not _is_ours(addon), addon.metadata.name)):
+        found.setdefault(item.spec.addon, item)
     return found
 
 
@@ -178,10 +178,10 @@ def observed(present: Iterable[TenantAddon]) -> tuple[ObservedAddon, ...]:
     """The addons as the cluster's status lists them, by name, each name once: it is the key of that list."""
     return tuple(
         ObservedAddon(
-            name=each.spec.addon,
-            version=each.status.installed_version or each.spec.version or "",
-            status=_HEALTH[each.status.phase],
-            managed_by=AddonManager.BUTLER if _is_ours(each) else AddonManager.MANUAL,
+            name=addon.spec.addon,
+            version=addon.status.installed_version or addon.spec.version or "",
+            status=_HEALTH[addon.status.phase],
+            managed_by=AddonManager.BUTLER if _is_ours(addon) else AddonManager.MANUAL,
         )
-        for each in list(_one_each(present).values())[:MOST_OBSERVED]
+        for addon in list(_one_each(present).values())[:MOST_OBSERVED]
     )

@@ -115,19 +115,22 @@ def plan(
         return _no_pools(cluster)
     mine = _in_order(own)
     given_up = give_up(filter(_is_granted, mine), fleet, cluster.spec.workers.replicas)
-    going = [each for each in mine if each.metadata.uid in given_up.uids or _is_going(each)]
-    mine = [each for each in mine if each.metadata.uid not in given_up.uids]
+    going = [allocation for allocation in mine if allocation.metadata.uid in given_up.uids or _is_going(allocation)]
+    mine = [allocation for allocation in mine if allocation.metadata.uid not in given_up.uids]
     held = replace(NO_ADDRESSES, given_up=given_up)
     try:
-        held = replace(_what_there_is([each for each in mine if _is_granted(each)], network, pools), given_up=given_up)
-        leaving = [_range(each) for each in given_up.once_withdrawn]
+        held = replace(
+            _what_there_is([allocation for allocation in mine if _is_granted(allocation)], network, pools),
+            given_up=given_up,
+        )
+        leaving = [_range(allocation) for allocation in given_up.once_withdrawn]
         held = replace(held, strays=strays(provider, held.nodes, leaving, fleet.machines, pools))
         _refuse_a_second_block(cluster, provider, held)
         settled_in = next(
             (
-                each.spec.pool_ref.name
-                for each in mine
-                if _is_granted(each) and each.spec.type is IPAllocationType.NODES
+                allocation.spec.pool_ref.name
+                for allocation in mine
+                if _is_granted(allocation) and allocation.spec.type is IPAllocationType.NODES
             ),
             None,
         )
@@ -148,7 +151,7 @@ def plan(
         held,
         # Whoever gives back asks for nothing meanwhile: it would only have more to give back.
         create=() if give_back else tuple(request for step in steps for request in step.create),
-        drop=tuple(each for step in steps for each in step.drop),
+        drop=tuple(allocation for step in steps for allocation in step.drop),
         blocked=_most_telling([step.blocked for step in steps if step.blocked]) or _on_a_special_address(held, network),
         give_back=give_back,
         missing_in=next((step.refused_by for step in steps if step.refused_by), None),
@@ -181,7 +184,7 @@ def _choices(
 
 def _most_telling(blocked: Sequence[Blocked]) -> Blocked | None:
     """What to tell of several things in the way: rather a cause than that a block waits for the other one."""
-    causes = [each for each in blocked if each.reason not in _FOLLOWS]
+    causes = [item for item in blocked if item.reason not in _FOLLOWS]
     return next(iter((*causes, *blocked)), None)
 
 
@@ -256,22 +259,22 @@ class _Need:
 
     def __init__(self, wish: Wish, mine: Sequence[IPAllocation], going: Sequence[IPAllocation]) -> None:
         self.wish = wish
-        of_type = [each for each in mine if each.spec.type is wish.type]
-        self.granted = [each for each in of_type if _is_granted(each)]
-        self.under_way = [each for each in of_type if _is_under_way(each)]
-        self.going = [each for each in going if each.spec.type is wish.type]
-        self.held = sum(_range(each).size for each in self.granted)
+        of_type = [allocation for allocation in mine if allocation.spec.type is wish.type]
+        self.granted = [allocation for allocation in of_type if _is_granted(allocation)]
+        self.under_way = [allocation for allocation in of_type if _is_under_way(allocation)]
+        self.going = [allocation for allocation in going if allocation.spec.type is wish.type]
+        self.held = sum(_range(allocation).size for allocation in self.granted)
         self.refused_in = {
-            each.spec.pool_ref.name
-            for each in self.under_way
-            if each.status.phase is IPAllocationPhase.FAILED and _reason(each) not in _OF_OTHERS
+            allocation.spec.pool_ref.name
+            for allocation in self.under_way
+            if allocation.status.phase is IPAllocationPhase.FAILED and _reason(allocation) not in _OF_OTHERS
         }
         """Pools that have said no for a reason of their own."""
 
     def missing(self, pool: NetworkPool | None) -> int:
         """How many addresses to ask a pool for."""
         wish = self.wish
-        if wish.pinned is not None and any(_range(each).contains(_pinned(wish)) for each in self.granted):
+        if wish.pinned is not None and any(_range(allocation).contains(_pinned(wish)) for allocation in self.granted):
             return 0
         if not self.granted or wish.pinned is not None:
             return wish.first(pool)
@@ -405,10 +408,10 @@ def _in_order(own: Iterable[IPAllocation]) -> list[IPAllocation]:
     """First the one that the cluster began with, then by age; equal ages by name, so that the order never changes."""
     return sorted(
         own,
-        key=lambda each: (
-            _is_growth(each),
-            each.metadata.creation_timestamp.isoformat() if each.metadata.creation_timestamp else "",
-            each.metadata.name,
+        key=lambda allocation: (
+            _is_growth(allocation),
+            allocation.metadata.creation_timestamp.isoformat() if allocation.metadata.creation_timestamp else "",
+            allocation.metadata.name,
         ),
     )
 
@@ -416,11 +419,11 @@ def _in_order(own: Iterable[IPAllocation]) -> list[IPAllocation]:
 def _what_there_is(
     granted: Sequence[IPAllocation], network: ProviderNetwork, pools: Mapping[str, NetworkPool]
 ) -> Addresses:
-    nodes = [each for each in granted if each.spec.type is IPAllocationType.NODES]
-    balancers = [each for each in granted if each.spec.type is IPAllocationType.LOAD_BALANCER]
+    nodes = [allocation for allocation in granted if allocation.spec.type is IPAllocationType.NODES]
+    balancers = [allocation for allocation in granted if allocation.spec.type is IPAllocationType.LOAD_BALANCER]
     return Addresses(
         nodes=_node_network(nodes, network, pools),
-        load_balancers=tuple(_range(each) for each in balancers),
+        load_balancers=tuple(_range(balancer) for balancer in balancers),
         node_allocation=nodes[0].metadata.name if nodes else None,
         load_balancer_allocation=balancers[0].metadata.name if balancers else None,
         blocks=tuple(granted),
@@ -435,7 +438,7 @@ def _node_network(
     gateway = gateway_of(network, nodes[0].spec.pool_ref.name) if nodes else None
     if not nodes or gateway is None:
         return None
-    for name in dict.fromkeys(each.spec.pool_ref.name for each in nodes):
+    for name in dict.fromkeys(node.spec.pool_ref.name for node in nodes):
         pool = pools.get(name)
         if pool is None:
             raise Refused(invalid(f"pool {name}, which the cluster's node addresses are from, does not exist"))
@@ -447,7 +450,7 @@ def _node_network(
                 )
             )
     return NodeNetwork(
-        ranges=tuple(_range(each) for each in nodes),
+        ranges=tuple(_range(node) for node in nodes),
         prefix_length=int(pools[nodes[0].spec.pool_ref.name].spec.cidr.partition("/")[2]),
         gateway=gateway,
         dns_servers=network.dns_servers,

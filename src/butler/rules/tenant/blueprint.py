@@ -43,7 +43,7 @@ class NodeNetwork:
 
     @property
     def size(self) -> int:
-        return sum(each.size for each in self.ranges)
+        return sum(span.size for span in self.ranges)
 
 
 def family_of(nodes: NodeNetwork) -> Family:

@@ -33,9 +33,9 @@ def read_machine(machine: Json) -> MachineAddresses:
     name = metadata.get("name") if isinstance(metadata, dict) else None
     shown = status.get("addresses") if isinstance(status, dict) else None
     found = [
-        str(each["address"])
-        for each in (shown if isinstance(shown, list) else ())
-        if isinstance(each, dict) and each.get("type") == INTERNAL and isinstance(each.get("address"), str)
+        str(item["address"])
+        for item in (shown if isinstance(shown, list) else ())
+        if isinstance(item, dict) and item.get("type") == INTERNAL and isinstance(item.get("address"), str)
     ]
     return MachineAddresses(str(name or "a machine without a name"), tuple(found))
 
@@ -63,7 +63,7 @@ def outside(addresses: Sequence[int], held: Sequence[Range], is_handed_out: Call
     A machine may have further interfaces, such as that of its pod network. So beside an address that its cluster
     holds, only one that a pool hands out, or that another cluster has, is out of place.
     """
-    beyond = [value for value in addresses if not any(each.first <= value <= each.last for each in held)]
+    beyond = [value for value in addresses if not any(span.first <= value <= span.last for span in held)]
     return beyond if len(beyond) == len(addresses) else [value for value in beyond if is_handed_out(value)]
 
 

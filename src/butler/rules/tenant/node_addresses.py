@@ -50,7 +50,7 @@ class GivenUp:
 
     @property
     def uids(self) -> frozenset[str]:
-        return frozenset(each.metadata.uid for each in (*self.at_once, *self.once_withdrawn))
+        return frozenset(allocation.metadata.uid for allocation in (*self.at_once, *self.once_withdrawn))
 
 
 NOTHING_GIVEN_UP = GivenUp()
@@ -58,8 +58,8 @@ NOTHING_GIVEN_UP = GivenUp()
 
 def give_up(granted: Iterable[IPAllocation], fleet: Fleet, wanted: int) -> GivenUp:
     """Which node allocations to give up, of all that were granted; `wanted` is how many machines there should be."""
-    nodes = [each for each in granted if each.spec.type is IPAllocationType.NODES]
-    wishes = [each for each in nodes if is_wish(each)]
+    nodes = [allocation for allocation in granted if allocation.spec.type is IPAllocationType.NODES]
+    wishes = [node for node in nodes if is_wish(node)]
     if not wishes:
         return NOTHING_GIVEN_UP
     if not fleet.built or (not fleet.machines and not wanted):
@@ -70,7 +70,7 @@ def give_up(granted: Iterable[IPAllocation], fleet: Fleet, wanted: int) -> Given
             family, held = parse_range(wish.status.start_address or "", wish.status.end_address or "")
         except BadAddress:
             continue
-        rest = [each for each in staying if each is not wish]
+        rest = [allocation for allocation in staying if allocation is not wish]
         if rest and _size(rest) >= wanted and not may_have(fleet.machines, family, held):
             staying = rest
             leaving.append(wish)
@@ -78,7 +78,7 @@ def give_up(granted: Iterable[IPAllocation], fleet: Fleet, wanted: int) -> Given
 
 
 def _size(allocations: Iterable[IPAllocation]) -> int:
-    return sum(each.status.allocated_count or 0 for each in allocations)
+    return sum(allocation.status.allocated_count or 0 for allocation in allocations)
 
 
 def strays(

@@ -176,7 +176,7 @@ def in_short(sentences: tuple[str, ...]) -> str:
 
 def _conditions(obj: Json | None) -> list[Json]:
     found = _dict(obj, "status").get("conditions")
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
 def _problem(obj: Json | None, only: str | None = None) -> str:

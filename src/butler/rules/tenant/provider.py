@@ -88,7 +88,7 @@ def name_clash(cluster: TenantCluster, provider: ProviderConfig, namesakes: Iter
     """
     if provider.spec.provider not in CLOUDS:
         return None
-    older = [each for each in namesakes if _started(each) or _age(each) < _age(cluster)]
+    older = [namesake for namesake in namesakes if _started(namesake) or _age(namesake) < _age(cluster)]
     if not older:
         return None
     return _no_access(

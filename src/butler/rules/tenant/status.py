@@ -214,7 +214,7 @@ def _addresses_in_words(addresses: Addresses) -> str:
     if addresses.nodes is not None:
         parts.append(f"{addresses.nodes.size} node addresses")
     if addresses.load_balancers:
-        parts.append(f"{sum(each.size for each in addresses.load_balancers)} load-balancer addresses")
+        parts.append(f"{sum(load_balancer.size for load_balancer in addresses.load_balancers)} load-balancer addresses")
     return f"{' and '.join(parts)} allocated" if parts else "no addresses from pools are needed"
 
 

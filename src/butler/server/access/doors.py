@@ -66,9 +66,9 @@ class Doors:
         while True:
             try:
                 await self.sessions.sweep()
-                for each in (self.links, self.oidc):
-                    if each is not None:
-                        await each.sweep()
+                for links in (self.links, self.oidc):
+                    if links is not None:
+                        await links.sweep()
             except KubeError as error:
                 log.info("sessions that are over stay for now: %s", error)
             await asyncio.sleep(SWEEP_EVERY)
@@ -140,6 +140,6 @@ def address_of(request: ASGIConnection[Any, Any, Any, Any]) -> str:
 
 
 def with_cookie(response: Response[Any], *cookies: Cookie) -> Response[Any]:
-    for each in cookies:
-        response.set_cookie(each)
+    for cooky in cookies:
+        response.set_cookie(cooky)
     return response

@@ -190,7 +190,7 @@ class Guard:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
                 given = list(message.get("headers") or ())
                 known = {name.lower() for name, _ in given}
-                given += [each for each in self._headers() if each[0] not in known]
+                given += [header for header in self._headers() if header[0] not in known]
                 message["headers"] = given
             await send(message)
 

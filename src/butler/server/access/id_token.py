@@ -78,11 +78,11 @@ def identity_of(claims: dict[str, Any], wanted: Claims) -> Identity:
     groups = claims.get(wanted.groups, [])
     if isinstance(groups, str):
         groups = [groups]
-    if not isinstance(groups, list) or len(groups) > MOST_GROUPS or not all(isinstance(each, str) for each in groups):
+    if not isinstance(groups, list) or len(groups) > MOST_GROUPS or not all(isinstance(group, str) for group in groups):
         raise NotLetIn(f"the claim {wanted.groups} is not a list of up to {MOST_GROUPS} names")
-    for each in (name, *groups):
-        _need_plain(each)
-    every = tuple(_prefixed(wanted.groups_prefix, each) for each in groups)
+    for group in (name, *groups):
+        _need_plain(group)
+    every = tuple(_prefixed(wanted.groups_prefix, group) for group in groups)
     return Identity(_prefixed(wanted.user_prefix, name), every, "oidc")
 
 

@@ -61,8 +61,8 @@ class Provider:
             found = self._read(await self._get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"), Metadata)
             if found.issuer != self.issuer:
                 raise ProviderTrouble(f"{self.issuer} says that it is {found.issuer}: give --oidc-issuer as it does")
-            for each in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
-                need_safe(each)
+            for item in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
+                need_safe(item)
             self._metadata = (self._clock(), found)
         return self._metadata[1]
 
@@ -70,7 +70,9 @@ class Provider:
         """The key that a signature names."""
         for fresh in (False, True):
             keys = await self._known_keys(fresh=fresh)
-            fitting = [each for each in keys if (kid is None or each.key_id == kid) and each.algorithm_name == alg]
+            fitting = [
+                py_jwk for py_jwk in keys if (kid is None or py_jwk.key_id == kid) and py_jwk.algorithm_name == alg
+            ]
             if len(fitting) == 1:
                 return fitting[0]
         raise ProviderTrouble(f"{self.issuer} has no key {kid!r} for {alg}")
@@ -133,12 +135,12 @@ def need_safe(url: str) -> None:
 def _usable(keys: list[dict[str, Any]]) -> list[PyJWK]:
     """Public keys for signatures; others, and kinds that are unknown here, are passed over as the standard says."""
     found = []
-    for each in keys:
-        if each.get("use", "sig") != "sig" or each.get("kty") == "oct":
+    for key in keys:
+        if key.get("use", "sig") != "sig" or key.get("kty") == "oct":
             continue
-        for alg in _ALGORITHMS.get(str(each.get("kty")), ()) if "alg" not in each else (None,):
+        for alg in _ALGORITHMS.get(str(key.get("kty")), ()) if "alg" not in key else (None,):
             try:
-                found.append(PyJWK.from_dict(each, alg))
+                found.append(PyJWK.from_dict(key, alg))
             except (PyJWKError, ValueError, TypeError):
                 continue
     return found

@@ -138,9 +138,9 @@ class Sessions:
     async def of(self, person: Person) -> list[tuple[str, Record, datetime]]:
         """Their sessions, newest first: what each is called, the record, and when it ends."""
         now, found = self._now(), await self._records.list(owner=person.user)
-        theirs = [(_id(each.name), each.content) for each in found if each.content.user == person.user]
+        theirs = [(_id(kept.name), kept.content) for kept in found if kept.content.user == person.user]
         alive = [(name, record, self._lifetime.end(record)) for name, record in theirs]
-        return sorted((each for each in alive if each[2] > now), key=lambda each: each[1].created, reverse=True)
+        return sorted((item for item in alive if item[2] > now), key=lambda pair: pair[1].created, reverse=True)
 
     async def end(self, person: Person, session: str) -> bool:
         """End one of the person's own sessions; False when they have none of that name."""
@@ -157,9 +157,9 @@ class Sessions:
         return await self._records.sweep(lambda record: self._lifetime.end(record) <= now, now)
 
     async def _end_oldest(self, user: str) -> None:
-        found = sorted(await self._records.list(owner=user), key=lambda each: each.content.created, reverse=True)
-        for each in found[MOST_OF_ONE:]:
-            await self._records.take(each)
+        found = sorted(await self._records.list(owner=user), key=lambda kept: kept.content.created, reverse=True)
+        for kept in found[MOST_OF_ONE:]:
+            await self._records.take(kept)
 
     async def _recall(self, session: str) -> Kept[Record] | None:
         found = self._known.get(session)
@@ -206,7 +206,7 @@ class Sessions:
 async def end_all(store: Store, via: Via) -> int:
     """End every session that began in one way, such as with a password that is no longer good."""
     records = Records(store, "session", Record)
-    return sum([await records.remove(each.name) for each in await records.list() if each.content.via == via])
+    return sum([await records.remove(kept.name) for kept in await records.list() if kept.content.via == via])
 
 
 def _seen_at(kept: Kept[Record], seen: datetime) -> Kept[Record]:
@@ -226,8 +226,8 @@ def _id(name: str) -> str:
 
 
 def _is_id(text: str) -> bool:
-    return len(text) == 40 and all(each in "0123456789abcdef" for each in text)
+    return len(text) == 40 and all(letter in "0123456789abcdef" for letter in text)
 
 
 def _printable(text: str) -> str:
-    return "".join(each for each in text if each.isprintable())
+    return "".join(letter for letter in text if letter.isprintable())

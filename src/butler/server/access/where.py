@@ -36,11 +36,11 @@ class Where:
         scheme, port = at.scheme, at.port or _PORTS[at.scheme]
         name = f"[{at.hostname}]" if ":" in (at.hostname or "") else at.hostname or ""
         names = {name, *LOOPBACK_NAMES} if is_loopback(name) else {name}
-        hosts = {f"{each}:{port}" for each in names}
+        hosts = {f"{text}:{port}" for text in names}
         if port == _PORTS[scheme]:
             hosts |= names
         object.__setattr__(self, "hosts", frozenset(hosts))
-        object.__setattr__(self, "origins", frozenset(f"{scheme}://{each}" for each in hosts))
+        object.__setattr__(self, "origins", frozenset(f"{scheme}://{host}" for host in hosts))
 
     @property
     def secure(self) -> bool:

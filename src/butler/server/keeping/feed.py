@@ -128,27 +128,29 @@ class Feed:
             else:
                 self._networks[name] = network
             every = self.allocations.values()
-            self._members[name] = {key_of(each): each for each in every if _concerns(name, network, each)}
+            self._members[name] = {
+                key_of(allocation): allocation for allocation in every if _concerns(name, network, allocation)
+            }
         self._forget({name})
         self._tell(Moved("pool", change, frozenset({name}), frozenset()))
 
     def _allocation_changed(self, change: Change[IPAllocation]) -> None:
         concerned: set[str] = set()
-        for each in (change.old, change.new):
-            if each is None:
+        for allocation in (change.old, change.new):
+            if allocation is None:
                 continue
-            for pool in self._concerned(each):
+            for pool in self._concerned(allocation):
                 concerned.add(pool)
                 members = self._members.setdefault(pool, {})
-                if each is change.new:
-                    members[change.key] = each
+                if allocation is change.new:
+                    members[change.key] = allocation
                 else:
                     members.pop(change.key, None)
         self._forget(concerned)
         tenants = {
-            f"{each.spec.tenant_cluster_ref.namespace}/{each.spec.tenant_cluster_ref.name}"
-            for each in (change.old, change.new)
-            if each is not None
+            f"{allocation.spec.tenant_cluster_ref.namespace}/{allocation.spec.tenant_cluster_ref.name}"
+            for allocation in (change.old, change.new)
+            if allocation is not None
         }
         self._tell(Moved("allocation", change, frozenset(concerned), frozenset(tenants)))
 

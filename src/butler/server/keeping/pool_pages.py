@@ -141,7 +141,7 @@ async def dated(
     """What `compute` makes of a pool, its allocations and the time; who asks twice within a minute is told the same."""
     at = await known(feed, pool)
     minute = now.replace(second=0, microsecond=0)
-    for old in [each for each in at.pages if isinstance(each, tuple) and each[0] == what and each[1] != minute]:
+    for old in [key for key in at.pages if isinstance(key, tuple) and key[0] == what and key[1] != minute]:
         del at.pages[old]
     return await _made(at, (what, minute), partial(compute, at.pool, at.concerned, now))
 
@@ -175,10 +175,12 @@ def _users(feed: Feed, pool: NetworkPool, namespaces: Namespaces) -> list[str]:
 
     def everywhere() -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
-        for each in sorted(feed.providers.values(), key=lambda each: (each.metadata.namespace, each.metadata.name)):
-            for ref in each.spec.network.pool_refs:
-                found.setdefault(ref.name, []).append(f"{each.metadata.namespace}/{each.metadata.name}")
+        for entry in sorted(
+            feed.providers.values(), key=lambda provider: (provider.metadata.namespace, provider.metadata.name)
+        ):
+            for ref in entry.spec.network.pool_refs:
+                found.setdefault(ref.name, []).append(f"{entry.metadata.namespace}/{entry.metadata.name}")
         return found
 
     found = feed.of_all("users of pools", everywhere).get(pool.metadata.name, [])
-    return [each for each in found if is_in(each.partition("/")[0], namespaces)]
+    return [text for text in found if is_in(text.partition("/")[0], namespaces)]

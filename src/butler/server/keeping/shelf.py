@@ -125,8 +125,8 @@ class Shelf(Generic[T]):
 
     def _forget(self, group: str) -> None:
         del self._groups[group]
-        for each in [known for known in self._orders if known[0] == group]:
-            del self._orders[each]
+        for pair in [known for known in self._orders if known[0] == group]:
+            del self._orders[pair]
 
     def first(self, sort: str) -> Key | None:
         """The key of the item that comes first in an order."""

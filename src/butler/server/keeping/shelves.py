@@ -56,18 +56,18 @@ def address_of(text: str | None) -> int | None:
 
 
 ALLOCATION_SORTS: Final[dict[str, Callable[[AllocationItem], str | int | float | None]]] = {
-    "name": lambda each: each.name,
-    "pool": lambda each: each.pool,
-    "tenant": lambda each: f"{each.tenant_namespace}/{each.tenant}",
-    "type": lambda each: each.type,
-    "phase": lambda each: each.phase,
-    "state": lambda each: each.state,
-    "start": lambda each: address_of(each.start),
-    "count": lambda each: each.count,
-    "createdAt": lambda each: _when(each.created_at),
-    "allocatedAt": lambda each: _when(each.allocated_at),
-    "idleSince": lambda each: _when(each.idle_since),
-    "releasedAt": lambda each: _when(each.released_at),
+    "name": lambda item: item.name,
+    "pool": lambda item: item.pool,
+    "tenant": lambda item: f"{item.tenant_namespace}/{item.tenant}",
+    "type": lambda item: item.type,
+    "phase": lambda item: item.phase,
+    "state": lambda item: item.state,
+    "start": lambda item: address_of(item.start),
+    "count": lambda item: item.count,
+    "createdAt": lambda item: _when(item.created_at),
+    "allocatedAt": lambda item: _when(item.allocated_at),
+    "idleSince": lambda item: _when(item.idle_since),
+    "releasedAt": lambda item: _when(item.released_at),
 }
 
 
@@ -88,7 +88,7 @@ class Shelves:
         self._feed = feed
         self._clock = clock
         self.allocations: Shelf[AllocationItem] = Shelf(ALLOCATION_SORTS, _allocation_text)
-        self.activity: Shelf[ActivityItem] = Shelf({"at": lambda each: each.at.timestamp()}, _activity_text)
+        self.activity: Shelf[ActivityItem] = Shelf({"at": lambda item: item.at.timestamp()}, _activity_text)
         self.forecasts = Lately(60.0)
         self.drift = Lately(10.0)
         """What tenants said when all of them were asked, by who asked."""
@@ -96,7 +96,7 @@ class Shelves:
         self._tenants: dict[tuple[str, bool, bool], TenantItem] = {}
         self._changed: dict[str, float] = {}
         self._clusters_on: dict[Key, list[str]] | None = None
-        feed.allocations.index(BY_TENANT, lambda each: (_tenant(each),))
+        feed.allocations.index(BY_TENANT, lambda item: (_tenant(item),))
         feed.on_change(self._moved)
 
     # Reading.
@@ -122,7 +122,9 @@ class Shelves:
 
     def provider_of(self, cluster: TenantCluster, namespaces: Namespaces = None) -> ProviderConfig | None:
         """The ProviderConfig that a cluster is on, where there is one, in one of these namespaces."""
-        keys = self._feed.of_all("keys of providers", lambda: {key_of(each) for each in self._feed.providers.values()})
+        keys = self._feed.of_all(
+            "keys of providers", lambda: {key_of(provider) for provider in self._feed.providers.values()}
+        )
         key = placement(cluster, keys, self._feed.home)
         return self._feed.providers.get(key) if key and is_in(key.namespace, namespaces) else None
 

@@ -38,7 +38,7 @@ async def list_activity(
 ) -> Response[ActivityList]:
     """What happened, newest first. Kubernetes keeps Events for an hour or so, and five thousand are looked through."""
     shelf = parts.shelves.activity
-    namespaces = {each.id.partition("/")[0] for each in shelf.items()} | {parts.home}
+    namespaces = {activity_item.id.partition("/")[0] for activity_item in shelf.items()} | {parts.home}
     allowed = await parts.sight.events(person, {namespace} if namespace else namespaces)
     if not allowed:
         raise forbidden(f"read Events{f' in namespace {namespace}' if namespace else ''}")

@@ -64,8 +64,8 @@ async def _answer(parts: Parts, person: Person, family: Family, asked: Range) ->
     tenants, providers = await tenant_namespaces(parts, person), await provider_namespaces(parts, person)
     visible = Estate(
         estate.home,
-        providers=tuple(each for each in estate.providers if each.metadata.namespace in providers),
-        clusters=tuple(each for each in estate.clusters if each.metadata.namespace in tenants),
+        providers=tuple(provider for provider in estate.providers if provider.metadata.namespace in providers),
+        clusters=tuple(cluster for cluster in estate.clusters if cluster.metadata.namespace in tenants),
     )
     known_as = who(visible, family, asked).known_as
     return Answer(
@@ -83,13 +83,13 @@ def _around(parts: Parts, family: Family, asked: Range) -> Estate:
     """The estate with those allocations alone that can have a say about some addresses."""
     feed, pools = parts.feed, parts.feed.pools.values()
     keys = set(parts.shelves.touching(asked.first, asked.last))
-    touched = [each for each in pools if _lies_in(each.spec.cidr, family, asked)]
+    touched = [pool for pool in pools if _lies_in(pool.spec.cidr, family, asked)]
     keys |= {Key(parts.home, name) for name in promised_names(touched)}
     found = (feed.allocations.get(key) for key in sorted(keys))
     return Estate(
         parts.home,
-        tuple(sorted(pools, key=lambda each: each.metadata.name)),
-        tuple(each for each in found if each is not None),
+        tuple(sorted(pools, key=lambda pool: pool.metadata.name)),
+        tuple(allocation for allocation in found if allocation is not None),
         tuple(feed.providers.values()),
         tuple(feed.clusters.values()),
     )
@@ -124,7 +124,7 @@ async def search(
     providers, _ = await seen_providers(parts, person)
     hits = [
         *(pool_hits(parts.feed.pools.values()) if pools else ()),
-        *tenant_hits(each for each in tenants if sought in f"{each.namespace}/{each.name}".lower()),
+        *tenant_hits(tenant for tenant in tenants if sought in f"{tenant.namespace}/{tenant.name}".lower()),
         *provider_hits(providers),
         *(allocation_hits(closest(parts.shelves.allocations.items(), sought, MOST_HITS)) if allocations else ()),
     ]

@@ -90,8 +90,8 @@ async def _warnings(parts: Parts, person: Person, made: IPAllocation) -> tuple[s
     if not (await parts.sight.pools(person) and await parts.sight.allocations(person)):
         return ()
     name = made.spec.pool_ref.name
-    concerned = (each for each in parts.feed.concerning(name) if each.spec.pool_ref.name == name)
-    own = [each for each in concerned if each.metadata.uid != made.metadata.uid]
+    concerned = (allocation for allocation in parts.feed.concerning(name) if allocation.spec.pool_ref.name == name)
+    own = [allocation for allocation in concerned if allocation.metadata.uid != made.metadata.uid]
     return judge(made, parts.feed.pool(parts.home, name), (), own).warnings
 
 

@@ -75,20 +75,20 @@ async def _serve(socket: Socket, stream: Stream) -> Ending | None:
         return Ending(BAD, f"kinds: take some of {', '.join(KIND_NAMES)}")
     if len(stream.listeners) >= MOST_LISTENERS:
         return FULL
-    if sum(each.person.user == person.user for each in stream.listeners) >= MOST_OF_ONE:
+    if sum(item.person.user == person.user for item in stream.listeners) >= MOST_OF_ONE:
         return YOURS
     listener = Listener(person, cast("list[KindName]", asked))
     work: list[asyncio.Task[Ending | None]] = []
     try:
         await stream.join(listener, socket.query_params.get("since"))
         parts = (_send(socket, stream, listener), _hear(socket), _look(stream, listener))
-        work += [asyncio.create_task(each) for each in parts]
+        work += [asyncio.create_task(part) for part in parts]
         done, _ = await asyncio.wait(work, return_when=asyncio.FIRST_COMPLETED)
         return next(iter(done)).result()
     finally:
         stream.leave(listener)
-        for each in work:
-            each.cancel()
+        for task in work:
+            task.cancel()
         await asyncio.gather(*work, return_exceptions=True)
 
 

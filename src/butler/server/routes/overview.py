@@ -31,16 +31,16 @@ async def get_overview(request: Request[Any, Any, Any], parts: TheParts, person:
     """How much there is, and what somebody should look at, the worst first."""
     seen, hidden = await _seen(parts, person)
     allocations = "IPAllocation" not in hidden
-    phases = Counter(each.phase for each in seen.tenants)
+    phases = Counter(tenant.phase for tenant in seen.tenants)
     totals = Totals(
         pools=len(seen.pools),
-        addresses=sum(each.total or 0 for each in seen.pools),
-        allocated=sum(each.allocated or 0 for each in seen.pools),
+        addresses=sum(pool.total or 0 for pool in seen.pools),
+        allocated=sum(pool.allocated or 0 for pool in seen.pools),
         allocations=len(parts.shelves.allocations) if allocations else 0,
         waiting=len(seen.unmet),
         tenants=len(seen.tenants),
         tenants_ready=phases[TenantClusterPhase.READY.value],
-        services_waiting=sum(each.services_waiting or 0 for each in seen.tenants),
+        services_waiting=sum(tenant.services_waiting or 0 for tenant in seen.tenants),
         providers=len(seen.providers),
     )
     made = Overview(
@@ -62,15 +62,15 @@ async def _seen(parts: Parts, person: Person) -> tuple[Seen, list[str]]:
     unmet: list[AllocationItem] = []
     if may_pools and may_allocations:
         among = await provider_namespaces(parts, person)
-        for each in parts.feed.pools.values():
-            item = await pool_pages.item(parts.feed, each, providers=among)
+        for pool in parts.feed.pools.values():
+            item = await pool_pages.item(parts.feed, pool, providers=among)
             pools.append(item)
-            wrong = (await pool_pages.summary(parts.feed, each)).doubts
+            wrong = (await pool_pages.summary(parts.feed, pool)).doubts
             if wrong and parts.shelves.is_settled(item.name):
                 doubts.append((item, wrong))
         found = await working.of_all(parts.feed, "overlaps", lambda estate: overlaps(estate.pools, estate.allocations))
     if may_allocations:
-        unmet = [each for phase in UNMET for each in parts.shelves.allocations.items(in_phase(phase))]
+        unmet = [allocation for phase in UNMET for allocation in parts.shelves.allocations.items(in_phase(phase))]
     tenants: list[TenantItem]
     tenants, all_tenants = await seen_tenants(parts, person)
     providers: list[ProviderItem]
@@ -83,7 +83,7 @@ async def _seen(parts: Parts, person: Person) -> tuple[Seen, list[str]]:
     ):
         if not is_whole:
             hidden.append(kind)
-    in_order = sorted(pools, key=lambda each: (-(each.percent or 0.0), each.name))
+    in_order = sorted(pools, key=lambda pool: (-(pool.percent or 0.0), pool.name))
     seen = Seen(in_order, doubts, unmet, tenants, providers, found, now=parts.clock())
     return seen, hidden
 

@@ -80,16 +80,16 @@ def _history(pool: NetworkPool, allocations: list[IPAllocation], now: datetime) 
     found, layout = moments(pool.metadata.name, allocations, now), layout_of(pool)
     changes = [
         Change(
-            at=each.at,
-            action="granted" if each.action == GRANTED else "released",
-            allocation=each.allocation,
-            tenant=each.tenant,
-            type=each.type,
-            range=range_of(each.range, each.family),
+            at=moment.at,
+            action="granted" if moment.action == GRANTED else "released",
+            allocation=moment.allocation,
+            tenant=moment.tenant,
+            type=moment.type,
+            range=range_of(moment.range, moment.family),
         )
-        for each in reversed(found[-MOST_CHANGES:])
+        for moment in reversed(found[-MOST_CHANGES:])
     ]
-    points = [UsagePoint(at=each.at, allocated=each.allocated) for each in levels(found, now, MOST_POINTS)]
+    points = [UsagePoint(at=level.at, allocated=level.allocated) for level in levels(found, now, MOST_POINTS)]
     total = layout.total if layout else None
     return packed(History(pool=pool.metadata.name, total=total, points=points, changes=changes, note=note(found)))
 

@@ -60,8 +60,8 @@ async def list_segments(
         body: Any = await working.once(lambda: as_csv(wanted, shown.family))
         headers = {"Content-Disposition": f'attachment; filename="{name}-segments.csv"'}
         return Response(body, media_type="text/csv", headers=headers)
-    begin = 0 if cursor is None else bisect_left(wanted, _address("cursor", cursor, shown), key=lambda each: each.first)
-    page = [row(each, shown.family) for each in wanted[begin : begin + limit]]
+    begin = 0 if cursor is None else bisect_left(wanted, _address("cursor", cursor, shown), key=lambda item: item.first)
+    page = [row(segment, shown.family) for segment in wanted[begin : begin + limit]]
     after = wanted[begin + limit] if begin + limit < len(wanted) else None
     following = address_text(after.first, shown.family) if after else None
     return answer(request, SegmentRows(items=page, total=len(wanted), next=following))
@@ -77,7 +77,7 @@ def _wanted(shown: PoolSegments, first: str | None, last: str | None, kind: str 
         if begin > end:
             raise Refused(422, "end: it lies before start: swap them", FieldError(field="end", message="before start"))
         found = shown.within(Range(begin, end))
-    return [each for each in found.segments if kind is None or each.kind == kind]
+    return [segment for segment in found.segments if kind is None or segment.kind == kind]
 
 
 def _address(field: str, text: str, shown: PoolSegments) -> int:
@@ -126,7 +126,7 @@ def _free(pool: str, summary: Summary, size: int | None, *, align: bool) -> Free
         holes=found.holes,
         largest=found.largest,
         best_fit=range_of(found.best_fit, family) if found.best_fit else None,
-        blocks=[_block(each, family) for each in found.blocks[:MOST_BLOCKS]],
+        blocks=[_block(block, family) for block in found.blocks[:MOST_BLOCKS]],
     )
 
 
@@ -149,14 +149,14 @@ async def list_overlaps(request: Request[Any, Any, Any], parts: TheParts, person
     found = await working.of_all(parts.feed, "overlaps", lambda estate: overlaps(estate.pools, estate.allocations))
     items = [
         PoolOverlap(
-            trouble=each.trouble.value,
-            start=each.start,
-            end=each.end,
-            count=each.count,
-            subjects=list(each.subjects),
-            message=each.message,
+            trouble=finding.trouble.value,
+            start=finding.start,
+            end=finding.end,
+            count=finding.count,
+            subjects=list(finding.subjects),
+            message=finding.message,
         )
-        for each in found
+        for finding in found
     ]
     return answer(request, Overlaps(items=items))
 

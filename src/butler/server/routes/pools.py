@@ -29,14 +29,14 @@ from butler.server.visible import need_pool, provider_namespaces
 
 MOST_SHARES = 20
 SORTS = {
-    "name": lambda each: each.name,
-    "cidr": lambda each: each.cidr,
-    "percent": lambda each: each.percent,
-    "available": lambda each: each.available,
-    "total": lambda each: each.total,
-    "largestFreeBlock": lambda each: each.largest_free_block,
-    "fragmentationPercent": lambda each: each.fragmentation_percent,
-    "waiting": lambda each: each.waiting,
+    "name": lambda item: item.name,
+    "cidr": lambda item: item.cidr,
+    "percent": lambda item: item.percent,
+    "available": lambda item: item.available,
+    "total": lambda item: item.total,
+    "largestFreeBlock": lambda item: item.largest_free_block,
+    "fragmentationPercent": lambda item: item.fragmentation_percent,
+    "waiting": lambda item: item.waiting,
 }
 
 
@@ -53,10 +53,14 @@ async def list_pools(
     """All pools, each with its counters."""
     await parts.sight.need_pools(person)
     providers = await provider_namespaces(parts, person)
-    items = [await pool_pages.item(parts.feed, each, providers=providers) for each in parts.feed.pools.values()]
-    wanted = [each for each in items if q.lower() in f"{each.namespace}/{each.name} {each.cidr}".lower()]
+    items = [await pool_pages.item(parts.feed, pool, providers=providers) for pool in parts.feed.pools.values()]
+    wanted = [
+        pool_item
+        for pool_item in items
+        if q.lower() in f"{pool_item.namespace}/{pool_item.name} {pool_item.cidr}".lower()
+    ]
     found = page(
-        wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda each: (each.namespace, each.name)
+        wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda item: (item.namespace, item.name)
     )
     return answer(request, PoolList(items=found.items, total=found.total, next=found.next))
 
@@ -85,20 +89,20 @@ def _detail(at: Known, shown: PoolItem) -> Encoded:
         reserved=reserved_of(layout) if layout else [],
         defaults=Defaults(nodes_per_tenant=defaults.nodes_per_tenant, lb_pool_per_tenant=defaults.lb_pool_per_tenant),
         tiers=[
-            TierMark(tier=each.tier.value, percent=each.percent, addresses=each.addresses, reached=each.reached)
-            for each in found.tiers
+            TierMark(tier=tier.tier.value, percent=tier.percent, addresses=tier.addresses, reached=tier.reached)
+            for tier in found.tiers
         ],
         holes=[
-            HoleBucket(least=each.least, most=each.most, holes=each.holes, addresses=each.addresses)
-            for each in found.holes
+            HoleBucket(least=hole.least, most=hole.most, holes=hole.holes, addresses=hole.addresses)
+            for hole in found.holes
         ],
         shares=[
-            TenantShare(tenant=each.tenant, addresses=each.addresses, allocations=each.allocations)
-            for each in found.shares[:MOST_SHARES]
+            TenantShare(tenant=share.tenant, addresses=share.addresses, allocations=share.allocations)
+            for share in found.shares[:MOST_SHARES]
         ],
         wrong=list(found.wrong),
         doubts=list(found.doubts),
-        conditions=[condition(each) for each in pool.status.conditions],
+        conditions=[condition(item) for item in pool.status.conditions],
     )
     return encoded(made)
 

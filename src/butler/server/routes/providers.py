@@ -17,13 +17,13 @@ from butler.server.shown.providers import provider_detail
 from butler.server.visible import provider_namespaces, seen_providers, tenant_namespaces, tenants_on
 
 SORTS: dict[str, Callable[[ProviderItem], Any]] = {
-    "name": lambda each: each.name,
-    "provider": lambda each: each.provider,
-    "mode": lambda each: each.mode,
-    "ready": lambda each: each.ready,
-    "tenants": lambda each: each.tenants,
-    "available": lambda each: each.available,
-    "estimatedTenants": lambda each: each.estimated_tenants,
+    "name": lambda item: item.name,
+    "provider": lambda item: item.provider,
+    "mode": lambda item: item.mode,
+    "ready": lambda item: item.ready,
+    "tenants": lambda item: item.tenants,
+    "available": lambda item: item.available,
+    "estimatedTenants": lambda item: item.estimated_tenants,
 }
 
 
@@ -42,9 +42,13 @@ async def list_providers(
         raise forbidden(f"read ProviderConfigs in namespace {parts.home}")
     items, _ = await seen_providers(parts, person)
     sought = q.strip().lower()
-    wanted = [each for each in items if sought in f"{each.namespace}/{each.name} {each.provider}".lower()]
+    wanted = [
+        provider_item
+        for provider_item in items
+        if sought in f"{provider_item.namespace}/{provider_item.name} {provider_item.provider}".lower()
+    ]
     found = page(
-        wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda each: (each.namespace, each.name)
+        wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda item: (item.namespace, item.name)
     )
     return answer(request, ProviderList(items=found.items, total=found.total, next=found.next))
 
@@ -60,7 +64,7 @@ async def get_provider(
     if config is None:
         raise not_found("ProviderConfig", namespace, name)
     tenants = tenants_on(parts, config, await tenant_namespaces(parts, person))
-    pools = {each.metadata.name: each for each in parts.feed.pools.values()}
+    pools = {pool.metadata.name: pool for pool in parts.feed.pools.values()}
     return answer(request, provider_detail(config, pools if await parts.sight.pools(person) else None, tenants))
 
 

@@ -40,19 +40,19 @@ Team = Annotated[str | None, QueryParameter(description="Of this team.", max_len
 InNamespace = Annotated[str | None, QueryParameter(description="In it.", max_length=63)]
 
 SORTS: dict[str, Callable[[TenantItem], Any]] = {
-    "name": lambda each: each.name,
-    "namespace": lambda each: f"{each.namespace}/{each.name}",
-    "phase": lambda each: each.phase,
-    "since": lambda each: each.since.timestamp() if each.since else None,
-    "version": lambda each: each.version,
-    "workers": lambda each: each.workers_wanted,
-    "provider": lambda each: each.provider,
-    "team": lambda each: each.team,
-    "nodeAddresses": lambda each: each.node_addresses,
-    "loadBalancerAddresses": lambda each: each.load_balancer_addresses,
-    "loadBalancersInUse": lambda each: each.load_balancers_in_use,
-    "servicesWaiting": lambda each: each.services_waiting,
-    "createdAt": lambda each: each.created_at.timestamp() if each.created_at else None,
+    "name": lambda item: item.name,
+    "namespace": lambda item: f"{item.namespace}/{item.name}",
+    "phase": lambda item: item.phase,
+    "since": lambda item: item.since.timestamp() if item.since else None,
+    "version": lambda item: item.version,
+    "workers": lambda item: item.workers_wanted,
+    "provider": lambda item: item.provider,
+    "team": lambda item: item.team,
+    "nodeAddresses": lambda item: item.node_addresses,
+    "loadBalancerAddresses": lambda item: item.load_balancer_addresses,
+    "loadBalancersInUse": lambda item: item.load_balancers_in_use,
+    "servicesWaiting": lambda item: item.services_waiting,
+    "createdAt": lambda item: item.created_at.timestamp() if item.created_at else None,
 }
 
 
@@ -76,18 +76,18 @@ async def list_tenants(
     items, _ = await seen_tenants(parts, person)
     sought = q.strip().lower()
     wanted = [
-        each
-        for each in items
-        if (phase is None or each.phase == phase.value)
-        and (provider is None or each.provider == provider)
-        and (team is None or each.team == team)
-        and (namespace is None or each.namespace == namespace)
-        and sought in f"{each.namespace}/{each.name} {each.provider} {each.team} {each.version}".lower()
+        tenant
+        for tenant in items
+        if (phase is None or tenant.phase == phase.value)
+        and (provider is None or tenant.provider == provider)
+        and (team is None or tenant.team == team)
+        and (namespace is None or tenant.namespace == namespace)
+        and sought in f"{tenant.namespace}/{tenant.name} {tenant.provider} {tenant.team} {tenant.version}".lower()
     ]
     found = page(
-        wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda each: (each.namespace, each.name)
+        wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda item: (item.namespace, item.name)
     )
-    namespaces = sorted({each.namespace for each in items})
+    namespaces = sorted({tenant_item.namespace for tenant_item in items})
     return answer(request, TenantList(items=found.items, total=found.total, next=found.next, namespaces=namespaces))
 
 
@@ -107,7 +107,7 @@ def _detail(parts: Parts, cluster: TenantCluster, *, allocations: bool, provider
     found = view.tenant(cluster, own, parts.shelves.provider_of(cluster, providers), parts.home)
     return TenantDetail(
         tenant=shown_tenant(cluster, found),
-        steps=[condition(each) for each in found.steps],
+        steps=[condition(step) for step in found.steps],
         blocks=shown_blocks(found),
         load_balancers=shown_use(found),
         changes=tenant_changes(cluster, own or ()),
@@ -132,19 +132,21 @@ async def get_drift(request: Request[Any, Any, Any], parts: TheParts, person: Th
     What is out of step comes first, then what could not be asked."""
     await parts.sight.need_allocations(person)
     allowed = await tenant_namespaces(parts, person)
-    clusters = [each for each in parts.feed.clusters.values() if each.metadata.namespace in allowed]
-    asked = [each for each in sorted(clusters, key=key_of) if _is_asked(parts, each)]
+    clusters = [cluster for cluster in parts.feed.clusters.values() if cluster.metadata.namespace in allowed]
+    asked = [cluster for cluster in sorted(clusters, key=key_of) if _is_asked(parts, cluster)]
     told = await parts.shelves.drift.of((person.user, person.groups), lambda: asking.addresses(parts, person, asked))
-    found = [shown_drift(each) for each in told if each.namespace in allowed]  # what was told is kept for a while
+    found = [
+        shown_drift(tenant_addresses) for tenant_addresses in told if tenant_addresses.namespace in allowed
+    ]  # what was told is kept for a while
     order = {False: 0, None: 1, True: 2}
-    items = sorted(found, key=lambda each: (order[each.in_step], each.namespace, each.name))
+    items = sorted(found, key=lambda drift: (order[drift.in_step], drift.namespace, drift.name))
     return answer(request, DriftList(items=items, not_asked=max(0, len(clusters) - len(found))))
 
 
 def _is_asked(parts: Parts, cluster: TenantCluster) -> bool:
     """Whether it is up, and has load-balancer addresses from pools."""
     own = parts.shelves.allocations_of(str(key_of(cluster)))
-    return phase_of(cluster) in UP and any(each.spec.type is IPAllocationType.LOAD_BALANCER for each in own)
+    return phase_of(cluster) in UP and any(allocation.spec.type is IPAllocationType.LOAD_BALANCER for allocation in own)
 
 
 router = Router("/", route_handlers=[list_tenants, get_tenant, get_addresses, get_drift], tags=["tenants"])

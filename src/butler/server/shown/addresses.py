@@ -29,28 +29,32 @@ def promised_names(pools: Iterable[NetworkPool]) -> set[str]:
 
 
 def pool_hits(pools: Iterable[NetworkPool]) -> Iterator[Hit]:
-    for each in pools:
-        link = Link(kind="pool", namespace=each.metadata.namespace, name=each.metadata.name)
-        yield Hit(link=link, title=each.metadata.name, detail=f"pool, {each.spec.cidr}")
+    for pool in pools:
+        link = Link(kind="pool", namespace=pool.metadata.namespace, name=pool.metadata.name)
+        yield Hit(link=link, title=pool.metadata.name, detail=f"pool, {pool.spec.cidr}")
 
 
 def tenant_hits(tenants: Iterable[TenantItem]) -> Iterator[Hit]:
-    for each in tenants:
-        link = Link(kind="tenant", namespace=each.namespace, name=each.name)
-        yield Hit(link=link, title=f"{each.namespace}/{each.name}", detail=f"tenant, {each.phase}, {each.version}")
+    for tenant in tenants:
+        link = Link(kind="tenant", namespace=tenant.namespace, name=tenant.name)
+        yield Hit(
+            link=link, title=f"{tenant.namespace}/{tenant.name}", detail=f"tenant, {tenant.phase}, {tenant.version}"
+        )
 
 
 def provider_hits(providers: Iterable[ProviderItem]) -> Iterator[Hit]:
-    for each in providers:
-        link = Link(kind="provider", namespace=each.namespace, name=each.name)
-        yield Hit(link=link, title=each.name, detail=f"provider, {each.provider}")
+    for provider in providers:
+        link = Link(kind="provider", namespace=provider.namespace, name=provider.name)
+        yield Hit(link=link, title=provider.name, detail=f"provider, {provider.provider}")
 
 
 def allocation_hits(allocations: Iterable[AllocationItem]) -> Iterator[Hit]:
-    for each in allocations:
-        link = Link(kind="allocation", namespace=each.namespace, name=each.name)
-        where = f"{each.start}-{each.end}" if each.start else "no addresses"
-        yield Hit(link=link, title=each.name, detail=f"allocation, {where} of {each.pool}, {each.state}")
+    for allocation in allocations:
+        link = Link(kind="allocation", namespace=allocation.namespace, name=allocation.name)
+        where = f"{allocation.start}-{allocation.end}" if allocation.start else "no addresses"
+        yield Hit(
+            link=link, title=allocation.name, detail=f"allocation, {where} of {allocation.pool}, {allocation.state}"
+        )
 
 
 def _place(name: str, sought: str) -> tuple[object, ...]:
@@ -61,8 +65,8 @@ def _place(name: str, sought: str) -> tuple[object, ...]:
 
 def closest(allocations: Iterable[AllocationItem], sought: str, most: int) -> list[AllocationItem]:
     """Of thousands, the few that are worth a closer look."""
-    found = (each for each in allocations if sought in each.name.lower())
-    return nsmallest(most, found, key=lambda each: _place(each.name, sought))
+    found = (allocation for allocation in allocations if sought in allocation.name.lower())
+    return nsmallest(most, found, key=lambda item: _place(item.name, sought))
 
 
 def best(hits: Iterable[Hit], sought: str, most: int) -> list[Hit]:
@@ -71,4 +75,4 @@ def best(hits: Iterable[Hit], sought: str, most: int) -> list[Hit]:
     def place(hit: Hit) -> tuple[object, ...]:
         return (*_place(hit.link.name, sought), KINDS.index(hit.link.kind), hit.link.namespace)
 
-    return sorted((each for each in hits if sought in each.title.lower()), key=place)[:most]
+    return sorted((item for item in hits if sought in item.title.lower()), key=place)[:most]

@@ -62,22 +62,22 @@ def attention(seen: Seen) -> list[Attention]:
         *_providers(seen.providers, seen.now),
         *_doubts(seen.doubts),
     ]
-    return sorted(found, key=lambda each: _WORST_FIRST.index(each.severity))[:MOST]
+    return sorted(found, key=lambda item: _WORST_FIRST.index(item.severity))[:MOST]
 
 
 def _pools(pools: Iterable[PoolItem]) -> Iterator[Attention]:
-    for each in pools:
-        link = Link(kind="pool", namespace=each.namespace, name=each.name)
-        if each.problem:
-            title = f"Pool {each.name} hands out nothing"
-            yield Attention(severity="critical", title=title, detail=each.problem, link=link)
-        if each.tier is not None and each.total is not None:
-            severity, words = _TIERS[each.tier]
+    for pool in pools:
+        link = Link(kind="pool", namespace=pool.namespace, name=pool.name)
+        if pool.problem:
+            title = f"Pool {pool.name} hands out nothing"
+            yield Attention(severity="critical", title=title, detail=pool.problem, link=link)
+        if pool.tier is not None and pool.total is not None:
+            severity, words = _TIERS[pool.tier]
             detail = (
-                f"{each.allocated} of {each.total} addresses are held ({int(each.percent or 0)}%);"
-                f" the longest free run is {each.largest_free_block}"
+                f"{pool.allocated} of {pool.total} addresses are held ({int(pool.percent or 0)}%);"
+                f" the longest free run is {pool.largest_free_block}"
             )
-            yield Attention(severity=_severity(severity), title=f"Pool {each.name} {words}", detail=detail, link=link)
+            yield Attention(severity=_severity(severity), title=f"Pool {pool.name} {words}", detail=detail, link=link)
 
 
 def _severity(word: str) -> Severity:
@@ -94,9 +94,11 @@ def _doubts(doubts: Iterable[tuple[PoolItem, Sequence[str]]]) -> Iterator[Attent
 def _unmet(unmet: Iterable[AllocationItem], now: datetime) -> Iterator[Attention]:
     """Requests, by pool: a full pool is one thing to look at, not a hundred."""
     by_pool: dict[tuple[str, str], list[AllocationItem]] = {}
-    for each in unmet:
-        if each.phase == "Failed" or (each.created_at is not None and now - each.created_at > PATIENCE):
-            by_pool.setdefault((each.namespace, each.pool), []).append(each)
+    for allocation_item in unmet:
+        if allocation_item.phase == "Failed" or (
+            allocation_item.created_at is not None and now - allocation_item.created_at > PATIENCE
+        ):
+            by_pool.setdefault((allocation_item.namespace, allocation_item.pool), []).append(allocation_item)
     for (namespace, pool), waiting in sorted(by_pool.items()):
         first = waiting[0]
         if len(waiting) == 1:
@@ -106,7 +108,7 @@ def _unmet(unmet: Iterable[AllocationItem], now: datetime) -> Iterator[Attention
             continue
         link = Link(kind="pool", namespace=namespace, name=pool)
         more = f" and {len(waiting) - NAMED} more" if len(waiting) > NAMED else ""
-        names = ", ".join(each.name for each in waiting[:NAMED])
+        names = ", ".join(allocation_item.name for allocation_item in waiting[:NAMED])
         title = f"{len(waiting)} requests hold nothing yet in pool {pool}"
         yield Attention(severity="warning", title=title, detail=f"{names}{more}: {_why(first)}", link=link)
 
@@ -116,36 +118,38 @@ def _why(item: AllocationItem) -> str:
 
 
 def _tenants(tenants: Iterable[TenantItem]) -> Iterator[Attention]:
-    for each in tenants:
-        link = Link(kind="tenant", namespace=each.namespace, name=each.name)
-        name = f"{each.namespace}/{each.name}"
-        if each.trouble:
-            failed = each.phase == TenantClusterPhase.FAILED.value
+    for tenant in tenants:
+        link = Link(kind="tenant", namespace=tenant.namespace, name=tenant.name)
+        name = f"{tenant.namespace}/{tenant.name}"
+        if tenant.trouble:
+            failed = tenant.phase == TenantClusterPhase.FAILED.value
             title = f"Tenant {name} has failed" if failed else f"Tenant {name} needs a look"
             severity: Severity = "critical" if failed else "warning"
-            yield Attention(severity=severity, title=title, detail="; ".join(each.trouble), link=link)
-        elif each.services_waiting:
-            number = each.services_waiting
+            yield Attention(severity=severity, title=title, detail="; ".join(tenant.trouble), link=link)
+        elif tenant.services_waiting:
+            number = tenant.services_waiting
             title = f"{number} {'Service waits' if number == 1 else 'Services wait'} for an address in {name}"
-            detail = f"it holds {each.load_balancer_addresses or 0} and {each.load_balancers_in_use or 0} are in use"
+            detail = (
+                f"it holds {tenant.load_balancer_addresses or 0} and {tenant.load_balancers_in_use or 0} are in use"
+            )
             yield Attention(severity="warning", title=title, detail=detail, link=link)
 
 
 def _providers(providers: Iterable[ProviderItem], now: datetime) -> Iterator[Attention]:
-    for each in providers:
-        is_new = each.created_at is not None and now - each.created_at < PATIENCE
-        if each.ready or (is_new and not each.problem):
+    for provider in providers:
+        is_new = provider.created_at is not None and now - provider.created_at < PATIENCE
+        if provider.ready or (is_new and not provider.problem):
             continue
-        link = Link(kind="provider", namespace=each.namespace, name=each.name)
-        detail = each.problem or "nobody has looked at it yet: check that Butler's controllers run"
-        severity: Severity = "critical" if each.tenants else "warning"
-        yield Attention(severity=severity, title=f"Provider {each.name} is not ready", detail=detail, link=link)
+        link = Link(kind="provider", namespace=provider.namespace, name=provider.name)
+        detail = provider.problem or "nobody has looked at it yet: check that Butler's controllers run"
+        severity: Severity = "critical" if provider.tenants else "warning"
+        yield Attention(severity=severity, title=f"Provider {provider.name} is not ready", detail=detail, link=link)
 
 
 def _overlaps(findings: Iterable[Finding]) -> Iterator[Attention]:
-    for each in findings:
-        kind, _, key = each.subjects[0].partition(" ")
+    for finding in findings:
+        kind, _, key = finding.subjects[0].partition(" ")
         namespace, _, name = key.partition("/")
         link = Link(kind="pool" if kind == "NetworkPool" else "allocation", namespace=namespace, name=name)
-        title = f"{_TROUBLES[each.trouble]}: {each.start}-{each.end}"
-        yield Attention(severity="critical", title=title, detail=each.message, link=link)
+        title = f"{_TROUBLES[finding.trouble]}: {finding.start}-{finding.end}"
+        yield Attention(severity="critical", title=title, detail=finding.message, link=link)

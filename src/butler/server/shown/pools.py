@@ -25,9 +25,9 @@ def pool_item(pool: NetworkPool, summary: Summary, concerned: Sequence[IPAllocat
     """`summary` and `concerned` are of this pool."""
     capacity = summary.standing.capacity if summary.standing else None
     ready = find_condition(pool.status.conditions, ConditionType.READY)
-    problems = [f"{each.field}: {each.message}" for each in summary.segments.problems]
+    problems = [f"{problem.field}: {problem.message}" for problem in summary.segments.problems]
     refused = ready.message if ready is not None and ready.status is ConditionStatus.FALSE else ""
-    own = [each for each in concerned if each.spec.pool_ref.name == pool.metadata.name]
+    own = [allocation for allocation in concerned if allocation.spec.pool_ref.name == pool.metadata.name]
     tier = summary.standing.tier if summary.standing else None
     return PoolItem(
         namespace=pool.metadata.namespace,
@@ -39,8 +39,10 @@ def pool_item(pool: NetworkPool, summary: Summary, concerned: Sequence[IPAllocat
         percent=100 * capacity.allocated / capacity.total if capacity and capacity.total else None,
         largest_free_block=capacity.largest_free_block if capacity else None,
         fragmentation_percent=capacity.fragmentation_percent if capacity else None,
-        allocation_count=sum(held_range(each) is not None for each in own),
-        waiting=sum(each.status.phase in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED) for each in own),
+        allocation_count=sum(held_range(allocation) is not None for allocation in own),
+        waiting=sum(
+            allocation.status.phase in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED) for allocation in own
+        ),
         tier=tier.value if tier else None,
         ready=ready is not None and ready.status is ConditionStatus.TRUE,
         problem="; ".join(problems) or refused,
@@ -56,7 +58,7 @@ def strip(shown: PoolSegments) -> list[int]:
     if shown.network is None:
         return []
     parts = min(STRIP, shown.network.size)
-    edges = [shown.network.first + shown.network.size * each // parts for each in range(parts + 1)]
+    edges = [shown.network.first + shown.network.size * number // parts for number in range(parts + 1)]
     held, given = [0] * parts, [0] * parts
     at = 0
     for segment in shown.segments:
@@ -82,7 +84,7 @@ def _percent(some: int, every: int) -> int:
 
 
 def windows_of(layout: PoolLayout) -> list[AddressRange]:
-    return [range_of(each, layout.family) for each in layout.windows]
+    return [range_of(window, layout.family) for window in layout.windows]
 
 
 def reserved_of(layout: PoolLayout) -> list[Reserved]:

@@ -27,7 +27,7 @@ def provider_item(config: ProviderConfig, tenants: int) -> ProviderItem:
         ready=bool(found.ready),
         problem=found.why,
         allocation_mode=sizes.allocation_mode.value if sizes else "static" if network.mode is NetworkMode.IPAM else "",
-        pools=[each.name for each in in_order(network.pool_refs)],
+        pools=[reference.name for reference in in_order(network.pool_refs)],
         tenants=tenants,
         available=capacity.available_ips if capacity else None,
         estimated_tenants=found.room,
@@ -46,17 +46,17 @@ def provider_detail(
         provider=provider_item(config, len(on_it)),
         pools=[
             ProviderPool(
-                name=each.name,
-                priority=each.priority,
-                purpose=each.purpose,
-                exists=pools is None or each.pool is not None,
-                gateway=each.gateway,
+                name=pool.name,
+                priority=pool.priority,
+                purpose=pool.purpose,
+                exists=pools is None or pool.pool is not None,
+                gateway=pool.gateway,
             )
-            for each in found.pools
+            for pool in found.pools
         ],
         scope=_scope(config),
         quotas=list(_quotas(config)),
-        conditions=[condition(each) for each in config.status.conditions],
+        conditions=[condition(item) for item in config.status.conditions],
         tenants=on_it,
         yaml=as_yaml(written(config, PROVIDERS)),
     )

@@ -38,21 +38,21 @@ def columns_of(shown: PoolSegments) -> Segments:
     notes: dict[str, int] = {}
     numbers = {kind: number for number, kind in enumerate(KINDS)}
     start = shown.network.first if shown.network else 0
-    for each in shown.segments:
+    for segment in shown.segments:
         holder = -1
-        if each.holders:
-            first = each.holders[0]
+        if segment.holders:
+            first = segment.holders[0]
             made = SegmentHolder(
                 allocation=first.allocation, tenant=first.tenant, type=first.type, role=first.role, pool=first.pool
             )
             holder = holders.setdefault(made, len(holders))
-        columns.first.append(each.first - start)
-        columns.size.append(each.size)
-        columns.kind.append(numbers[each.kind])
+        columns.first.append(segment.first - start)
+        columns.size.append(segment.size)
+        columns.kind.append(numbers[segment.kind])
         columns.holder.append(holder)
-        columns.note.append(notes.setdefault(each.description, len(notes)) if each.description else -1)
-        columns.held_by.append(each.held_by)
-        columns.stranded.append(each.stranded)
+        columns.note.append(notes.setdefault(segment.description, len(notes)) if segment.description else -1)
+        columns.held_by.append(segment.held_by)
+        columns.stranded.append(segment.stranded)
     whole = range_of(shown.network, shown.family) if shown.network else None
     return Segments(
         pool=shown.pool,
@@ -60,15 +60,17 @@ def columns_of(shown: PoolSegments) -> Segments:
         start=whole.start if whole else None,
         end=whole.end if whole else None,
         count=whole.count if whole else 0,
-        kinds=[each.value for each in KINDS],
+        kinds=[item.value for item in KINDS],
         columns=columns,
         holders=list(holders),
         notes=list(notes),
         elsewhere=[
-            Elsewhere(allocation=each.allocation, tenant=each.tenant, start=each.start, end=each.end)
-            for each in shown.elsewhere
+            Elsewhere(
+                allocation=elsewhere.allocation, tenant=elsewhere.tenant, start=elsewhere.start, end=elsewhere.end
+            )
+            for elsewhere in shown.elsewhere
         ],
-        problems=[FieldError(field=each.field, message=each.message) for each in shown.problems],
+        problems=[FieldError(field=problem.field, message=problem.message) for problem in shown.problems],
     )
 
 
@@ -95,8 +97,8 @@ def as_csv(segments: Iterable[Segment], family: Family) -> bytes:
     written = io.StringIO()
     to = csv.writer(written)
     to.writerow(COLUMNS)
-    for each in segments:
-        shown = row(each, family)
+    for segment in segments:
+        shown = row(segment, family)
         to.writerow([_cell(getattr(shown, column)) for column in COLUMNS])
     return written.getvalue().encode()
 

@@ -62,7 +62,7 @@ def shown_tenant(cluster: TenantCluster, found: view.Tenant) -> TenantItem:
 
 
 def shown_blocks(found: view.Tenant) -> list[Block] | None:
-    return None if found.blocks is None else [shown_block(each) for each in found.blocks]
+    return None if found.blocks is None else [shown_block(block) for block in found.blocks]
 
 
 def shown_block(block: view.Block) -> Block:
@@ -94,22 +94,22 @@ def shown_use(found: view.Tenant) -> LoadBalancerUse | None:
 def tenant_changes(cluster: TenantCluster, allocations: Iterable[IPAllocation]) -> list[TenantChange]:
     """What this very cluster was granted and gave back, as far as it is on record, newest first."""
     found: list[TenantChange] = []
-    for each in allocations:
-        granted = granted_range(each)
-        if granted is None or recorded_owner(each) not in (None, cluster.metadata.uid):
+    for allocation in allocations:
+        granted = granted_range(allocation)
+        if granted is None or recorded_owner(allocation) not in (None, cluster.metadata.uid):
             continue
-        for at, action in _moments(each):
+        for at, action in _moments(allocation):
             found.append(
                 TenantChange(
                     at=at,
                     action=action,
-                    allocation=each.metadata.name,
-                    type=each.spec.type.value,
+                    allocation=allocation.metadata.name,
+                    type=allocation.spec.type.value,
                     range=range_of(granted[1], granted[0]),
-                    growth=is_growth(each),
+                    growth=is_growth(allocation),
                 )
             )
-    return sorted(found, key=lambda each: (each.at, each.allocation), reverse=True)
+    return sorted(found, key=lambda tenant_change: (tenant_change.at, tenant_change.allocation), reverse=True)
 
 
 def _moments(allocation: IPAllocation) -> Iterable[tuple[datetime, str]]:
@@ -124,8 +124,8 @@ def shown_addresses(found: view_addresses.TenantAddresses) -> TenantAddresses:
     return TenantAddresses(
         namespace=found.namespace,
         name=found.name,
-        nodes=[_span(each) for each in found.nodes],
-        load_balancers=[_span(each) for each in found.load_balancers],
+        nodes=[_span(node) for node in found.nodes],
+        load_balancers=[_span(load_balancer) for load_balancer in found.load_balancers],
         waiting=None if found.waiting is None else list(found.waiting),
         metallb=MetalLB(
             in_step=found.metallb.in_step,

@@ -80,7 +80,7 @@ class Acting:
         self._connection = connection
         self._trail = trail
         self._sight = sight
-        self._caches: dict[str, Cache[Any]] = {str(each.resource): each for each in feed.caches.values()}
+        self._caches: dict[str, Cache[Any]] = {str(cach.resource): cach for cach in feed.caches.values()}
         self.versions = Versions({feed.pools: written, feed.clusters: written, feed.allocations: released})
         self._clients: OrderedDict[tuple[str, tuple[str, ...]], Client] = OrderedDict()
         self._leaving: dict[asyncio.Task[None], Client] = {}
@@ -203,7 +203,11 @@ def refused_write(error: KubeError) -> Refused:
 
 def _about(deed: Deed, done: object) -> object:
     """The object that an Event is to hang on: as it was answered, else as it was, else by its name."""
-    for each in (done, deed.about):
-        if each is not None and (isinstance(each, Mapping) or hasattr(each, "metadata")) and key_of(each) == deed.key:
-            return each
+    for value in (done, deed.about):
+        if (
+            value is not None
+            and (isinstance(value, Mapping) or hasattr(value, "metadata"))
+            and key_of(value) == deed.key
+        ):
+            return value
     return {"metadata": {"namespace": deed.key.namespace, "name": deed.key.name}}

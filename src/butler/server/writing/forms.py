@@ -83,9 +83,10 @@ def field_of(path: str, places: Places) -> str:
 def in_words_of(refused: Refused, places: Places) -> Refused:
     """A refusal by Kubernetes with the form's names."""
     fields = [
-        FieldError(field=field_of(each.field, places), message=_VALUE.sub("", each.message)) for each in refused.fields
+        FieldError(field=field_of(field.field, places), message=_VALUE.sub("", field.message))
+        for field in refused.fields
     ]
-    said = "; ".join(f"{each.field}: {each.message}" if each.field else each.message for each in fields)
+    said = "; ".join(f"{field.field}: {field.message}" if field.field else field.message for field in fields)
     return Refused(refused.status, said or refused.detail, *fields, headers=refused.headers)
 
 
@@ -119,10 +120,10 @@ def edited_pool(pool: NetworkPool, form: PoolEdit) -> NetworkPool:
 def _edited(spec: NetworkPoolSpec, form: PoolEdit) -> NetworkPoolSpec:
     others = (form.cidr, form.reserved, form.windows, form.defaults)
     if form.grow_by is not None:
-        if any(each is not None for each in others):
+        if any(other is not None for other in others):
             raise wrong("growBy", "growing says by itself what changes: send it alone")
         return _grown(spec, form.grow_by)
-    if all(each is None for each in others):
+    if all(other is None for other in others):
         raise Refused(422, "say what to change: cidr, reserved, windows, defaults or growBy")
     if form.cidr is not None:
         spec = msgspec.structs.replace(spec, cidr=form.cidr)
@@ -150,13 +151,15 @@ def _blocks(
 ) -> tuple[ReservedBlock, ...]:
     if len(wanted) > MOST_RESERVED:
         raise wrong("reserved", f"a pool has at most {MOST_RESERVED} reserved blocks: join some of them")
-    said = {each.cidr: each.description for each in before}
+    said = {reserved_block.cidr: reserved_block.description for reserved_block in before}
     return tuple(
         ReservedBlock(
-            cidr=each.cidr,
-            description=said.get(each.cidr) if each.description is None else each.description or None,
+            cidr=reserved_write.cidr,
+            description=said.get(reserved_write.cidr)
+            if reserved_write.description is None
+            else reserved_write.description or None,
         )
-        for each in wanted
+        for reserved_write in wanted
     )
 
 
@@ -171,7 +174,7 @@ def _with_windows(spec: NetworkPoolSpec, windows: tuple[WindowWrite, ...] | list
         spec.tenant_allocation or TenantAllocation(),
         start=one.start if one else None,
         end=one.end if one else None,
-        ranges=() if one else tuple(AddressRange(start=each.start, end=each.end) for each in windows),
+        ranges=() if one else tuple(AddressRange(start=window.start, end=window.end) for window in windows),
     )
     return msgspec.structs.replace(spec, tenant_allocation=allocation)
 

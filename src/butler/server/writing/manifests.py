@@ -61,7 +61,7 @@ def key_in(manifest: Json) -> Key:
     need_name(namespace, "metadata.namespace", 63)
     for field in THEIRS:
         found = meta.get(field) or {}
-        if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+        if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
             raise wrong(f"metadata.{field}", "write names with texts")
     return Key(namespace, name)
 
@@ -92,7 +92,7 @@ def summary(manifest: Json) -> str:
     workers = spec.get("workers")
     replicas = workers.get("replicas") if isinstance(workers, dict) else None
     shown = [str(spec.get("kubernetesVersion"))[:40], f"{replicas} workers" if isinstance(replicas, int) else ""]
-    return ", ".join(each for each in shown if each)
+    return ", ".join(text for text in shown if text)
 
 
 def changed_fields(patch: Json) -> str:

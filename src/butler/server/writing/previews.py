@@ -107,8 +107,8 @@ def and_also(shown: PoolPreview, errors: Sequence[FieldError]) -> PoolPreview:
     """A preview with what the API server has against it, too."""
     if not errors:
         return shown
-    known = {each.field for each in shown.errors}
-    more = [each for each in errors if each.field not in known]
+    known = {error.field for error in shown.errors}
+    more = [error for error in errors if error.field not in known]
     return msgspec.structs.replace(shown, allowed=False, errors=[*shown.errors, *more])
 
 
@@ -117,7 +117,7 @@ def _standing(pool: NetworkPool, estate: Estate) -> Standing | None:
 
 
 def _errors(verdict: Verdict) -> list[FieldError]:
-    return [FieldError(field=field_of(each.field, POOL), message=each.message) for each in verdict.problems]
+    return [FieldError(field=field_of(problem.field, POOL), message=problem.message) for problem in verdict.problems]
 
 
 def _fill(standing: Standing | None) -> Fill | None:
@@ -141,7 +141,11 @@ def _stranded(old: NetworkPool, new: NetworkPool, estate: Estate, now: datetime)
     already = stage.stranded(name)
     stage.edit(new)
     left_out = [stage.find(uid) for uid in stage.stranded(name) if uid not in already]
-    found = [(held, each) for each in left_out if each is not None and (held := held_range(each)) is not None]
+    found = [
+        (held, allocation)
+        for allocation in left_out
+        if allocation is not None and (held := held_range(allocation)) is not None
+    ]
     return [
         Stranded(name=each.metadata.name, tenant=str(tenant_key(each)), range=range_of(held[1], held[0]))
         for held, each in sorted(found, key=lambda one: one[0][1])
@@ -189,7 +193,7 @@ def tenant_preview(
         errors=list(errors),
         warnings=list(warnings),
         provider=found.provider if found else "",
-        gets=[shown_block(each) for each in found.gets] if found else [],
+        gets=[shown_block(block) for block in found.gets] if found else [],
         obstacle=found.obstacle if found else "",
         waits=found.waits if found else True,
     )

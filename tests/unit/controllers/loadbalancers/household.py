@@ -188,13 +188,17 @@ class Household:
 
     def check(self) -> None:
         """What must hold at every instant: nothing is announced that is not held, nothing used that was given back."""
-        held = [each for each in self.allocations() if each.status.phase is IPAllocationPhase.ALLOCATED]
+        held = [
+            allocation for allocation in self.allocations() if allocation.status.phase is IPAllocationPhase.ALLOCATED
+        ]
         announced = set(self.tenant.addresses)
-        assert announced <= {_entry(each) for each in held}, "the pool has what the tenant does not hold"
-        served = [each for each in self.tenant.balancers() if not each.class_name]  # others are not MetalLB's
-        used = {parse_address(address)[1] for each in served for address in each.addresses}
-        ranges = [found for each in held if (found := granted_range(each)) is not None]
-        assert all(any(each.first <= address <= each.last for each in ranges) for address in used), "in use, not held"
+        assert announced <= {_entry(allocation) for allocation in held}, "the pool has what the tenant does not hold"
+        served = [
+            balancer for balancer in self.tenant.balancers() if not balancer.class_name
+        ]  # others are not MetalLB's
+        used = {parse_address(address)[1] for service in served for address in service.addresses}
+        ranges = [found for allocation in held if (found := granted_range(allocation)) is not None]
+        assert all(any(span.first <= address <= span.last for span in ranges) for address in used), "in use, not held"
         assert self.tenant.moved == []
 
     def pass_(self, seconds: float) -> None:
@@ -208,15 +212,15 @@ class Household:
 
     def _grant(self) -> bool:
         found = self.allocations()
-        taken = [held for each in found if (held := granted_range(each)) is not None]
+        taken = [held for allocation in found if (held := granted_range(allocation)) is not None]
         free = FreeSpace.without([Range(FIRST, FIRST + self.room - 1)], taken)
         changed = False
-        for each in found:
-            if each.status.phase is IPAllocationPhase.PENDING or (
-                each.status.phase is IPAllocationPhase.FAILED and free.best_fit(asked_count(each))
+        for allocation in found:
+            if allocation.status.phase is IPAllocationPhase.PENDING or (
+                allocation.status.phase is IPAllocationPhase.FAILED and free.best_fit(asked_count(allocation))
             ):
                 changed = True
-                self.management.put("ipallocations", _answered(each, free))
+                self.management.put("ipallocations", _answered(allocation, free))
         if free.largest != self.longest_run:
             changed = True
             self.management.put("networkpools", pool(free=free.largest))
@@ -233,14 +237,16 @@ class Household:
         return cast("list[IPAllocation]", View(self.management, ALLOCATIONS).values())
 
     def allocation(self, name: str) -> IPAllocation:
-        return next(each for each in self.allocations() if each.metadata.name == name)
+        return next(item for item in self.allocations() if item.metadata.name == name)
 
     def phases(self) -> dict[str, str]:
-        return {each.metadata.name: each.status.phase.value for each in self.allocations()}
+        return {allocation.metadata.name: allocation.status.phase.value for allocation in self.allocations()}
 
     def marked(self) -> list[str]:
-        held = (each for each in self.allocations() if each.status.phase is IPAllocationPhase.ALLOCATED)
-        return [each.metadata.name for each in held if each.status.draining_since]
+        held = (
+            allocation for allocation in self.allocations() if allocation.status.phase is IPAllocationPhase.ALLOCATED
+        )
+        return [allocation.metadata.name for allocation in held if allocation.status.draining_since]
 
     def cluster(self) -> TenantCluster:
         found = self.views.clusters.get(KEY)

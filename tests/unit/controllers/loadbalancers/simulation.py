@@ -128,14 +128,16 @@ class World:
             return None
         if len(service.families) > 1 and service.family_policy == "RequireDualStack":
             return None
-        ours = [address_text(each, Family.V4) for found in self.ranges() for each in range(found.first, found.last + 1)]
-        return next((each for each in service.asks or ours if each in ours and self._can_have(held, each)), None)
+        ours = [
+            address_text(number, Family.V4) for found in self.ranges() for number in range(found.first, found.last + 1)
+        ]
+        return next((ask for ask in service.asks or ours if ask in ours and self._can_have(held, ask)), None)
 
     def _can_have(self, held: Held, address: str) -> bool:
-        there = [each for each in self.services.values() if address in each.service.addresses]
+        there = [service for service in self.services.values() if address in service.service.addresses]
         key = held.service.sharing_key
         return not there or (
-            key is not None and all(each.service.sharing_key == key and each.port != held.port for each in there)
+            key is not None and all(item.service.sharing_key == key and item.port != held.port for item in there)
         )
 
     def _note_use(self) -> None:
@@ -147,13 +149,13 @@ class World:
     # The controller.
 
     def survey(self) -> Survey:
-        return survey(self.allocations.values(), [each.service for each in self.services.values()], self.now)
+        return survey(self.allocations.values(), [service.service for service in self.services.values()], self.now)
 
     def look(self) -> bool:
         """One reconcile; whether it did anything."""
         self._note_use()
         found, before = self.survey(), self.actions
-        self.memory.look(found, [each.service for each in self.services.values()], self.now)
+        self.memory.look(found, [service.service for service in self.services.values()], self.now)
         for block in due(found, self.terms, self.now, GRACE):
             self._release(block.allocation)
         found = self.survey()
@@ -215,7 +217,7 @@ class World:
         raise AssertionError("it does not come to rest")
 
     def ranges(self) -> list[Range]:
-        return sorted(found for each in self.allocations.values() if (found := granted_range(each)) is not None)
+        return sorted(found for text in self.allocations.values() if (found := granted_range(text)) is not None)
 
 
 def _failed(request: IPAllocation) -> IPAllocation:

@@ -66,10 +66,10 @@ class Tenant(Management):
         return self.pool is not None and bool(self.pool["spec"]["autoAssign"])
 
     def balancers(self) -> list[Balancer]:
-        return [read_balancer(_service(each)) for each in self.objects.get("services", {}).values()]
+        return [read_balancer(_service(service)) for service in self.objects.get("services", {}).values()]
 
     def address_of(self, name: str) -> str | None:
-        found = next(each for each in self.balancers() if each.name == name)
+        found = next(balancer for balancer in self.balancers() if balancer.name == name)
         return found.addresses[0] if found.addresses else None
 
     # What people do.
@@ -112,13 +112,13 @@ class Tenant(Management):
             if found.addresses and found.addresses[0] not in free:
                 self.moved.append((found.name, found.addresses[0]))
                 changed = self._give(body, None)
-        taken = {address for each in self.balancers() for address in each.addresses} | self.stuck
+        taken = {address for balancer in self.balancers() for address in balancer.addresses} | self.stuck
         for body in list(self.objects.get("services", {}).values()):
             found = read_balancer(_service(body))
             if found.addresses or found.class_name:
                 continue
             choice = found.asks or (free if spec["autoAssign"] else ())
-            address = next((each for each in choice if each in free and each not in taken), None)
+            address = next((text for text in choice if text in free and text not in taken), None)
             if address is not None:
                 taken.add(address)
                 changed = self._give(body, address)
@@ -141,7 +141,7 @@ class Tenant(Management):
             self.put("configurationstates", state)
 
     def _count(self, free: list[str]) -> None:
-        taken = ({address for each in self.balancers() for address in each.addresses} | self.stuck) & set(free)
+        taken = ({address for balancer in self.balancers() for address in balancer.addresses} | self.stuck) & set(free)
         status = {"assignedIPv4": len(taken), "availableIPv4": len(free) - len(taken)}
         if self.shows_itself and self.pool is not None and self.pool.get("status") != status:
             self.put("ipaddresspools", {**self.pool, "status": status})
@@ -156,7 +156,7 @@ class Tenant(Management):
         self._ask("list", resource)
         self.log.append(f"list {resource.plural}")
         found = self.objects.get(resource.plural, {}).values()
-        return Listed([_service(each) for each in found], str(self._version))
+        return Listed([_service(key) for key in found], str(self._version))
 
     async def create(self, resource: Any, obj: Any, *, field_manager: str = "", **more: Any) -> Any:
         written = await super().create(resource, obj, **more)
@@ -207,6 +207,6 @@ def _fields(obj: Json) -> Json:
 def _all_of(entries: list[str]) -> list[str]:
     found: list[str] = []
     for entry in entries:
-        first, last = (parse_address(each)[1] for each in entry.split("-"))
+        first, last = (parse_address(part)[1] for part in entry.split("-"))
         found.extend(address_text(value, Family.V4) for value in range(first, last + 1))
     return found

@@ -74,7 +74,7 @@ async def test_what_no_service_uses_any_more_goes_by_the_drain(house: Household)
     house.log.clear()
     await house.live(30)
     kept = ("patch ipallocations here", "pool ", "delete ", "list services")
-    assert [each for each in house.log if any(part in each for part in kept)] == [
+    assert [text for text in house.log if any(part in text for part in kept)] == [
         "patch ipallocations here",  # the mark, and that it is being taken back
         "apply pool 1 held back",
         "list services",
@@ -289,7 +289,7 @@ async def test_a_range_that_is_granted_and_deleted_before_it_was_published_is_ne
     delete(house, "web-lb-2")
     await house.live(60)
     assert house.phases()["web-lb-2"] == "Released"
-    assert not [each for each in house.log if "pool 2" in each]
+    assert not [text for text in house.log if "pool 2" in text]
 
 
 @pytest.mark.parametrize("fault", FAULTS)

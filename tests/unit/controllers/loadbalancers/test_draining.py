@@ -31,7 +31,7 @@ async def house() -> Household:
 def steps(house: Household) -> list[str]:
     """Writes about addresses, and fresh lists of Services."""
     kept = ("patch ipallocations here", "pool ", "list services")
-    return [each for each in house.log if any(part in each for part in kept)]
+    return [text for text in house.log if any(part in text for part in kept)]
 
 
 async def test_a_drain_takes_its_steps_in_order(house: Household) -> None:

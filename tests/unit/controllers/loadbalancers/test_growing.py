@@ -54,7 +54,7 @@ async def test_a_range_is_read_afresh_between_reading_the_pool_and_writing_it(ho
     house.tenant.add_service("c")
     await house.look()
     assert "create ipallocations here" in house.log
-    assert not [each for each in house.log if "pool" in each and "here" not in each], "nothing to tell MetalLB yet"
+    assert not [text for text in house.log if "pool" in text and "here" not in text], "nothing to tell MetalLB yet"
     house.answer()
     house.log.clear()
     await house.look()
@@ -120,7 +120,7 @@ async def test_a_tenant_that_cannot_be_reached_neither_grows_nor_shrinks(house: 
     await house.live(3600)
     assert house.phases() == {"web-lb": "Allocated", "web-lb-2": "Allocated"}
     assert house.reason() == "TenantUnreachable"
-    assert not [each for each in house.log if "ipallocations" in each]
+    assert not [text for text in house.log if "ipallocations" in text]
 
 
 async def test_an_allocation_that_cannot_be_asked_for_keeps_nobody_from_what_is_there(house: Household) -> None:

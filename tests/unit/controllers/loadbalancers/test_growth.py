@@ -33,7 +33,7 @@ def growth(found: Survey, terms: Terms = ELASTIC, **free: int | None) -> Growth:
 
 
 def asks(found: Survey, terms: Terms = ELASTIC, **free: int | None) -> list[tuple[str, int]]:
-    return [(each.pool, each.count) for each in growth(found, terms, **free).ask]
+    return [(ask.pool, ask.count) for ask in growth(found, terms, **free).ask]
 
 
 # How many.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def dropped(found: Survey, terms: Terms = ELASTIC, **free: int | None) -> list[str]:
-    return [each.metadata.name for each in growth(found, terms, **free).drop]
+    return [allocation.metadata.name for allocation in growth(found, terms, **free).drop]
 
 
 def test_a_request_that_nobody_waits_for_any_more_is_given_up() -> None:
@@ -51,7 +51,7 @@ def test_a_request_above_a_quota_that_was_lowered_is_given_up_and_asked_for_as_f
     services = [*FULL, *waiting(2)]
     assert dropped(look(lb(), asked(count=2), services=services), terms) == ["web-lb-2"]
     after = growth(look(lb(), services=services), terms)
-    assert [each.count for each in after.ask] == [1]
+    assert [ask.count for ask in after.ask] == [1]
 
 
 def test_a_refused_request_waits_where_it_is_while_nothing_is_free_anywhere() -> None:
@@ -68,7 +68,7 @@ def test_a_refused_request_moves_to_a_pool_that_has_room() -> None:
     found = look(lb(), refused(), services=[*FULL, *waiting(2)])
     assert dropped(found, vlan40=0, vlan41=2) == ["web-lb-2"]
     after = growth(look(lb(), services=[*FULL, *waiting(2)]), vlan40=0, vlan41=2)
-    assert [(each.pool, each.count) for each in after.ask] == [("vlan41", 2)]
+    assert [(ask.pool, ask.count) for ask in after.ask] == [("vlan41", 2)]
 
 
 def test_a_refused_request_goes_in_pieces_as_soon_as_anything_is_free() -> None:
@@ -89,7 +89,7 @@ def test_a_request_that_the_pool_has_not_answered_yet_is_not_moved() -> None:
 
 def test_who_waits_while_requests_wait_is_asked_for_as_well() -> None:
     found = growth(look(lb(), refused(count=2), services=[*FULL, *waiting(3)]), vlan40=0, vlan41=0)
-    assert [(each.pool, each.count) for each in found.ask] == [("vlan40", 1)]
+    assert [(ask.pool, ask.count) for ask in found.ask] == [("vlan40", 1)]
 
 
 def test_a_service_that_can_never_be_served_asks_for_nothing() -> None:

@@ -25,7 +25,7 @@ GROWN = "10.40.0.30"
 
 
 def going(found: Survey, terms: Terms = ELASTIC, *, later: float = 0) -> list[str]:
-    return [each.allocation.metadata.name for each in due(found, terms, NOW + timedelta(seconds=later), GRACE)]
+    return [block.allocation.metadata.name for block in due(found, terms, NOW + timedelta(seconds=later), GRACE)]
 
 
 def grown(

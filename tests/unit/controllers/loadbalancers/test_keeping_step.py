@@ -24,7 +24,7 @@ async def house() -> Household:
 
 async def test_a_tenant_at_rest_is_not_written_to(house: Household) -> None:
     looks = await house.live(3600)
-    assert not [each for each in house.log if each.startswith(("apply", "create", "patch", "delete"))]
+    assert not [text for text in house.log if text.startswith(("apply", "create", "patch", "delete"))]
     assert looks < 60
 
 
@@ -58,7 +58,7 @@ async def test_who_asks_for_a_look_gets_one_at_once_and_only_one(house: Househol
     assert house.tenant.addresses == [TWO]
     house.log.clear()
     await house.look()
-    assert not [each for each in house.log if "ipaddresspools" in each]
+    assert not [text for text in house.log if "ipaddresspools" in text]
 
 
 async def test_a_pool_that_was_deleted_comes_back_and_that_is_told(house: Household) -> None:
@@ -104,7 +104,7 @@ async def test_a_restart_corrects_nothing_and_tells_nothing_where_all_is_well(ho
     house.restart()
     await house.live(600)
     assert house.events.found == []
-    assert not [each for each in house.log if "pool " in each]
+    assert not [text for text in house.log if "pool " in text]
 
 
 async def test_what_metallb_refuses_is_told_once_and_tried_again(house: Household) -> None:

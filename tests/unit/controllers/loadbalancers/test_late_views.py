@@ -91,7 +91,7 @@ async def test_a_new_mark_is_waited_for_anew(held_back: Household) -> None:
         await house.look()
     memory = house.controller._memories[next(iter(house.controller._memories))]
     (under,) = memory.withdrawn
-    allocation = next(each for each in house.views.allocations.values() if each.metadata.name == "web-lb-2")
+    allocation = next(item for item in house.views.allocations.values() if item.metadata.name == "web-lb-2")
     await house.draining._ledger.mark(allocation, idle_since=None)
     house.pass_(10)
     await house.look()

@@ -18,7 +18,7 @@ async def test_a_service_that_waits_for_an_address_that_metallb_lost_gets_anothe
     await house.live(30)
     assert house.tenant.address_of("b") == "10.40.0.22"
     assert set(house.phases()) == {"web-lb", "web-lb-2"}
-    found = next(each for each in house.allocations() if each.metadata.name == "web-lb-2")
+    found = next(allocation for allocation in house.allocations() if allocation.metadata.name == "web-lb-2")
     assert "1 that no Service has are in use by MetalLB's count" in str(found.metadata.annotations)
 
 
@@ -32,7 +32,7 @@ async def test_it_grows_once_for_all_that_metallb_lost() -> None:
     assert set(house.phases()) == {"web-lb", "web-lb-2"}
     house.log.clear()
     await house.live(3600)
-    assert not [each for each in house.log if each.startswith(("patch", "apply", "create"))], "it rests"
+    assert not [text for text in house.log if text.startswith(("patch", "apply", "create"))], "it rests"
 
 
 async def test_a_metallb_that_hangs_makes_nothing_grow() -> None:

@@ -27,7 +27,7 @@ async def test_a_paused_cluster_is_left_as_it_is(house: Household) -> None:
     for name in "abc":
         house.tenant.add_service(name)
     await house.look()
-    assert not [each for each in house.log if each != "patch tenantclusters here"], "but its status says who waits"
+    assert not [text for text in house.log if text != "patch tenantclusters here"], "but its status says who waits"
     house.wish()
     await house.live(60)
     assert house.tenant.address_of("c") is not None
@@ -108,7 +108,7 @@ async def test_a_tenant_whose_services_were_not_listed_yet_is_not_judged(house: 
     house.feeds.feed.is_synced = False
     await house.live(600)
     assert house.marked() == []
-    assert not [each for each in house.log if "pool " in each or "ipallocations" in each]
+    assert not [text for text in house.log if "pool " in text or "ipallocations" in text]
 
 
 async def test_a_process_that_leads_no_more_hangs_up(house: Household) -> None:

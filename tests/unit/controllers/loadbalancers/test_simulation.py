@@ -40,7 +40,7 @@ HOLES = st.sets(st.integers(0, SIZE - 1))
 
 def left(base: int, taken: set[int]) -> FreeSpace:
     return FreeSpace.without(
-        [Range(base, base + SIZE - 1)], [Range(base + each, base + each) for each in sorted(taken)]
+        [Range(base, base + SIZE - 1)], [Range(base + number, base + number) for number in sorted(taken)]
     )
 
 
@@ -167,7 +167,7 @@ class History(RuleBasedStateMachine):
         for held in self.world.services.values():
             for address in held.service.addresses:
                 value = parse_address(address)[1]
-                assert any(each.first <= value <= each.last for each in ranges)
+                assert any(span.first <= value <= span.last for span in ranges)
 
     @invariant()
     def no_address_is_held_twice(self) -> None:
@@ -186,10 +186,16 @@ class History(RuleBasedStateMachine):
             assert not block.may_go or block.claimed or found.demand or needed, "it is idle, and does not go back"
         if not found.demand or not terms.elastic:
             asked = [
-                each for each in self.world.allocations.values() if each.status.phase is not IPAllocationPhase.ALLOCATED
+                allocation
+                for allocation in self.world.allocations.values()
+                if allocation.status.phase is not IPAllocationPhase.ALLOCATED
             ]
             assert asked == [], "nobody needs it"
-        assert all(granted_range(each) for each in self.world.allocations.values() if each.status.start_address)
+        assert all(
+            granted_range(allocation)
+            for allocation in self.world.allocations.values()
+            if allocation.status.start_address
+        )
 
 
 TestHistory = History.TestCase

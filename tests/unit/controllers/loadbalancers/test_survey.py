@@ -76,7 +76,7 @@ def test_requests_that_wait_or_were_refused_are_under_way() -> None:
 
 def test_requests_stand_in_order_of_age() -> None:
     found = look(asked("young", age=1), asked("b", age=9), asked("a", age=9))
-    assert [each.metadata.name for each in found.requests] == ["a", "b", "young"]
+    assert [request.metadata.name for request in found.requests] == ["a", "b", "young"]
 
 
 def test_what_is_being_drained_is_held_and_not_free() -> None:
@@ -114,7 +114,7 @@ def test_services_count_that_have_one_of_the_tenants_addresses() -> None:
 
 def test_demand_is_what_waits_for_the_class_that_metallb_serves() -> None:
     services = [service("a"), service("b", class_name="metallb")]
-    assert [each.name for each in look(services=services, served_class="metallb").waiting] == ["b"]
+    assert [item.name for item in look(services=services, served_class="metallb").waiting] == ["b"]
 
 
 def test_a_service_that_may_share_an_address_is_left_to_metallb_for_a_moment() -> None:

@@ -76,7 +76,7 @@ async def test_trouble_with_allocations_never_leaves_the_condition_saying_that_n
         house.tenant.add_service(name)
     house.tenant.metallb_hangs = verb == "get"
     await house.live(60)
-    waiting = [each for each in house.tenant.balancers() if not each.addresses]
+    waiting = [balancer for balancer in house.tenant.balancers() if not balancer.addresses]
     assert waiting
     assert house.reason() != "InStep"
     figures = house.cluster().status.load_balancers

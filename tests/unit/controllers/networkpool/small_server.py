@@ -24,8 +24,8 @@ class SmallServer:
     def __init__(self, *objects: NetworkPool | IPAllocation) -> None:
         self.pools: dict[Key, Any] = {}
         self.allocations: dict[Key, Any] = {}
-        for each in objects:
-            (self.pools if each.kind == "NetworkPool" else self.allocations)[key_of(each)] = each
+        for pool in objects:
+            (self.pools if pool.kind == "NetworkPool" else self.allocations)[key_of(pool)] = pool
         self.config_map: Json | None = None
         self.meanwhile: Callable[[], None] | None = None
         self.counts: Counter[str] = Counter()
@@ -99,7 +99,7 @@ class Shown:
     def touching(self, _: str, space: Any, addresses: Range) -> list[Any]:
         wanted = (space, addresses)
         return [
-            each
-            for each in self.values()
-            if any(family is wanted[0] and held.overlaps(wanted[1]) for family, held in self._ranges(each))
+            value
+            for value in self.values()
+            if any(family is wanted[0] and held.overlaps(wanted[1]) for family, held in self._ranges(value))
         ]

@@ -29,7 +29,7 @@ def told(
     status: NetworkPoolStatus, capacity: Capacity | None, now: datetime = NOW
 ) -> tuple[NetworkPoolStatus, list[str]]:
     after, notices, _ = with_capacity(status, capacity, now)
-    return after, [each.reason for each in notices]
+    return after, [item.reason for item in notices]
 
 
 def tiers_of(status: NetworkPoolStatus) -> str:
@@ -91,7 +91,7 @@ def test_each_crossing_is_told_once_per_tier() -> None:
 
 def test_the_event_says_the_figures_and_what_to_do() -> None:
     _, notices, _ = with_capacity(EMPTY, filled(28, 32), NOW)
-    assert [(each.reason, each.type) for each in notices] == [
+    assert [(item.reason, item.type) for item in notices] == [
         ("PoolCapacityWarning", "Warning"),
         ("PoolCapacityCritical", "Warning"),
     ]
@@ -101,7 +101,7 @@ def test_the_event_says_the_figures_and_what_to_do() -> None:
 def test_recovery_is_told_for_each_tier_that_was_told() -> None:
     full, _ = told(EMPTY, filled(200))
     after, notices, _ = with_capacity(full, filled(100), NOW + 11 * MINUTE)
-    assert [(each.reason, each.type) for each in notices] == [("PoolCapacityRecovered", "Normal")] * 3
+    assert [(item.reason, item.type) for item in notices] == [("PoolCapacityRecovered", "Normal")] * 3
     assert notices[2].message == "50% allocated (100 of 200 addresses), back below 95% (CapacityExhausted)"
     assert told(after, filled(100), NOW + 30 * MINUTE)[1] == [], "and only once"
 
@@ -131,7 +131,7 @@ def test_a_tier_is_spoken_of_from_what_is_stored_alone(
     """There is nothing but the status to go by, so a restart makes no difference."""
     before = NetworkPoolStatus(capacity_notices=(notice(tier, above=above, ago=ago),))
     after, notices, next_notice = with_capacity(before, filled(allocated), NOW)
-    assert [each.reason for each in notices] == events, story
+    assert [item.reason for item in notices] == events, story
     assert next_notice == wait, story
     if not events:
         assert after.capacity_notices == before.capacity_notices, "what was not told is not stored as told"
@@ -165,8 +165,8 @@ def test_at_any_pace_of_filling_and_emptying_a_direction_is_spoken_of_once_in_te
         )
         # As from the server: a restart at every step.
         status = msgspec.json.decode(msgspec.json.encode(status), type=NetworkPoolStatus)
-        for each in notices:
-            spoken[each.reason] += [second] if "Exhausted" in each.reason + each.message else []
+        for item in notices:
+            spoken[item.reason] += [second] if "Exhausted" in item.reason + item.message else []
     assert set(spoken) >= {"PoolCapacityExhausted", "PoolCapacityRecovered"}
     for seconds in (spoken["PoolCapacityExhausted"], spoken["PoolCapacityRecovered"]):
         assert len(seconds) > 2
@@ -203,7 +203,10 @@ def test_the_time_of_a_condition_moves_only_with_its_truth() -> None:
     first, _ = told(EMPTY, filled(150))
     second, _ = told(first, filled(151), NOW + MINUTE)
     third, _ = told(second, filled(0), NOW + 2 * MINUTE)
-    times = [find_condition(each.conditions, WARNING).last_transition_time for each in (first, second, third)]  # type: ignore[union-attr]
+    times = [
+        find_condition(network_pool_status.conditions, WARNING).last_transition_time
+        for network_pool_status in (first, second, third)
+    ]  # type: ignore[union-attr]
     assert times == [NOW, NOW, NOW + 2 * MINUTE]
 
 

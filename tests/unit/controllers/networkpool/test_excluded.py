@@ -103,7 +103,7 @@ def test_a_pin_on_one_of_them_is_refused_with_a_sentence() -> None:
 
 def test_what_was_granted_before_stays_and_is_told() -> None:
     made = planned(excluding("10.0.0.3"), allocation("a", 4, holds="10.0.0.1-10.0.0.4"))
-    ready = next(each for each in made.status.conditions if each.type == "Ready")
+    ready = next(condition for condition in made.status.conditions if condition.type == "Ready")
     assert ready.status == "True"
     assert "10.0.0.3 is the gateway of ProviderConfig lab, and held by a" in ready.message
     assert (made.status.total_ips, made.status.allocated_ips) == (13, 3)

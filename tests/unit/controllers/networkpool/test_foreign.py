@@ -30,7 +30,7 @@ WEB, SHOP = Key("team-a", "web"), Key("team-b", "shop")
 
 
 def shown(*last: int, tenant: Key = WEB) -> list[Shown]:
-    return [Shown(parse_address(f"10.0.0.{each}")[1], tenant) for each in last]
+    return [Shown(parse_address(f"10.0.0.{number}")[1], tenant) for number in last]
 
 
 def planned(subject: NetworkPool, foreign: list[Shown], *world: IPAllocation, **options: Any) -> Plan:
@@ -52,7 +52,7 @@ def test_they_are_left_out_and_counted_as_allocated() -> None:
     assert grants(made) == {"a": "10.0.0.1-10.0.0.4", "b": "10.0.0.6-10.0.0.9"}
     status = made.status
     assert (status.total_ips, status.allocated_ips, status.available_ips, status.largest_free_block) == (16, 10, 6, 6)
-    assert [each.address for each in status.foreign_addresses] == ["10.0.0.0", "10.0.0.5"]
+    assert [foreign_address.address for foreign_address in status.foreign_addresses] == ["10.0.0.0", "10.0.0.5"]
     assert status.foreign_addresses[0].tenant_cluster_ref.name == "web"
 
 
@@ -102,8 +102,8 @@ def test_maps_and_counters_show_them_as_kept_back() -> None:
     subject = pool(WINDOW)
     subject = after(subject, planned(subject, shown(5), allocation("a", holds="10.0.0.0-10.0.0.3")))
     world = [allocation("a", holds="10.0.0.0-10.0.0.3")]
-    kept = [each for each in segments_of(subject, world).segments if each.kind is Kind.RESERVED]
-    assert [(each.first & 255, each.last & 255) for each in kept] == [(5, 5)]
+    kept = [segment for segment in segments_of(subject, world).segments if segment.kind is Kind.RESERVED]
+    assert [(segment.first & 255, segment.last & 255) for segment in kept] == [(5, 5)]
     assert "TenantCluster team-a/web" in kept[0].description
     found = summary_of(subject, world)
     assert found.doubts == ()
@@ -124,7 +124,7 @@ def with_shown(*texts: str) -> TenantCluster:
 
 
 def test_the_index_follows_the_clusters() -> None:
-    index, around = ForeignAddresses(), Range(*[parse_address(each)[1] for each in ("10.0.0.0", "10.0.0.255")])
+    index, around = ForeignAddresses(), Range(*[parse_address(name)[1] for name in ("10.0.0.0", "10.0.0.255")])
     one, two = with_shown("10.0.0.5", "nonsense"), with_shown("10.0.0.5", "10.0.0.9")
     index.changed(Change(WEB, None, cluster()))
     index.changed(Change(WEB, cluster(), one))

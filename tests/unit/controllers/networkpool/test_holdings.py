@@ -113,7 +113,7 @@ def test_what_anybody_holds_is_free_for_nobody_whatever_pool_it_names() -> None:
     holdings = holdings_of(allocation("a", holds="10.0.0.4-10.0.0.11", of="other"))
     assert not holdings.book(POOL, LAYOUTS[0]).free.is_free(Range(BASE + 11, BASE + 11))
     assert (holdings.count(POOL), holdings.count(OTHER)) == (0, 1)
-    assert [each.name for each in holdings.of(OTHER)] == ["a"]
+    assert [holding.name for holding in holdings.of(OTHER)] == ["a"]
 
 
 def test_a_book_is_made_anew_when_the_pool_is_edited() -> None:
@@ -183,9 +183,9 @@ def test_an_allocation_costs_its_own_book_and_no_other(pools: int, monkeypatch: 
     monkeypatch.setattr(Book, "strike", counted(Book.strike))
     monkeypatch.setattr(FreeSpace, "without", counted_without)
     held = [
-        allocation(f"{number}-{each}", holds=f"10.1.{number}.{each}-10.1.{number}.{each}", of=f"p{number}")
+        allocation(f"{number}-{item}", holds=f"10.1.{number}.{item}-10.1.{number}.{item}", of=f"p{number}")
         for number in range(pools)
-        for each in range(5)
+        for item in range(5)
     ]
     holdings = holdings_of(*held)
     for number in range(pools):
@@ -212,7 +212,7 @@ class Recount:
 
     def check(self, book: Book) -> None:
         usable = {address for piece in book.layout.usable for address in range(piece.first, piece.last + 1)}
-        taken = {address for each in self.held.values() for address in self.addresses(each)}
+        taken = {address for item in self.held.values() for address in self.addresses(item)}
         free = {address for hole in book.free.extents() for address in range(hole.first, hole.last + 1)}
         assert free == usable - taken
         assert book.free.free == len(free)

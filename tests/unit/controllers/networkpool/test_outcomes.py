@@ -62,13 +62,16 @@ def test_a_grant_says_whose_it_is_in_the_same_write() -> None:
     asked = allocation("web")
     unknown = outcomes.granted(asked, intent("web", "10.0.0.1-10.0.0.1"), None, NOW)
     assert unknown.tenant_cluster_uid is None
-    assert [(each.type, str(each.status)) for each in unknown.conditions] == [
+    assert [(condition.type, str(condition.status)) for condition in unknown.conditions] == [
         ("Ready", "True"),
         ("TenantFound", "False"),
     ]
     known = outcomes.granted(asked, intent("web", "10.0.0.1-10.0.0.1"), tenant("t1"), NOW)
     assert known.tenant_cluster_uid == "t1"
-    assert [(each.type, str(each.status)) for each in known.conditions] == [("Ready", "True"), ("TenantFound", "True")]
+    assert [(condition.type, str(condition.status)) for condition in known.conditions] == [
+        ("Ready", "True"),
+        ("TenantFound", "True"),
+    ]
 
 
 def test_a_refusal_says_why_and_grants_nothing() -> None:
@@ -107,5 +110,5 @@ def test_a_grant_after_a_refusal_leaves_nothing_of_it() -> None:
     failed = msgspec.structs.replace(asked, status=outcomes.refused(asked, refusal("needs 9"), None, NOW))
     status = outcomes.granted(failed, intent("a", "10.0.0.1-10.0.0.1"), None, NOW + timedelta(hours=1))
     assert status.phase == "Allocated"
-    assert [each.reason for each in status.conditions] == ["Allocated", "NotFound"]
+    assert [condition.reason for condition in status.conditions] == ["Allocated", "NotFound"]
     assert status.conditions[0].last_transition_time == NOW + timedelta(hours=1)

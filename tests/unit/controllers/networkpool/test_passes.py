@@ -162,7 +162,7 @@ async def test_a_grant_that_cannot_be_written_keeps_no_refusal_waiting(desk: Des
     desk.api.before = before
     async with desk.at_work():
         await desk.until(lambda: desk.status().get("phase") == "Failed", "the request is refused")
-        assert [each["name"] for each in desk.status(POOL_PATH)["intents"]] == ["cursed"], "its range is kept"
+        assert [item["name"] for item in desk.status(POOL_PATH)["intents"]] == ["cursed"], "its range is kept"
 
 
 async def test_pools_of_other_namespaces_are_left_to_those_who_look_after_them(desk: Desk) -> None:
@@ -188,10 +188,10 @@ async def test_beside_an_allocation_that_cannot_be_read_nothing_is_granted_or_fo
     async with desk.at_work():
         await desk.until(lambda: desk.status().get("phase") == "Failed", "the request is refused")
         found = desk.status(POOL_PATH)
-        (ready,) = (each for each in found["conditions"] if each["type"] == "Ready")
+        (ready,) = (condition for condition in found["conditions"] if condition["type"] == "Ready")
         assert (ready["status"], ready["reason"]) == ("False", "AllocationUnreadable")
         assert "IPAllocation strange cannot be read" in ready["message"]
-        assert [each["name"] for each in found["intents"]] == ["strange"]
+        assert [item["name"] for item in found["intents"]] == ["strange"]
         strange["status"]["phase"] = "Allocated"
         desk.api.put(f"{ALLOCATION_PATHS}/strange", strange)
         await desk.granted()
@@ -210,7 +210,7 @@ async def test_after_a_restart_nothing_is_granted_beside_a_status_that_makes_no_
     desk.put(REQUEST_PATH, allocation("web"))
     async with desk.at_work():
         await desk.until(lambda: desk.status().get("phase") == "Failed", "the request is refused")
-        (ready,) = (each for each in desk.status(POOL_PATH)["conditions"] if each["type"] == "Ready")
+        (ready,) = (condition for condition in desk.status(POOL_PATH)["conditions"] if condition["type"] == "Ready")
         assert (ready["status"], ready["reason"]) == ("False", "AllocationUnreadable")
         assert "IPAllocation strange cannot be read" in ready["message"]
         strange["status"]["startAddress"] = "10.0.0.1"
@@ -290,7 +290,7 @@ async def test_pools_that_come_at_once_share_their_claims_and_wake_no_other_pool
 
     def is_ready(path: str) -> bool:
         conditions = desk.status(path).get("conditions", [])
-        return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+        return any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
 
     async with desk.at_work():
         await desk.until(lambda: all(is_ready(path) for path in paths), "all pools are ready")

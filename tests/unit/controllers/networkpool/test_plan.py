@@ -141,7 +141,7 @@ def test_a_promise_that_promises_nothing_readable_is_dropped_and_its_allocation_
     edited = pool(WINDOW, intents=(intent("a", nonsense), intent("b", "10.0.0.0-10.0.0.3")))
     made = planned(edited, allocation("a", 4), allocation("b", 4))
     assert grants(made) == {"a": "10.0.0.4-10.0.0.7"}
-    assert {each.uid: each.start_address for each in made.status.intents} == {
+    assert {item.uid: item.start_address for item in made.status.intents} == {
         "uid-a": "10.0.0.4",
         "uid-b": "10.0.0.0",
     }
@@ -203,7 +203,7 @@ def test_a_pool_with_an_obstacle_grants_nothing_keeps_its_promises_and_says_why(
     assert made.status.intents == (promise,)
     assert made.status.allocations_seen == "300", "releases go on"
     assert (made.status.total_ips, made.status.allocated_ips) == (32, 4)
-    assert [(each.type, str(each.status), each.reason) for each in made.status.conditions] == [
+    assert [(condition.type, str(condition.status), condition.reason) for condition in made.status.conditions] == [
         ("Ready", "False", "Overlap"),
         ("CapacityWarning", "False", "UtilizationBelowThreshold"),
         ("CapacityCritical", "False", "UtilizationBelowThreshold"),
@@ -225,7 +225,7 @@ def test_a_pool_that_cannot_be_read_still_acknowledges_releases_and_shows_every_
     assert reasons(made) == {"asks": "PoolNotReady"}
     assert "spec.reserved[1].cidr" in made.refusals[0].message
     assert (made.status.total_ips, made.status.allocated_ips, made.status.allocation_count) == (32, 5, 1)
-    assert [each.type for each in made.status.conditions] == [
+    assert [condition.type for condition in made.status.conditions] == [
         "Ready",
         "CapacityWarning",
         "CapacityCritical",
@@ -243,7 +243,7 @@ def many(number: int) -> list[Any]:
 
 def test_a_batch_carries_so_many_grants_and_the_oldest_first() -> None:
     made = planned(pool(cidr="10.0.0.0/16"), *many(MOST_INTENTS + 88))
-    assert [each.name for each in made.granted] == [f"a{index:04}" for index in range(MOST_INTENTS)]
+    assert [item.name for item in made.granted] == [f"a{index:04}" for index in range(MOST_INTENTS)]
     assert made.left_over
     assert not made.refusals, "those who were not looked at are not refused"
     assert made.status.allocated_ips == MOST_INTENTS
@@ -296,7 +296,7 @@ def test_when_all_is_carried_out_the_only_thing_left_is_to_forget_the_promises()
     done = [allocation("a", holds="10.0.0.0-10.0.0.3", version=110), allocation("b", 4)]
     half = planned(reserved, *done)
     assert only_forgets_intents(reserved.status, half)
-    assert [each.name for each in half.status.intents] == ["b"]
+    assert [item.name for item in half.status.intents] == ["b"]
     assert half.status.allocations_seen == "110"
 
 
@@ -335,4 +335,4 @@ def test_nothing_to_write_is_nothing_to_forget() -> None:
 def test_a_put_off_promise_that_cannot_be_read_is_no_open_one() -> None:
     world = [allocation("a", 4), allocation("b", 4)]
     subject = pool(WINDOW, intents=(intent("a", "x-y"), intent("b", "10.0.0.0-10.0.0.3")))
-    assert [each.name for each in open_intents(subject, view_of(world, holdings_of(*world)))] == ["b"]
+    assert [open_intent.name for open_intent in open_intents(subject, view_of(world, holdings_of(*world)))] == ["b"]

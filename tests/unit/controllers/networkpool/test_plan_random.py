@@ -68,18 +68,18 @@ def test_nothing_is_granted_twice_and_the_figures_are_a_recount(world: tuple[Net
     usable = set().union(*map(addresses, layout.usable))
     made = planned(subject, *allocations)
 
-    waits = {each.metadata.uid for each in allocations if each.status.phase == "Pending"}
-    taken = set().union(*(addresses(held.range) for each in allocations if (held := holding_of(each))))
-    kept = [each for each in made.status.intents if each not in made.granted]
-    assert {each.uid for each in kept} <= waits
-    for each in kept:
-        assert each in subject.status.intents, "a promise was changed"
-        taken |= addresses(intent_range(each)[1])
-    for each in made.granted:
-        granted = addresses(intent_range(each)[1])
+    waits = {item.metadata.uid for item in allocations if item.status.phase == "Pending"}
+    taken = set().union(*(addresses(held.range) for item in allocations if (held := holding_of(item))))
+    kept = [item for item in made.status.intents if item not in made.granted]
+    assert {item.uid for item in kept} <= waits
+    for item in kept:
+        assert item in subject.status.intents, "a promise was changed"
+        taken |= addresses(intent_range(item)[1])
+    for item in made.granted:
+        granted = addresses(intent_range(item)[1])
         assert granted <= usable
-        assert not granted & taken, f"{each.name} got what somebody has"
-        assert any(window.contains(intent_range(each)[1]) for window in layout.windows)
+        assert not granted & taken, f"{item.name} got what somebody has"
+        assert any(window.contains(intent_range(item)[1]) for window in layout.windows)
         taken |= granted
 
     status = made.status
@@ -89,12 +89,12 @@ def test_nothing_is_granted_twice_and_the_figures_are_a_recount(world: tuple[Net
         len(usable & taken),
         len(free),
     )
-    live = sum(holding_of(each) is not None for each in allocations)
+    live = sum(holding_of(item) is not None for item in allocations)
     assert status.allocation_count == live + len(status.intents)
-    going = {each.metadata.uid for each in allocations if each.metadata.deletion_timestamp}
-    answered = [each.uid for each in (*kept, *made.granted, *made.refusals)]
+    going = {item.metadata.uid for item in allocations if item.metadata.deletion_timestamp}
+    answered = [refusal.uid for refusal in (*kept, *made.granted, *made.refusals)]
     assert set(answered) >= waits - going, "everybody who waits is told something"
     assert len(answered) == len(set(answered)), "and one thing only"
-    promised = {each.uid for each in (*subject.status.intents, *made.granted)}
-    noted = [each for each in allocations if each.metadata.uid in promised or each.status.phase == "Released"]
-    assert status.allocations_seen == str(max([99, *(int(each.metadata.resource_version) for each in noted)]))
+    promised = {item.uid for item in (*subject.status.intents, *made.granted)}
+    noted = [item for item in allocations if item.metadata.uid in promised or item.status.phase == "Released"]
+    assert status.allocations_seen == str(max([99, *(int(item.metadata.resource_version) for item in noted)]))

@@ -42,7 +42,7 @@ async def test_who_asks_while_a_write_is_under_way_comes_with_the_next_one() -> 
     pools = many(20)
     server, register = opened(SmallServer(*pools))
     asking: list[asyncio.Task[Key | None]] = []
-    server.meanwhile = lambda: asking.extend(asyncio.create_task(register.claim(each)) for each in pools[1:])
+    server.meanwhile = lambda: asking.extend(asyncio.create_task(register.claim(item)) for item in pools[1:])
     assert await register.claim(pools[0]) is None
     assert await asyncio.gather(*asking) == [None] * 19
     assert server.counts["patch"] == 2
@@ -108,7 +108,7 @@ async def test_an_entry_that_the_server_does_not_take_keeps_no_other_from_being_
 
     server.objection = too_long
     answers = await asyncio.gather(*map(register.claim, pools), return_exceptions=True)
-    assert [type(each) for each in answers] == [type(None)] * 3 + [Invalid, type(None)]
+    assert [type(answer) for answer in answers] == [type(None)] * 3 + [Invalid, type(None)]
     assert sorted(server.entries) == ["p0", "p1", "p2", "p4"]
 
 
@@ -139,17 +139,17 @@ async def test_a_pool_that_cannot_be_read_keeps_no_other_waiting() -> None:
 
     server.get = refuse_one  # type: ignore[method-assign]
     answers = await asyncio.gather(*map(register.claim, pools), return_exceptions=True)
-    assert [type(each) for each in answers] == [type(None), Forbidden, type(None)]
+    assert [type(answer) for answer in answers] == [type(None), Forbidden, type(None)]
 
 
 async def test_who_asked_and_was_cut_off_keeps_no_other_waiting() -> None:
     pools = many(3)
     _, register = opened(SmallServer(*pools))
-    asking = [asyncio.create_task(register.claim(each)) for each in pools]
+    asking = [asyncio.create_task(register.claim(item)) for item in pools]
     await asyncio.sleep(0)
     asking[1].cancel()
     answers = await asyncio.gather(*asking, return_exceptions=True)
-    assert [type(each) for each in answers] == [type(None), asyncio.CancelledError, type(None)]
+    assert [type(answer) for answer in answers] == [type(None), asyncio.CancelledError, type(None)]
 
 
 @pytest.mark.parametrize(("emptied", "lists"), [("u-gone", 0), ("u-another", 1), (None, 1)])

@@ -39,7 +39,7 @@ def pool(
     **status: Any,
 ) -> NetworkPool:
     """A pool with windows such as "10.0.0.1-10.0.0.32"; `age` in seconds; `status` in our spelling."""
-    spec: dict[str, Any] = {"cidr": cidr, "reserved": [{"cidr": each} for each in reserved]}
+    spec: dict[str, Any] = {"cidr": cidr, "reserved": [{"cidr": text} for text in reserved]}
     if windows:
         ends = [window.split("-") for window in windows]
         spec["tenantAllocation"] = {"ranges": [{"start": start, "end": end} for start, end in ends]}
@@ -115,23 +115,23 @@ def notice(tier: str, *, above: bool, ago: timedelta) -> CapacityNotice:
 def holdings_of(*allocations: IPAllocation, unreadable: list[Key] | None = None) -> Holdings:
     """What these hold; the pools of those that make no sense go into `unreadable`."""
     holdings = Holdings((unreadable if unreadable is not None else []).append)
-    for each in allocations:
-        holdings.changed(Change(key_of(each), None, each))
+    for item in allocations:
+        holdings.changed(Change(key_of(item), None, item))
     return holdings
 
 
 def view_of(allocations: Iterable[IPAllocation], holdings: Holdings, key: Key = POOL) -> View:
     """As the controller takes it from its cache."""
     known = list(allocations)
-    by_uid = {each.metadata.uid: each for each in known}
+    by_uid = {item.metadata.uid: item for item in known}
     return View(
-        waiting=[each for each in known if is_waiting(each) and each.spec.pool_ref.name == key.name],
-        leaving=[each for each in known if is_leaving(each) and each.spec.pool_ref.name == key.name],
-        coming_back=[each for each in known if comes_back(each) and each.spec.pool_ref.name == key.name],
+        waiting=[item for item in known if is_waiting(item) and item.spec.pool_ref.name == key.name],
+        leaving=[item for item in known if is_leaving(item) and item.spec.pool_ref.name == key.name],
+        coming_back=[item for item in known if comes_back(item) and item.spec.pool_ref.name == key.name],
         live=holdings.count(key),
         find=by_uid.get,
         blocks_of=lambda tenant: [
-            each for each in known if is_block_of_a_tenant(each) and each.metadata.labels[Label.TENANT_UID] == tenant
+            item for item in known if is_block_of_a_tenant(item) and item.metadata.labels[Label.TENANT_UID] == tenant
         ],
     )
 
@@ -165,8 +165,8 @@ def planned(
 
 def grants(made: Plan) -> dict[str, str]:
     """Who gets what."""
-    return {each.name: f"{each.start_address}-{each.end_address}" for each in made.granted}
+    return {item.name: f"{item.start_address}-{item.end_address}" for item in made.granted}
 
 
 def reasons(made: Plan) -> dict[str, str]:
-    return {each.name: str(each.reason) for each in made.refusals}
+    return {refusal.name: str(refusal.reason) for refusal in made.refusals}

@@ -21,13 +21,13 @@ SPARE = pool("spare", "10.50.0.0/24", **window("10.50.0.33", "10.50.0.45"))
 
 
 def network(*pools: str | dict[str, Any], **settings: Any) -> ProviderNetwork:
-    refs = [{"name": each} if isinstance(each, str) else each for each in pools]
+    refs = [{"name": text} if isinstance(text, str) else text for text in pools]
     return from_json(ProviderNetwork, {"mode": "ipam", "poolRefs": refs, **settings})
 
 
 def look(wanted: ProviderNetwork, *pools: NetworkPool) -> Supply:
     """All addresses of the pools are free."""
-    there = {each.metadata.name: each for each in pools}
+    there = {item.metadata.name: item for item in pools}
 
     def holes(_: NetworkPool, layout: PoolLayout) -> dict[int, int]:
         return FreeSpace(layout.usable).lengths()

@@ -48,8 +48,13 @@ def test_all_well() -> None:
     assert status.capacity is not None
     assert (status.capacity.available_ips, status.capacity.estimated_tenants) == (32, 4)
     assert (status.last_probe_time, status.last_validation_time, status.observed_generation) == (NOW, NOW, 1)
-    assert [each.type for each in status.conditions] == ["Ready", "CredentialsValid", "Reachable", "PoolAvailable"]
-    assert {each.status for each in status.conditions} == {"True"}
+    assert [condition.type for condition in status.conditions] == [
+        "Ready",
+        "CredentialsValid",
+        "Reachable",
+        "PoolAvailable",
+    ]
+    assert {condition.status for condition in status.conditions} == {"True"}
 
 
 def test_looking_again_and_finding_the_same_writes_nothing() -> None:

@@ -172,7 +172,7 @@ class View:
         if self._frozen is not None:
             return self._frozen
         found = self._management.objects.get(self.resource.plural, {}).values()
-        return {key_of(each): each for each in (_typed(self.resource, obj) for obj in found)}
+        return {key_of(item): item for item in (_typed(self.resource, obj) for obj in found)}
 
     def get(self, key: Key) -> Any:
         return self._all().get(key)
@@ -187,7 +187,7 @@ class View:
         self._indexes[name] = function
 
     def by(self, index: str, value: Hashable) -> list[Any]:
-        return [each for each in self._all().values() if value in self._indexes[index](each)]
+        return [key for key in self._all().values() if value in self._indexes[index](key)]
 
     def count(self, index: str, value: Hashable) -> int:
         return len(self.by(index, value))

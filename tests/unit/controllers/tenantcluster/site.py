@@ -65,7 +65,7 @@ class PackedView(View):
         return None if found is None else packed(found)
 
     def by(self, index: str, value: Any) -> list[Any]:
-        return [packed(each) for each in super().by(index, value)]
+        return [packed(item) for item in super().by(index, value)]
 
 
 class FakeLive(Live):
@@ -202,5 +202,5 @@ class Site:
 
     def released(self) -> list[str]:
         return sorted(
-            each.metadata.name for each in self.views.allocations.values() if each.status.phase.value == "Released"
+            item.metadata.name for item in self.views.allocations.values() if item.status.phase.value == "Released"
         )

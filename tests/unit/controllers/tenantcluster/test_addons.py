@@ -15,7 +15,7 @@ DEFAULTS = ("cilium", "cert-manager", "longhorn", "metallb", "traefik")
 
 def names(addons: Json | None = None, *, load_balancers: bool = True, mode: str = "Active") -> tuple[str, ...]:
     subject = cluster(addons=addons or {}, managementPolicy={"mode": mode})
-    return tuple(each.addon for each in wanted_addons(subject, load_balancers=load_balancers))
+    return tuple(wanted_addon.addon for wanted_addon in wanted_addons(subject, load_balancers=load_balancers))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_versions_values_and_the_repository_are_handed_on() -> None:
             "gitops": {"version": "2.4", "repository": {"url": "https://git.example/x", "path": "web"}},
         }
     )
-    found = {each.addon: each for each in wanted_addons(subject, load_balancers=True)}
+    found = {wanted_addon.addon: wanted_addon for wanted_addon in wanted_addons(subject, load_balancers=True)}
     assert (found["cilium"].version, found["cilium"].values) == ("1.16", {"a": 1})
     assert (found["traefik"].version, found["traefik"].values) == ("34", {"b": 2})
     assert found["flux"].values["repository"]["url"] == "https://git.example/x"
@@ -120,12 +120,15 @@ def test_somebody_elses_tenant_addon_for_the_same_addon_does_not_count_beside_ou
     wanted = wanted_addons(cluster(), load_balancers=True)
     for order in (twice, twice[::-1]):
         assert "traefik" in progress(wanted, order).installed
-        assert [(each.name, each.version, each.managed_by) for each in observed(order)] == [("traefik", "34", "butler")]
+        assert [
+            (observed_addon.name, observed_addon.version, observed_addon.managed_by)
+            for observed_addon in observed(order)
+        ] == [("traefik", "34", "butler")]
 
 
 def test_the_status_lists_all_addons_by_name() -> None:
     found = observed([addon("traefik"), addon("cilium", "Installing"), addon("mine", "Failed", ours=False)])
-    assert [(each.name, each.status, each.managed_by) for each in found] == [
+    assert [(observed_addon.name, observed_addon.status, observed_addon.managed_by) for observed_addon in found] == [
         ("cilium", "Installing", "butler"),
         ("mine", "Failed", "manual"),
         ("traefik", "Healthy", "butler"),

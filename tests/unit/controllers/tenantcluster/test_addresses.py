@@ -35,20 +35,20 @@ def planned(
     taken: Iterable[str] = (),
 ) -> Addresses:
     own = list(own)
-    names = {each.metadata.name for each in own} | set(taken)
-    by_name = {each.metadata.name: each for each in pools}
+    names = {item.metadata.name for item in own} | set(taken)
+    by_name = {item.metadata.name: item for item in pools}
     return plan(subject or cluster(), on or provider(), by_name, own, names.__contains__, HOME)
 
 
 def asked(found: Addresses) -> list[tuple[str, str, str, int | None]]:
     """What is asked for: name, type, pool, count."""
     return [
-        (each.metadata.name, each.spec.type.value, each.spec.pool_ref.name, each.spec.count) for each in found.create
+        (item.metadata.name, item.spec.type.value, item.spec.pool_ref.name, item.spec.count) for item in found.create
     ]
 
 
 def sizes(found: Addresses) -> tuple[int | None, ...]:
-    return tuple(each.spec.count for each in found.create)
+    return tuple(item.spec.count for item in found.create)
 
 
 def refusal(found: Addresses) -> Blocked:
@@ -102,17 +102,17 @@ def test_both_blocks_are_asked_for_at_once() -> None:
 
 
 def test_every_request_is_labelled_finalized_and_says_whose_it_is() -> None:
-    for each in planned(cluster(team="a")).create:
-        assert each.metadata.namespace == HOME
-        assert each.metadata.finalizers == (Finalizer.IP_ALLOCATION,)
-        assert each.spec.tenant_cluster_ref.name == "web"
-        assert each.spec.tenant_cluster_ref.namespace == "team-a"
-        assert each.metadata.labels == {
+    for item in planned(cluster(team="a")).create:
+        assert item.metadata.namespace == HOME
+        assert item.metadata.finalizers == (Finalizer.IP_ALLOCATION,)
+        assert item.spec.tenant_cluster_ref.name == "web"
+        assert item.spec.tenant_cluster_ref.namespace == "team-a"
+        assert item.metadata.labels == {
             Label.NETWORK_POOL: "vlan40",
             Label.TENANT: "web",
             Label.TENANT_UID: UID,
             Label.TEAM: "a",
-            Label.ALLOCATION_TYPE: each.spec.type,
+            Label.ALLOCATION_TYPE: item.spec.type,
             Label.ALLOCATION_ROLE: "initial",
         }
 
@@ -184,13 +184,13 @@ def test_a_gateway_outside_of_all_pools_is_refused_with_the_pools(gateway: str) 
 def test_nodes_come_only_from_the_pool_that_the_gateway_lies_in() -> None:
     on = provider(pools=({"name": "far", "priority": 1}, {"name": "vlan40", "priority": 2}))
     found = planned(on=on, pools=[pool("far", "10.99.0.0/24"), pool()])
-    assert [each[2] for each in asked(found)] == ["vlan40", "far"]
+    assert [pair[2] for pair in asked(found)] == ["vlan40", "far"]
 
 
 def test_a_pool_with_a_gateway_of_its_own_takes_machines_when_the_first_is_full() -> None:
     on = provider(pools=({"name": "vlan40"}, {"name": "vlan41", "gateway": "10.41.0.1"}))
     full, other = pool(free=1), pool("vlan41", "10.41.0.0/24")
-    assert {each[2] for each in asked(planned(on=on, pools=[full, other]))} == {"vlan41"}
+    assert {pair[2] for pair in asked(planned(on=on, pools=[full, other]))} == {"vlan41"}
 
 
 @pytest.mark.parametrize(("most", "asked_for"), [(None, 6), (12, 4), (9, 1)])
@@ -202,7 +202,7 @@ def test_an_elastic_pool_that_is_enlarged_grows_by_the_increment_as_far_as_the_q
         quota={"maxLoadBalancerIPs": most} if most else None,
     )
     found = planned(cluster(networking={"lbPoolSize": 9}), on, own=[NODES, BALANCERS])
-    assert [each.spec.count for each in found.create] == [asked_for]
+    assert [item.spec.count for item in found.create] == [asked_for]
 
 
 def test_harvester_takes_one_block_of_node_addresses_so_no_second_is_asked_for() -> None:
@@ -215,14 +215,14 @@ def test_machines_that_are_added_stay_in_the_network_of_the_first() -> None:
     on = provider(pools=({"name": "vlan40"}, {"name": "vlan41", "gateway": "10.41.0.1"}))
     pools = [pool(free=1), pool("vlan41", "10.41.0.0/24")]
     found = planned(cluster(replicas=9), on, pools=pools, own=[NODES, BALANCERS])
-    assert [each[2] for each in asked(found)] == ["vlan40"], "it waits there, rather than being split over two networks"
+    assert [pair[2] for pair in asked(found)] == ["vlan40"], "it waits there, rather than being split over two networks"
     assert found.nodes is not None
     assert found.nodes.gateway == "10.40.0.1"
 
 
 def test_where_no_pool_is_for_nodes_the_network_gives_them_their_addresses() -> None:
     on = provider(pools=({"name": "vlan40", "types": ["loadbalancer"]},), gateway=None)
-    assert [each[1] for each in asked(planned(on=on))] == ["loadbalancer"]
+    assert [pair[1] for pair in asked(planned(on=on))] == ["loadbalancer"]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_where_no_pool_is_for_load_balancers_none_are_asked_for(networking: Json
     if words:
         assert words in refusal(found).message
     else:
-        assert [each[1] for each in asked(found)] == ["nodes"]
+        assert [pair[1] for pair in asked(found)] == ["nodes"]
 
 
 # Which pool.
@@ -315,7 +315,7 @@ def test_the_message_says_why_each_other_pool_does_not_help(other: list[NetworkP
 
 def test_a_refused_request_moves_to_another_pool_as_soon_as_one_can_hold_it() -> None:
     found = planned(on=BOTH, pools=[pool("a", free=0), B], own=[refused()])
-    assert [each.metadata.name for each in found.drop] == ["web-lb"]
+    assert [item.metadata.name for item in found.drop] == ["web-lb"]
     assert not found.create, "not before it is gone"
 
 
@@ -412,8 +412,8 @@ GROWING = allocation("web-lb-2", "loadbalancer", 4, phase="Failed", growth=True,
 
 
 def test_growth_that_follows_demand_is_neither_waited_for_nor_touched() -> None:
-    for each in (GROWING, allocation("web-lb-2", "loadbalancer", 4, growth=True)):
-        found = planned(on=ELASTIC, pools=[pool(free=0)], own=[NODES, BALANCERS, each])
+    for item in (GROWING, allocation("web-lb-2", "loadbalancer", 4, growth=True)):
+        found = planned(on=ELASTIC, pools=[pool(free=0)], own=[NODES, BALANCERS, item])
         assert (found.create, found.drop, found.blocked) == ((), (), None)
 
 
@@ -484,7 +484,7 @@ def test_a_hand_picked_range_that_is_held_is_not_asked_for_again() -> None:
 
 def test_a_range_that_is_picked_later_is_asked_for_beside_what_is_held() -> None:
     found = planned(PICKED, own=[NODES, BALANCERS])
-    assert [(each.metadata.name, each.spec.count) for each in found.create] == [("web-lb-2", None)]
+    assert [(item.metadata.name, item.spec.count) for item in found.create] == [("web-lb-2", None)]
     limited = provider(quota={"maxLoadBalancerIPs": 10})
     assert "12 load-balancer addresses" in refusal(planned(PICKED, limited, own=[NODES, BALANCERS])).message
 
@@ -498,7 +498,7 @@ def test_a_waiting_request_gives_way_to_a_range_that_is_picked_later() -> None:
 
 
 def test_a_name_that_another_has_gets_a_piece_of_the_uid() -> None:
-    assert [each[0] for each in asked(planned(taken=["web-nodes"]))] == ["web-nodes-0f1e2d3c", "web-lb"]
+    assert [pair[0] for pair in asked(planned(taken=["web-nodes"]))] == ["web-nodes-0f1e2d3c", "web-lb"]
 
 
 def test_retained_records_of_this_very_cluster_are_gone_around() -> None:
@@ -525,7 +525,7 @@ def test_what_was_granted_is_told_the_first_block_first() -> None:
     more = allocation("a-more", "nodes", 2, start="10.40.0.90", growth=True, age=99)
     found = planned(own=[more, BALANCERS, NODES])
     assert found.nodes is not None
-    assert [each.first & 255 for each in found.nodes.ranges] == [10, 90]
+    assert [span.first & 255 for span in found.nodes.ranges] == [10, 90]
     assert (found.nodes.prefix_length, found.nodes.gateway, found.nodes.size) == (24, "10.40.0.1", 7)
     assert found.load_balancers == (parse_range("10.40.0.50", "10.40.0.57")[1],)
     assert (found.node_allocation, found.load_balancer_allocation) == ("web-nodes", "web-lb")

@@ -70,26 +70,28 @@ class World:
         self.peak[NODES] = max(self.peak[NODES], self.replicas)
         self.peak[BALANCERS] = max(self.peak[BALANCERS], self.lb_size or 0)
         found = plan(wanted, ON, self.pools(), view.values(), view.__contains__, HOME)
-        for each in found.create:
+        for allocation in found.create:
             waits = [
                 other
                 for other in view.values()
-                if other.spec.type is each.spec.type and other.status.phase in ("Pending", "Failed")
+                if other.spec.type is allocation.spec.type and other.status.phase in ("Pending", "Failed")
             ]
             assert not waits, "asked while something waits"
-            assert each.metadata.labels[Label.TENANT_UID] == UID
-            assert each.metadata.labels[Label.TENANT] == "web"
-            assert each.metadata.finalizers == (Finalizer.IP_ALLOCATION,)
-            assert each.spec.tenant_cluster_ref.name == "web"
-            assert each.spec.count is not None
-            if each.metadata.name not in self.allocations:
-                meta = msgspec.structs.replace(each.metadata, uid=f"u{next(self.numbers)}", creation_timestamp=NOW)
-                self.put(msgspec.structs.replace(each, metadata=meta), each.metadata.name)
+            assert allocation.metadata.labels[Label.TENANT_UID] == UID
+            assert allocation.metadata.labels[Label.TENANT] == "web"
+            assert allocation.metadata.finalizers == (Finalizer.IP_ALLOCATION,)
+            assert allocation.spec.tenant_cluster_ref.name == "web"
+            assert allocation.spec.count is not None
+            if allocation.metadata.name not in self.allocations:
+                meta = msgspec.structs.replace(
+                    allocation.metadata, uid=f"u{next(self.numbers)}", creation_timestamp=NOW
+                )
+                self.put(msgspec.structs.replace(allocation, metadata=meta), allocation.metadata.name)
                 self.asked += 1
-        for each in found.drop:
-            if self.allocations.get(each.metadata.name) == each:  # the server compares versions
-                gone = msgspec.structs.replace(each.metadata, deletion_timestamp=NOW)
-                self.put(msgspec.structs.replace(each, metadata=gone), each.metadata.name)
+        for allocation in found.drop:
+            if self.allocations.get(allocation.metadata.name) == allocation:  # the server compares versions
+                gone = msgspec.structs.replace(allocation.metadata, deletion_timestamp=NOW)
+                self.put(msgspec.structs.replace(allocation, metadata=gone), allocation.metadata.name)
         return found
 
     # The pools and the life of allocations.
@@ -128,21 +130,23 @@ class World:
 
     def held(self, kind: IPAllocationType) -> int:
         return sum(
-            each.spec.count or 0
-            for each in self.allocations.values()
-            if each.spec.type is kind and each.status.phase is IPAllocationPhase.ALLOCATED
+            allocation.spec.count or 0
+            for allocation in self.allocations.values()
+            if allocation.spec.type is kind and allocation.status.phase is IPAllocationPhase.ALLOCATED
         )
 
     def check(self) -> None:
         for kind in (NODES, BALANCERS):
             live = [
-                each
-                for each in self.allocations.values()
-                if each.spec.type is kind and each.status.phase is not IPAllocationPhase.RELEASED
+                allocation
+                for allocation in self.allocations.values()
+                if allocation.spec.type is kind and allocation.status.phase is not IPAllocationPhase.RELEASED
             ]
-            waiting = [each for each in live if each.status.phase is not IPAllocationPhase.ALLOCATED]
+            waiting = [allocation for allocation in live if allocation.status.phase is not IPAllocationPhase.ALLOCATED]
             assert len(waiting) <= 1, "asked twice"
-            assert sum(each.spec.count or 0 for each in live) <= self.peak[kind], "more than was ever wanted"
+            assert sum(allocation.spec.count or 0 for allocation in live) <= self.peak[kind], (
+                "more than was ever wanted"
+            )
 
 
 STEPS = st.lists(

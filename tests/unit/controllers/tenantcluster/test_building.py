@@ -43,7 +43,7 @@ async def test_at_rest_nothing_is_written(site: Site) -> None:
     await site.building.bring_up(site.wish())
     site.management.counts.clear()
     await site.building.bring_up(site.wished())
-    assert [each for each in site.management.counts if each.split()[0] not in ("get", "list")] == []
+    assert [count for count in site.management.counts if count.split()[0] not in ("get", "list")] == []
 
 
 # Whoever sleeps through a deletion.
@@ -147,7 +147,7 @@ async def test_a_cluster_stays_where_it_was_put_when_the_default_changes(site: S
     assert built.facts is not None
     assert built.facts.blocked is None
     assert "nutanixclusters" not in site.management.objects
-    assert [each for each in site.management.counts if each.split()[0] not in ("get", "list")] == []
+    assert [count for count in site.management.counts if count.split()[0] not in ("get", "list")] == []
 
 
 async def test_a_cluster_that_was_not_built_yet_follows_the_default(site: Site) -> None:

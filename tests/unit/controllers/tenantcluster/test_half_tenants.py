@@ -97,7 +97,7 @@ async def test_it_gives_back_what_it_cannot_use_and_asks_for_it_again(site: Site
     site.management.counts.clear()
     again["status"] = {"phase": "Failed", "conditions": [_refusal("OtherBlockUnavailable")]}
     await site.building.bring_up(site.wished())
-    assert [each for each in site.management.counts if not each.startswith("get ")] == [], "it writes at rest"
+    assert [count for count in site.management.counts if not count.startswith("get ")] == [], "it writes at rest"
 
 
 def _refusal(reason: str) -> dict[str, str]:

@@ -98,7 +98,7 @@ def template(name: str, kind: str | None = "T") -> Json:
 
 def test_templates_that_are_used_stay() -> None:
     found = unused([template("old"), template("new"), template("new", "Other")], [("T", "new")])
-    assert [(each["kind"], each["metadata"]["name"]) for each in found] == [("T", "old"), ("Other", "new")]
+    assert [(obj["kind"], obj["metadata"]["name"]) for obj in found] == [("T", "old"), ("Other", "new")]
 
 
 def test_a_template_that_does_not_say_its_kind_stays() -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def resolved(subject: TenantCluster, *providers: ProviderConfig, team: str = "") -> ProviderConfig | Blocked:
-    return resolve(subject, {key_of(each): each for each in providers}, HOME, team)
+    return resolve(subject, {key_of(item): item for item in providers}, HOME, team)
 
 
 # Where it goes.

@@ -229,7 +229,7 @@ def condition(status: TenantClusterStatus, kind: ConditionType) -> Condition:
     return found
 
 
-@pytest.mark.parametrize("each", SITUATIONS, ids=lambda each: each.what)
+@pytest.mark.parametrize("each", SITUATIONS, ids=lambda item: item.what)
 def test_what_the_status_says(each: Situation) -> None:
     for subject, phase in ((cluster(), each.new), (ESTABLISHED, each.established)):
         if phase is not None:
@@ -238,7 +238,7 @@ def test_what_the_status_says(each: Situation) -> None:
             assert each.words in condition(status, each.where).message
 
 
-@pytest.mark.parametrize("each", SITUATIONS, ids=lambda each: each.what)
+@pytest.mark.parametrize("each", SITUATIONS, ids=lambda item: item.what)
 @pytest.mark.parametrize("subject", [cluster(), ESTABLISHED], ids=["new", "established"])
 def test_a_status_computed_twice_is_the_same(each: Situation, subject: TenantCluster) -> None:
     once = new_status(subject, each.facts, LATER)
@@ -248,7 +248,7 @@ def test_a_status_computed_twice_is_the_same(each: Situation, subject: TenantClu
     assert again == twice
 
 
-@pytest.mark.parametrize("each", SITUATIONS, ids=lambda each: each.what)
+@pytest.mark.parametrize("each", SITUATIONS, ids=lambda item: item.what)
 def test_a_cluster_that_could_be_used_stays_one(each: Situation) -> None:
     status = new_status(ESTABLISHED, each.facts, LATER)
     after = with_status(ESTABLISHED, status)
@@ -266,7 +266,7 @@ def test_a_cluster_that_could_be_used_stays_one(each: Situation) -> None:
     assert new_status(after, RUNNING, LATER).phase is TenantClusterPhase.READY, "and comes back by itself"
 
 
-@pytest.mark.parametrize("each", SITUATIONS, ids=lambda each: each.what)
+@pytest.mark.parametrize("each", SITUATIONS, ids=lambda item: item.what)
 def test_what_does_not_go_well_is_what_ready_tells(each: Situation) -> None:
     """A person looks at Ready first: where anything is wrong, its message has to name it."""
     for subject in (cluster(), ESTABLISHED):
@@ -296,7 +296,7 @@ def test_what_was_not_looked_at_keeps_what_it_said(blocked: Blocked) -> None:
 
 def test_a_new_cluster_that_is_blocked_says_nothing_of_what_comes_after() -> None:
     status = new_status(cluster(), Facts(blocked=OVER_QUOTA), NOW)
-    assert {each.type for each in status.conditions} == {PROVIDER, QUOTA, READY}
+    assert {item.type for item in status.conditions} == {PROVIDER, QUOTA, READY}
     assert condition_holds(status.conditions, PROVIDER)
 
 
@@ -338,7 +338,7 @@ def test_where_nothing_can_be_seen_what_is_known_of_a_running_cluster_is_kept() 
 def test_a_new_cluster_that_is_paused_claims_nothing() -> None:
     status = new_status(cluster(paused=True), Facts(addresses=Addresses()), NOW)
     assert status.phase is TenantClusterPhase.PENDING
-    assert {each.type for each in status.conditions} == {ConditionType.PAUSED, READY}
+    assert {item.type for item in status.conditions} == {ConditionType.PAUSED, READY}
     assert condition(status, READY).reason == "Paused"
 
 
@@ -380,7 +380,7 @@ def test_everything_that_a_person_looks_for_is_filled_in() -> None:
     assert observed.kubernetes_version == V
     assert observed.workers is not None
     assert observed.workers.nodes == ("a", "b", "c")
-    assert [each.name for each in observed.addons] == ["cilium"]
+    assert [observed_addon.name for observed_addon in observed.addons] == ["cilium"]
 
 
 def test_the_kubeconfig_is_told_when_the_cluster_can_be_used_and_not_before() -> None:

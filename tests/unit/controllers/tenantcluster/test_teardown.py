@@ -117,8 +117,8 @@ async def test_what_was_released_by_force_says_so_for_as_long_as_it_is_kept(site
     site.stands("machines", "m1")
     site.stands("namespaces", NAMESPACE, "")
     await look(site)
-    for each in site.views.allocations.values():
-        ready = find_condition(each.status.conditions, ConditionType.READY)
+    for item in site.views.allocations.values():
+        ready = find_condition(item.status.conditions, ConditionType.READY)
         assert ready is not None
         assert Annotation.FORCE_DELETE in ready.message
 

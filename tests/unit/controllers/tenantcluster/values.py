@@ -83,7 +83,7 @@ def provider(
     """A ProviderConfig; pools by name, or as the API spells them."""
     network: Json = {"mode": mode}
     if mode == "ipam":
-        network["poolRefs"] = [{"name": each} if isinstance(each, str) else each for each in pools]
+        network["poolRefs"] = [{"name": obj} if isinstance(obj, str) else obj for obj in pools]
     for field, value in (("gateway", gateway), ("quotaPerTenant", quota), ("loadBalancer", balancers)):
         if value is not None:
             network[field] = value

@@ -14,11 +14,11 @@ Json = dict[str, Any]
 
 
 def kinds(addon: str, values: Json | None = None) -> set[tuple[str, str]]:
-    return {(each["kind"], each["metadata"]["name"]) for each in objects(addon, "1.0.0", values or {})}
+    return {(obj["kind"], obj["metadata"]["name"]) for obj in objects(addon, "1.0.0", values or {})}
 
 
 def one(addon: str, kind: str, values: Json | None = None) -> Json:
-    found = [each for each in objects(addon, "1.0.0", values or {}) if each["kind"] == kind]
+    found = [obj for obj in objects(addon, "1.0.0", values or {}) if obj["kind"] == kind]
     assert len(found) == 1
     return found[0]
 
@@ -26,11 +26,11 @@ def one(addon: str, kind: str, values: Json | None = None) -> Json:
 @pytest.mark.parametrize("addon", [*CHARTS, "something-else"])
 def test_every_object_is_labelled_unique_and_lives_in_the_charts_namespace(addon: str) -> None:
     made = objects(addon, platform_version(addon) or "1.0.0", {})
-    assert {each["metadata"]["labels"][ADDON] for each in made} == {addon}
-    names = [(each["kind"], key_of(each)) for each in made]
+    assert {obj["metadata"]["labels"][ADDON] for obj in made} == {addon}
+    names = [(obj["kind"], key_of(obj)) for obj in made]
     assert len(set(names)) == len(names)
     home = CHARTS[addon].namespace if addon in CHARTS else addon
-    assert {each["metadata"].get("namespace", home) for each in made} == {home}
+    assert {obj["metadata"].get("namespace", home) for obj in made} == {home}
     assert (("Namespace", ("", home)) in names) is (home != "kube-system")
 
 

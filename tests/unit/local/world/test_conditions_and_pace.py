@@ -13,7 +13,7 @@ NOW, LATER = "2026-01-01T00:00:00Z", "2026-01-01T00:00:09Z"
 def test_a_condition_that_says_the_same_keeps_its_time() -> None:
     obj: dict[str, Any] = {"status": {"conditions": merged({}, [true("Ready"), false("Well", "Ill", "a cold")], NOW)}}
     again = merged(obj, [true("Ready"), false("Well", "Ill", "a fever")], LATER)
-    assert [each["lastTransitionTime"] for each in again] == [NOW, LATER]
+    assert [item["lastTransitionTime"] for item in again] == [NOW, LATER]
     assert is_true(obj, "Ready")
     assert not is_true(obj, "Well")
     assert not is_true(obj, "Unknown")
@@ -21,7 +21,7 @@ def test_a_condition_that_says_the_same_keeps_its_time() -> None:
 
 def test_conditions_of_others_are_kept() -> None:
     obj: dict[str, Any] = {"status": {"conditions": [{"type": "Theirs", "status": "True", "lastTransitionTime": NOW}]}}
-    assert [each["type"] for each in merged(obj, [true("Ours")], LATER)] == ["Theirs", "Ours"]
+    assert [item["type"] for item in merged(obj, [true("Ours")], LATER)] == ["Theirs", "Ours"]
 
 
 def test_judged_says_why_only_when_it_is_not_so() -> None:

@@ -13,21 +13,21 @@ CLUSTER = {"metadata": {"name": "web", "namespace": "web-ns", "uid": "1", "gener
 
 
 def test_every_kind_has_a_definition() -> None:
-    names = {each["metadata"]["name"] for each in definitions()}
+    names = {obj["metadata"]["name"] for obj in definitions()}
     assert {f"{kind.plural}.{kind.group}" for kind in KINDS} <= names
     assert len(names) == len(definitions())
 
 
 def test_definitions_have_a_status_and_take_anything() -> None:
-    for each in definitions():
-        (version,) = each["spec"]["versions"]
+    for obj in definitions():
+        (version,) = obj["spec"]["versions"]
         assert version["subresources"]["status"] == {}
         assert version["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-preserve-unknown-fields"]
         assert version["additionalPrinterColumns"]
 
 
 def test_what_can_be_scaled_can_be_scaled_with_kubectl() -> None:
-    scaled = [each["spec"]["names"]["kind"] for each in definitions() if "scale" in _subresources(each)]
+    scaled = [obj["spec"]["names"]["kind"] for obj in definitions() if "scale" in _subresources(obj)]
     assert sorted(scaled) == ["MachineDeployment", "MachineSet"]
 
 
@@ -36,7 +36,7 @@ def _subresources(found: dict[str, object]) -> dict[str, object]:
 
 
 def test_a_definition_is_marked_with_what_it_says() -> None:
-    first, second = (each["metadata"]["annotations"] for each in definitions()[:2])
+    first, second = (obj["metadata"]["annotations"] for obj in definitions()[:2])
     assert first != second
     assert "annotations" not in definition(KINDS[0])["metadata"]
 

@@ -126,7 +126,7 @@ def test_those_marked_go_first_then_those_of_no_use_then_the_oldest() -> None:
     everyone = [young, old, failed, machine("nodeless"), marked]
 
     def order(policy: str) -> list[str]:
-        return [each["metadata"]["name"] for each in to_delete(everyone, 5, policy)]
+        return [obj["metadata"]["name"] for obj in to_delete(everyone, 5, policy)]
 
     assert order("Random")[0] == order("Newest")[0] == "marked"
     assert set(order("Oldest")[1:3]) == {"failed", "nodeless"}

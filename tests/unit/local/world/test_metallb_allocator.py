@@ -178,20 +178,20 @@ STEPS = st.lists(
 
 
 def in_order(given_pools: Pools) -> Iterator[Address]:
-    for each in given_pools.values():
-        for block in each.blocks:
+    for given_pool in given_pools.values():
+        for block in given_pool.blocks:
             for value in range(block.range.first, block.range.last + 1):
-                if each.offers(Address(block.family, value)):
+                if given_pool.offers(Address(block.family, value)):
                     yield Address(block.family, value)
 
 
 def may_have(asking: Request, address: Address, others: dict[str, tuple[Request, Address]]) -> bool:
     beside = [each for name, (each, where) in others.items() if where == address and name != asking.service]
     return all(
-        each.sharing == asking.sharing != ""
-        and each.backend == asking.backend
-        and not set(each.ports) & set(asking.ports)
-        for each in beside
+        item.sharing == asking.sharing != ""
+        and item.backend == asking.backend
+        and not set(item.ports) & set(asking.ports)
+        for item in beside
     )
 
 
@@ -210,7 +210,7 @@ def test_every_history_goes_as_the_rules_say_when_read_slowly(steps: list[tuple[
         elif isinstance(what, Request):
             mine.unassign(what.service)
             model.pop(what.service, None)
-            expected = next((each for each in in_order(current) if may_have(what, each, model)), None)
+            expected = next((item for item in in_order(current) if may_have(what, item, model)), None)
             try:
                 got = mine.allocate(what).addresses
             except Refused:

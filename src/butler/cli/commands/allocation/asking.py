@@ -232,7 +232,9 @@ def judge_of(name: str, pool: str) -> Callable[[Json | None], Progress]:
             return Progress(f"{name} is gone: somebody released it", failed=True)
         status = raw.get("status") or {}
         phase = status.get("phase", "Pending")
-        ready: Json = next((each for each in status.get("conditions") or () if each["type"] == "Ready"), {})
+        ready: Json = next(
+            (condition for condition in status.get("conditions") or () if condition["type"] == "Ready"), {}
+        )
         if phase == "Allocated":
             start, end = status.get("startAddress"), status.get("endAddress")
             count = status.get("allocatedCount")

@@ -61,4 +61,4 @@ async def _events(session: Session, allocation: IPAllocation) -> list[Event]:
         listed = await session.client.list(TOLD, meta.namespace, field_selector=about)
     except Forbidden:
         return []
-    return sorted(listed.items, key=lambda each: str(each.last))
+    return sorted(listed.items, key=lambda obj: str(obj.last))

@@ -82,7 +82,7 @@ def list_(
         if watch:
             await follow_table(session, ALLOCATIONS, session.homes, showing, output, selector=selector, keep=is_wanted)
         every = await read_all(session, ALLOCATIONS, session.homes, selector=selector)
-        found = [each for each in every if is_wanted(each.obj)]
+        found = [item for item in every if is_wanted(item.obj)]
         showing.many(found, output, empty=_empty(access, session, bool(every)))
 
     run(access, work)

@@ -73,20 +73,20 @@ def release(
         chosen = [_found(estate, name) for name in dict.fromkeys(names)]
         impacts = await _impacts(session, estate, chosen)
         if output.is_table:
-            for each in impacts:
-                say(impact_text(each))
+            for item in impacts:
+                say(impact_text(item))
         else:
-            structured({"dryRun": dry_run != "none", "allocations": [impact_json(each) for each in impacts]}, output)
-        refused = [each for each in impacts if each.refused]
+            structured({"dryRun": dry_run != "none", "allocations": [impact_json(item) for item in impacts]}, output)
+        refused = [item for item in impacts if item.refused]
         if refused and not force:
             raise Failure(_refusal(refused))
         if dry_run == "none":
-            by_name = [each for each in impacts if each.refused or each.unknown]
-            for each in by_name:
-                confirm_by_name("IPAllocation", each.name, yes=yes, verb="release")
+            by_name = [item for item in impacts if item.refused or item.unknown]
+            for item in by_name:
+                confirm_by_name("IPAllocation", item.name, yes=yes, verb="release")
             if len(by_name) < len(impacts):
-                confirm(_question([each for each in impacts if each not in by_name]), yes=yes)
-        insists = {each.name for each in refused}
+                confirm(_question([item for item in impacts if item not in by_name]), yes=yes)
+        insists = {item.name for item in refused}
         await _release(session, chosen, insists, dry_run, quiet=not output.is_table)
         if wait and dry_run == "none":
             await _wait(session, chosen, timeout)
@@ -97,7 +97,9 @@ def release(
 def _found(estate: Estate, name: str) -> IPAllocation:
     found = estate.allocation(name)
     if found is None:
-        raise missing("IPAllocation", name, estate.home, [each.metadata.name for each in estate.allocations])
+        raise missing(
+            "IPAllocation", name, estate.home, [allocation.metadata.name for allocation in estate.allocations]
+        )
     return found
 
 
@@ -110,17 +112,17 @@ async def _impacts(session: Session, estate: Estate, chosen: Sequence[IPAllocati
     from butler.reports.tenant.address_use import within
     from butler.rules.allocation.owner import tenant_key
 
-    holding = {tenant_key(each) for each in chosen if held_range(each) is not None}
-    clusters = [each for each in estate.clusters if key_of(each) in holding]
+    holding = {tenant_key(allocation) for allocation in chosen if held_range(allocation) is not None}
+    clusters = [item for item in estate.clusters if key_of(item) in holding]
     told, machines = await asyncio.gather(
-        inventories(session, clusters), asyncio.gather(*(_machines(session, each) for each in clusters))
+        inventories(session, clusters), asyncio.gather(*(_machines(session, item) for item in clusters))
     )
     known = {key_of(cluster): found for cluster, found in zip(clusters, machines, strict=True)}
     found = []
-    for each in chosen:
-        tenant, held = tenant_key(each), held_range(each)
+    for allocation in chosen:
+        tenant, held = tenant_key(allocation), held_range(allocation)
         using = within(known.get(tenant, ()), *held) if held else []
-        found.append(impact(each, estate, using, told.get(tenant)))
+        found.append(impact(allocation, estate, using, told.get(tenant)))
     return found
 
 
@@ -142,7 +144,7 @@ async def _machines(session: Session, cluster: TenantCluster) -> list[Use]:
 
 
 def _refusal(refused: Sequence[Impact]) -> str:
-    names = ", ".join(f"{each.name} of TenantCluster {each.tenant}" for each in refused)
+    names = ", ".join(f"{item.name} of TenantCluster {item.tenant}" for item in refused)
     return (
         f"nothing was changed: {names} belongs to a cluster that exists and may use it; delete the TenantCluster to"
         " give its addresses back, or say --force"
@@ -150,8 +152,8 @@ def _refusal(refused: Sequence[Impact]) -> str:
 
 
 def _question(impacts: Sequence[Impact]) -> str:
-    addresses = sum(each.addresses.size for each in impacts if each.addresses)
-    used = len({use.address for each in impacts for use in each.uses})
+    addresses = sum(item.addresses.size for item in impacts if item.addresses)
+    used = len({use.address for item in impacts for use in item.uses})
     what = impacts[0].name if len(impacts) == 1 else f"these {len(impacts)} allocations"
     many = f"{addresses} address{'' if addresses == 1 else 'es'}"
     danger = f", {used} of them IN USE and yet free for other tenants at once" if used else ""
@@ -230,8 +232,8 @@ async def _wait(session: Session, chosen: Sequence[IPAllocation], timeout: float
     from butler.cli.frame.following import Progress, wait_until
     from butler.kube.kinds import ALLOCATIONS
 
-    for each in chosen:
-        name, uid = each.metadata.name, each.metadata.uid
+    for allocation in chosen:
+        name, uid = allocation.metadata.name, allocation.metadata.uid
 
         def judge(raw: Json | None, name: str = name, uid: str = uid) -> Progress:
             if raw is None or raw["metadata"]["uid"] != uid:

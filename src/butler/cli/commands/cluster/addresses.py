@@ -51,8 +51,8 @@ def addresses(name: str, access: Access, output: Output) -> None:
             click.echo(screen(found, cluster.status.load_balancers))
         else:
             structured(addresses_json(found), output)
-        for each in found.unseen:
-            say(each)
+        for text in found.unseen:
+            say(text)
 
     run(access, work)
 

@@ -47,14 +47,14 @@ def advise(pool: str | None, access: Access, output: Output) -> None:
     async def work(session: Session) -> None:
         estate = await read_estate(session)
         pools = [pool_of(estate, pool)] if pool is not None else list(estate.pools)
-        found = [about(each, estate) for each in pools]
+        found = [about(item, estate) for item in pools]
         if not output.is_table:
-            structured({"pools": [advice_json(each) for each in found]}, output)
+            structured({"pools": [advice_json(advice) for advice in found]}, output)
         elif found:
             from butler.cli.drawing.advice import advice_text
 
             now = datetime.now(UTC)
-            click.echo("\n\n".join(advice_text(each, now) for each in found))
+            click.echo("\n\n".join(advice_text(advice, now) for advice in found))
         else:
             say(f"There are no pools in namespace {session.home}. `butleradm pool create` makes one.")
 

@@ -55,14 +55,15 @@ def export(access: Access, pool: str | None, everything: bool, output: Output) -
     async def work(session: Session) -> None:
         if pool is not None:
             await read_one(session, POOLS, pool, session.home)
-        found = [each.obj for each in await read_all(session, ALLOCATIONS, session.home)]
+        found = [item.obj for item in await read_all(session, ALLOCATIONS, session.home)]
         rows = in_order(
-            each
-            for each in found
-            if (pool is None or each.spec.pool_ref.name == pool) and (everything or held_range(each) is not None)
+            allocation
+            for allocation in found
+            if (pool is None or allocation.spec.pool_ref.name == pool)
+            and (everything or held_range(allocation) is not None)
         )
         if output.format == "csv":
-            cells = [["" if cell is None else cell for cell in record(each).values()] for each in rows]
+            cells = [["" if cell is None else cell for cell in record(row).values()] for row in rows]
             click.echo(csv_text(FIELDS, cells, output), nl=False)
         else:
             structured(document(rows), output)

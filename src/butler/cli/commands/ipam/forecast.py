@@ -58,9 +58,9 @@ def forecast(pool: str | None, size: int | None, access: Access, output: Output)
         estate = await read_estate(session)
         pools = [pool_of(estate, pool)] if pool is not None else list(estate.pools)
         now = datetime.now(UTC)
-        found = [about(each, estate, now, size=size) for each in pools]
+        found = [about(item, estate, now, size=size) for item in pools]
         if not output.is_table:
-            structured({"pools": [forecast_json(each) for each in found]}, output)
+            structured({"pools": [forecast_json(item) for item in found]}, output)
         elif found:
             from butler.cli.drawing.forecast import forecast_text
 

@@ -128,8 +128,8 @@ async def _repair(
     from butler.cli.frame.terminal import confirm
 
     click.echo("\nCan be repaired without any risk:", err=True)
-    for each in repairs:
-        click.echo(f"  {each}", err=True)
+    for repair in repairs:
+        click.echo(f"  {repair}", err=True)
     if dry_run == "client":
         click.echo("Nothing was done (--dry-run=client).", err=True)
         return report
@@ -166,7 +166,7 @@ def _show(report: Report, output: Output, repaired: tuple[Repaired, ...] | list[
     else:
         said: dict[str, Any] = report_json(report)
         if repaired:
-            said["repairs"] = [{"what": str(each.repair), "problem": each.problem or None} for each in repaired]
+            said["repairs"] = [{"what": str(item.repair), "problem": item.problem or None} for item in repaired]
         structured(said, output)
     if not (report.pools or report.allocations or report.findings):
         click.echo("There is nothing to check yet: `butleradm pool create` makes a pool.", err=True)

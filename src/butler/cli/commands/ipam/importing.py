@@ -96,7 +96,7 @@ def import_(
     """
     from butler.cli.row_files import read_rows
 
-    given = [each for each in (file, from_tenant, from_kubeconfig) if each is not None]
+    given = [text for text in (file, from_tenant, from_kubeconfig) if text is not None]
     if len(given) != 1:
         raise click.UsageError("say one of FILE (- is stdin), --from-tenant and --from-kubeconfig")
     if (from_kubeconfig is None) != (tenant is None):
@@ -142,7 +142,7 @@ async def _import(
     from butler.reports.exchange.import_check import Verdict, compare
 
     difference = compare(estate, contents, datetime.now(UTC))
-    making = [each.request for each in difference.of(Verdict.MAKE) if each.request is not None]
+    making = [item.request for item in difference.of(Verdict.MAKE) if item.request is not None]
     made: dict[str, Made] = {}
     if output.is_table and (shown := drawn(difference)):
         click.echo(shown)
@@ -151,7 +151,7 @@ async def _import(
         waiting = _waiting(difference, estate) if dry_run == "none" else []
         if waiting or (making and dry_run != "client"):
             if making and dry_run == "none":
-                tenants = len({each.spec.tenant_cluster_ref for each in making})
+                tenants = len({allocation.spec.tenant_cluster_ref for allocation in making})
                 confirm(f"Make {_counted(len(making), 'allocation')} for {_counted(tenants, 'tenant')}?", yes=yes)
             made = await make(session, making, waiting=waiting, timeout=timeout, dry_run=dry_run == "server")
     finally:
@@ -167,11 +167,11 @@ def _waiting(difference: Difference, estate: Estate) -> list[str]:
     from butler.reports.exchange.import_check import Verdict
     from butler.rules.pool.tenant_blocks import WAITING
 
-    named = {name for each in difference.of(Verdict.THERE) for name in each.names}
+    named = {name for item in difference.of(Verdict.THERE) for name in item.names}
     return [
-        each.metadata.name
-        for each in estate.allocations
-        if each.metadata.name in named and each.status.phase in WAITING
+        allocation.metadata.name
+        for allocation in estate.allocations
+        if allocation.metadata.name in named and allocation.status.phase in WAITING
     ]
 
 
@@ -194,7 +194,7 @@ def _refuse(difference: Difference, skip_conflicts: bool) -> None:
 def _summary(difference: Difference, made: dict[str, Made], dry_run: str) -> str:
     from butler.reports.exchange.import_check import Verdict
 
-    new = {each.names[0] for each in difference.of(Verdict.MAKE)}
+    new = {item.names[0] for item in difference.of(Verdict.MAKE)}
     granted = sum(each.ok for name, each in made.items() if name in new)
     making, there = len(difference.of(Verdict.MAKE)), len(difference.of(Verdict.THERE))
     left_out = len(difference.of(Verdict.CONFLICT))
@@ -203,7 +203,7 @@ def _summary(difference: Difference, made: dict[str, Made], dry_run: str) -> str
         done = "Nothing to do"
     parts = [done, f"{there} there already", f"{left_out} left out" if left_out else ""]
     failed = [f"! {name}: {each.why}" for name, each in sorted(made.items()) if not each.ok]
-    return "\n".join([*failed, f"{', '.join(each for each in parts if each)}."])
+    return "\n".join([*failed, f"{', '.join(part for part in parts if part)}."])
 
 
 def _judge(made: dict[str, Made]) -> None:
@@ -241,7 +241,7 @@ async def _adopted(session: Session, clusters: Any, whose: Key, kubeconfig: str 
 
     if kubeconfig is not None:
         return adopt(whose, await inventory_by(kubeconfig))
-    cluster = next((each for each in clusters if key_of(each) == whose), None)
+    cluster = next((item for item in clusters if key_of(item) == whose), None)
     if cluster is None:
         raise Failure(
             f"there is no TenantCluster {whose}: for a cluster that Butler does not know,"

@@ -103,7 +103,7 @@ def plan(access: Access, output: Output, **asked: Any) -> None:
         estate = await read_estate(session)
         for name in asked["pools"]:
             pool_of(estate, name)
-        known = [each.metadata.name for each in estate.providers]
+        known = [provider.metadata.name for provider in estate.providers]
         if asked["provider"] is not None and asked["provider"] not in known:
             raise missing("ProviderConfig", asked["provider"], estate.home, known)
         try:

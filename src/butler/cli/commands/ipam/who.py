@@ -102,8 +102,8 @@ async def _live(session: Session, estate: Estate, answer: Answer) -> Live:
     from butler.cli.inventories import inventories
     from butler.reports.tenant.address_use import announced_in, uses_in
 
-    owners = {each.tenant for each in answer.owners}
-    asked = [each for each in estate.clusters if key_of(each) in owners] if owners else estate.clusters
+    owners = {owner.tenant for owner in answer.owners}
+    asked = [cluster for cluster in estate.clusters if key_of(cluster) in owners] if owners else estate.clusters
     said = await inventories(session, asked)
     told = {tenant: used for tenant, used in said.items() if not isinstance(used, str)}
     silent = {tenant: why for tenant, why in said.items() if isinstance(why, str)}
@@ -120,11 +120,11 @@ def _live_json(live: Live | None) -> dict[str, Any]:
         return {}
     return {
         "live": [
-            {"tenant": str(each.tenant), "kind": each.kind, "name": each.name, "address": each.address}
-            for each in live.uses
+            {"tenant": str(use.tenant), "kind": use.kind, "name": use.name, "address": use.address} for use in live.uses
         ],
         "announced": [
-            {"tenant": str(each.tenant), "ipAddressPool": each.pool, "entry": each.entry} for each in live.announced
+            {"tenant": str(announced.tenant), "ipAddressPool": announced.pool, "entry": announced.entry}
+            for announced in live.announced
         ],
         "notAsked": [{"tenant": str(tenant), "why": why} for tenant, why in sorted(live.silent.items())],
     }

@@ -93,11 +93,11 @@ async def _create(session: Session, body: Json, *, wait: bool, timeout: float, d
     meta["namespace"] = meta.get("namespace") or session.home
     made = item(POOLS, body, IN_FILE)
     try:
-        others = [each.obj for each in await read_all(session, POOLS, meta["namespace"])]
+        others = [entry.obj for entry in await read_all(session, POOLS, meta["namespace"])]
     except Forbidden:
         others = []  # who may only create is judged by the server alone
     verdict = judge(None, made.obj, others, ())
-    if not any(each.metadata.name == meta["name"] for each in others):  # then the server says that the name is taken
+    if not any(other.metadata.name == meta["name"] for other in others):  # then the server says that the name is taken
         refuse_or_warn(verdict.problems, verdict.warnings)
     if dry_run == "client":
         report(body, "created", output, dry_run)
@@ -122,10 +122,10 @@ def _from_options(
 
     spec: Json = {"cidr": cidr}
     if blocks:
-        spec["reserved"] = [_block(each) for each in blocks]
+        spec["reserved"] = [_block(block) for block in blocks]
     tenants: Json = {}
     if windows:
-        tenants["ranges"] = [dict(zip(("start", "end"), window_ends(each), strict=True)) for each in windows]
+        tenants["ranges"] = [dict(zip(("start", "end"), window_ends(window), strict=True)) for window in windows]
     counts = {"nodesPerTenant": nodes, "lbPoolPerTenant": balancers}
     if nodes or balancers:
         tenants["defaults"] = {key: value for key, value in counts.items() if value}
@@ -154,7 +154,7 @@ def _from_file(filename: str, name: str | None, namespace: str | None) -> Json:
     shown = "stdin" if filename == "-" else filename
     try:
         text = sys.stdin.read() if filename == "-" else Path(filename).read_text()
-        found = [each for each in yaml.safe_load_all(text) if each is not None]
+        found = [entry for entry in yaml.safe_load_all(text) if entry is not None]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(getattr(error, "strerror", None) or error).split())
         raise Failure(f"{shown} cannot be read ({reason}): name a file with a NetworkPool", Exit.USAGE) from None

@@ -68,7 +68,7 @@ async def _deletable(session: Session, name: str) -> tuple[NetworkPool, int]:
     why_not = why_not_deleted(found, estate.allocations)
     if why_not:
         raise Failure(why_not)
-    return found, sum(each.status.phase in ("Pending", "Failed") for each in estate.of_pool(name))
+    return found, sum(allocation.status.phase in ("Pending", "Failed") for allocation in estate.of_pool(name))
 
 
 async def _delete(session: Session, found: NetworkPool, *, dry_run: bool) -> None:

@@ -172,13 +172,13 @@ async def _write(session: Session, base: Json, wanted: Json, dry_run: str) -> _O
     name = base["metadata"]["name"]
     for _ in range(ATTEMPTS):
         pools = await read_all(session, POOLS, session.home)
-        now = next((each for each in pools if each.raw["metadata"].get("uid") == base["metadata"].get("uid")), None)
+        now = next((pool for pool in pools if pool.raw["metadata"].get("uid") == base["metadata"].get("uid")), None)
         if now is None:
             raise Failure(f"{name} was deleted meanwhile, so nothing was changed", Exit.CONFLICT)
         if _editable(now.raw) != _editable(base):
             return _Outcome(overtaken=now.raw)
         allocations = await read_all(session, ALLOCATIONS, session.home)
-        refused = _judged(now, wanted, [each.obj for each in pools], [each.obj for each in allocations])
+        refused = _judged(now, wanted, [pool.obj for pool in pools], [allocation.obj for allocation in allocations])
         if refused:
             return _Outcome(refused=refused)
         if dry_run == "client":
@@ -215,8 +215,8 @@ def _judged(now: Item[Any], wanted: Json, pools: list[Any], allocations: list[An
     except Failure as failure:
         return failure.message
     verdict = judge(now.obj, new.obj, pools, allocations)
-    for each in verdict.warnings:
-        say(f"Warning: {each}")
+    for warning in verdict.warnings:
+        say(f"Warning: {warning}")
     return "; ".join(f"{field}: {message}" for field, message in verdict.problems)
 
 
@@ -251,7 +251,7 @@ def _applied(to: Json, patch: Json) -> Json:
 
 
 def _words(error: Any) -> str:
-    causes = [f"{each.field}: {each.message}" if each.field else each.message for each in error.causes]
+    causes = [f"{cause.field}: {cause.message}" if cause.field else cause.message for cause in error.causes]
     return "; ".join(causes) or error.message
 
 

@@ -54,7 +54,7 @@ def free(access: Access, name: str, size: int | None, align: bool, output: Outpu
 
     async def work(session: Session) -> tuple[NetworkPool, Standing]:
         found = (await read_one(session, POOLS, name, session.home)).obj
-        allocations = [each.obj for each in await read_all(session, ALLOCATIONS, session.home)]
+        allocations = [item.obj for item in await read_all(session, ALLOCATIONS, session.home)]
         try:
             return found, standing_of(found, allocations)
         except InvalidPool as error:
@@ -91,12 +91,12 @@ def _show(found: FreeBlocks, name: str, family: Family, output: Output) -> None:
     asked = found.size is not None or found.align
     titles = ["start", "end", "size", *(["fit"] if asked else []), *(["best fit"] if found.size else [])]
     rows = []
-    for each in found.blocks:
-        row = [address_text(each.hole.first, family), address_text(each.hole.last, family), str(each.hole.size)]
+    for block in found.blocks:
+        row = [address_text(block.hole.first, family), address_text(block.hole.last, family), str(block.hole.size)]
         if asked:
-            row.append(_text(each.fit, family))
+            row.append(_text(block.fit, family))
         if found.size:
-            row.append("*" if each.chosen else "")
+            row.append("*" if block.chosen else "")
         rows.append(row)
     if output.format == "csv":
         click.echo(csv_text(titles, rows, output), nl=False)

@@ -45,7 +45,7 @@ def get(access: Access, name: str, output: Output) -> None:
             pools_table().one(found, output)
             return
         allocations = await read_all(session, ALLOCATIONS, session.home)
-        _show(found.obj, [each.obj for each in allocations], await _events(session, found.obj))
+        _show(found.obj, [allocation.obj for allocation in allocations], await _events(session, found.obj))
 
     run(access, work)
 
@@ -65,7 +65,7 @@ async def _events(session: Session, pool: NetworkPool) -> list[Any] | None:
     except Forbidden:
         return None
     long_ago = datetime.min.replace(tzinfo=UTC)
-    return sorted((item(TOLD, raw).obj for raw in listed.items), key=lambda each: each.last or long_ago)
+    return sorted((item(TOLD, raw).obj for raw in listed.items), key=lambda obj: obj.last or long_ago)
 
 
 def _show(pool: NetworkPool, allocations: list[Any], events: list[Any] | None) -> None:

@@ -114,7 +114,7 @@ def _insist_on_growth(name: str, change: Change) -> None:
         return
     old, new = before.layout.network, after.layout.network
     if not new.contains(old):
-        texts = [range_cidr(each, Family.V4) for each in (new, old)]
+        texts = [range_cidr(span, Family.V4) for span in (new, old)]
         raise Failure(
             f"{texts[0]} does not hold {texts[1]}, so {name} would not grow but move: choose a network around it"
         )

@@ -59,11 +59,11 @@ def map_(access: Access, name: str, first: str | None, last: str | None, zoom: s
     async def work(session: Session) -> PoolSegments:
         found = await read_one(session, POOLS, name, session.home)
         allocations = await read_all(session, ALLOCATIONS, session.home)
-        return segments_of(found.obj, [each.obj for each in allocations])
+        return segments_of(found.obj, [allocation.obj for allocation in allocations])
 
     shown = run(access, work)
     if shown.network is None and output.format == "table":
-        why = "; ".join(f"{each.field}: {each.message}" for each in shown.problems)
+        why = "; ".join(f"{problem.field}: {problem.message}" for problem in shown.problems)
         raise Failure(f"{name} cannot be drawn, for its network cannot be told ({why}): `butleradm pool edit {name}`")
     part = None if shown.network is None else _part(shown, first, last, zoom)
     _show(shown if part is None else shown.within(part), shown, output)
@@ -81,8 +81,8 @@ def _part(shown: PoolSegments, first: str | None, last: str | None, zoom: str | 
             family, part = parse_network(zoom)
             _insist_on_family(shown, family, zoom)
         else:
-            ends = [parse_address(each) for each in (first, last) if each]
-            for (family, _), text in zip(ends, [each for each in (first, last) if each], strict=True):
+            ends = [parse_address(item) for item in (first, last) if item]
+            for (family, _), text in zip(ends, [item for item in (first, last) if item], strict=True):
                 _insist_on_family(shown, family, text)  # before they are compared: two families have no order
             begin = ends[0][1] if first else shown.network.first
             part = Range(begin, ends[-1][1] if last else shown.network.last)
@@ -113,8 +113,8 @@ def _show(part: PoolSegments, whole: PoolSegments, output: Output) -> None:
     elif output.format == "csv":
         titles = ("start", "end", "count", "kind", "allocation", "tenant", "type", "role", "description")
         rows: list[list[Any]] = []
-        for each in part.segments:
-            made = segment_json(each, part.family)
+        for segment in part.segments:
+            made = segment_json(segment, part.family)
             rows.append([made.get(title, "") for title in titles])
         click.echo(csv_text(titles, rows, output), nl=False)
     else:

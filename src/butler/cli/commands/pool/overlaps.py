@@ -69,15 +69,16 @@ def _show(found: list[Finding], output: Output) -> None:
     if output.format == "csv":
         titles = ("trouble", "start", "end", "count", "subjects", "message")
         rows = [
-            [each.trouble, each.start, each.end, each.count, " ".join(each.subjects), each.message] for each in found
+            [finding.trouble, finding.start, finding.end, finding.count, " ".join(finding.subjects), finding.message]
+            for finding in found
         ]
         click.echo(csv_text(titles, rows, output), nl=False)
     elif output.format != "table":
-        structured({"findings": [each.as_json() for each in found]}, output)
+        structured({"findings": [finding.as_json() for finding in found]}, output)
     else:
         import textwrap
 
-        for each in found:
-            addresses = each.start if each.start == each.end else f"{each.start}-{each.end}"
-            click.echo(f"{painted(each.trouble, bold=True)}  {addresses}")
-            click.echo(textwrap.fill(each.message, width(), initial_indent="  ", subsequent_indent="  "))
+        for finding in found:
+            addresses = finding.start if finding.start == finding.end else f"{finding.start}-{finding.end}"
+            click.echo(f"{painted(finding.trouble, bold=True)}  {addresses}")
+            click.echo(textwrap.fill(finding.message, width(), initial_indent="  ", subsequent_indent="  "))

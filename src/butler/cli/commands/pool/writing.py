@@ -95,8 +95,8 @@ async def change_pool(
 
 def refuse_or_warn(problems: Sequence[tuple[str, str]], warnings: Sequence[str]) -> None:
     """Stop where the rules of admission say no, and pass on what they only mind."""
-    for each in warnings:
-        say(f"Warning: {each}")
+    for warning in warnings:
+        say(f"Warning: {warning}")
     if problems:
         raise Failure("; ".join(f"{field}: {message}" for field, message in problems))
 
@@ -104,17 +104,17 @@ def refuse_or_warn(problems: Sequence[tuple[str, str]], warnings: Sequence[str])
 def before_and_after(change: Change) -> str:
     """The numbers of a pool side by side."""
     rows = [
-        ("network", lambda each: range_cidr(each.layout.network, each.layout.family) or ""),
-        ("windows", lambda each: windows_text(each.layout)),
-        ("addresses", lambda each: f"{each.capacity.total:,}"),
-        ("held", lambda each: f"{each.capacity.allocated:,} ({each.capacity.percent}%)"),
-        ("free", lambda each: f"{each.capacity.available:,}"),
-        ("largest free block", lambda each: f"{each.capacity.largest_free_block:,}"),
+        ("network", lambda entry: range_cidr(entry.layout.network, entry.layout.family) or ""),
+        ("windows", lambda entry: windows_text(entry.layout)),
+        ("addresses", lambda entry: f"{entry.capacity.total:,}"),
+        ("held", lambda entry: f"{entry.capacity.allocated:,} ({entry.capacity.percent}%)"),
+        ("free", lambda entry: f"{entry.capacity.available:,}"),
+        ("largest free block", lambda entry: f"{entry.capacity.largest_free_block:,}"),
         ("tier", _tier),
     ]  # type: list[tuple[str, Callable[[Standing], str]]]
     lines = []
     for title, cell in rows:
-        before, after = (cell(each) if each else "invalid" for each in (change.before, change.after))
+        before, after = (cell(standing) if standing else "invalid" for standing in (change.before, change.after))
         lines.append([title, before, after if before != after else "the same"])
     return table(["", "before", "after"], lines)
 
@@ -163,7 +163,7 @@ async def wait_ready(session: Session, name: str, namespace: str, timeout: float
         if raw is None:
             return Progress(f"{name} is gone", failed=True)
         status = raw.get("status") or {}
-        ready = next((each for each in status.get("conditions") or () if each["type"] == "Ready"), None)
+        ready = next((condition for condition in status.get("conditions") or () if condition["type"] == "Ready"), None)
         if ready is None or status.get("observedGeneration", 0) < raw["metadata"].get("generation", 0):
             return Progress(f"{name}: waiting for Butler to look at it")
         if ready["status"] == "True":

@@ -59,14 +59,14 @@ def create(
     objects = provider_objects(file, name)
 
     async def work(session: Session) -> None:
-        for each in objects:
-            meta = each["metadata"]
+        for obj in objects:
+            meta = obj["metadata"]
             meta["namespace"] = session.access.namespace or meta.get("namespace") or HOME
         await _judge(session, objects)
         if dry_run == "client":
             _print(objects)
             return
-        made = [await _make(session, each, dry_run=dry_run == "server") for each in objects]
+        made = [await _make(session, obj, dry_run=dry_run == "server") for obj in objects]
         if wait and dry_run == "none" and made[-1] is not None:
             await _wait(session, made[-1], timeout)
 
@@ -81,9 +81,9 @@ async def _judge(session: Session, objects: list[Json]) -> None:
     from butler.rules.provider.admission import Surroundings, judge
 
     config = item(PROVIDERS, objects[-1], IN_FILE).obj
-    own = [item(POOLS, each, IN_FILE).obj for each in objects if each["kind"] == "NetworkPool"]
+    own = [item(POOLS, obj, IN_FILE).obj for obj in objects if obj["kind"] == "NetworkPool"]
     known = await Sight(session).pools()
-    pools = {each.metadata.name: each for each in (*own, *(known or ()))}
+    pools = {entry.metadata.name: entry for entry in (*own, *(known or ()))}
     verdict = judge(None, config, Surroundings(HOME, pools))
     if verdict.problems:
         words = "; ".join(f"{field}: {message}" for field, message in verdict.problems)
@@ -126,12 +126,10 @@ def _print(objects: list[Json]) -> None:
     """What would be sent, except for the contents of Secrets."""
     from butler.cli.yaml_text import dumped
 
-    for each in objects:
-        if each["kind"] == "Secret":
-            say(
-                f"Secret {each['metadata']['namespace']}/{each['metadata']['name']} would be sent too; it is not shown."
-            )
-    shown = [each for each in objects if each["kind"] != "Secret"]
+    for obj in objects:
+        if obj["kind"] == "Secret":
+            say(f"Secret {obj['metadata']['namespace']}/{obj['metadata']['name']} would be sent too; it is not shown.")
+    shown = [obj for obj in objects if obj["kind"] != "Secret"]
     click.echo(dumped(*shown), nl=False)
 
 

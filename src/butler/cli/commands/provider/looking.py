@@ -102,7 +102,7 @@ async def _show(session: Session, config: ProviderConfig) -> None:
         sight.allowed(read_all(session, CLUSTERS, ""), "TenantClusters", "all namespaces"),
     )
     known = {key_of(config), *(providers or {})}
-    on_it = None if clusters is None else [each.obj for each in clusters]
+    on_it = None if clusters is None else [cluster.obj for cluster in clusters]
     view = provider_view(config, pools or (), allocations if pools is not None else None, on_it, known, HOME)
     click.echo(screen(config, view, datetime.now(UTC)))
     if sight.note:

@@ -66,15 +66,15 @@ async def _of_file(session: Session, file: str) -> tuple[str, list[Finding]]:
     from butler.reports.provider.findings import Severity
 
     objects = provider_objects(file, None)
-    for each in objects:
-        each["metadata"]["namespace"] = session.access.namespace or each["metadata"].get("namespace") or HOME
+    for obj in objects:
+        obj["metadata"]["namespace"] = session.access.namespace or obj["metadata"].get("namespace") or HOME
     config = item(PROVIDERS, objects[-1], IN_FILE).obj
     found = await _look(session, config, objects, stored=False)
-    known = " ".join(each.message for each in found)
+    known = " ".join(finding.message for finding in found)
     # Admission says the same in the same words; once is enough.
-    more = [each for each in await _shown_to_server(session, objects[-1]) if each.message not in known]
+    more = [finding for finding in await _shown_to_server(session, objects[-1]) if finding.message not in known]
     every = [*more, *found]
-    return config.metadata.name, sorted(every, key=lambda each: list(Severity).index(each.severity))
+    return config.metadata.name, sorted(every, key=lambda finding: list(Severity).index(finding.severity))
 
 
 async def _shown_to_server(session: Session, body: Json) -> list[Finding]:
@@ -93,7 +93,7 @@ async def _shown_to_server(session: Session, body: Json) -> list[Finding]:
             Finding(Severity.NOTE, "server", "you may not write ProviderConfigs, so it was not shown to the server")
         ]
     except Invalid as error:
-        causes = [(each.field or "spec", each.message) for each in error.causes] or [("spec", error.message)]
+        causes = [(cause.field or "spec", cause.message) for cause in error.causes] or [("spec", error.message)]
         return [Finding(Severity.PROBLEM, field, message) for field, message in causes]
     except ApiError as error:
         return [Finding(Severity.PROBLEM, "server", error.message)]
@@ -109,10 +109,10 @@ async def _look(session: Session, config: ProviderConfig, objects: list[Json], *
 
     sight = Sight(session)
     known = await sight.pools()
-    pools = None if known is None else {each.metadata.name: each for each in known}
-    for each in objects:
-        if pools is not None and each["kind"] == "NetworkPool":
-            pools.setdefault(each["metadata"]["name"], item(POOLS, each, IN_FILE).obj)
+    pools = None if known is None else {pool.metadata.name: pool for pool in known}
+    for obj in objects:
+        if pools is not None and obj["kind"] == "NetworkPool":
+            pools.setdefault(obj["metadata"]["name"], item(POOLS, obj, IN_FILE).obj)
     secret = await _secret(session, config, objects)
     return findings(config, pools, await sight.allocations(), secret, HOME, stored=stored)
 
@@ -128,10 +128,10 @@ async def _secret(session: Session, config: ProviderConfig, objects: list[Json])
     key = secret_key(config)
     if key is None:
         return SecretSeen(None)
-    for each in objects:
-        if each["kind"] == "Secret" and Key(each["metadata"]["namespace"], each["metadata"]["name"]) == key:
-            plain = {name: str(value).encode() for name, value in (each.get("stringData") or {}).items()}
-            return SecretSeen(key, {**decode_data(each.get("data")), **plain})
+    for obj in objects:
+        if obj["kind"] == "Secret" and Key(obj["metadata"]["namespace"], obj["metadata"]["name"]) == key:
+            plain = {name: str(value).encode() for name, value in (obj.get("stringData") or {}).items()}
+            return SecretSeen(key, {**decode_data(obj.get("data")), **plain})
     try:
         found = await session.client.get(SECRETS, key.name, key.namespace)
     except Forbidden:
