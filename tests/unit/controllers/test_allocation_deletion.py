@@ -48,6 +48,7 @@ BOOTING, ONLY_V6 = MachineAddresses("m-3", ()), MachineAddresses("m-4", ("fd00::
         (deleted(), Observed(None), None, ""),
         (deleted(), Observed(owner(built=False)), None, ""),
         (deleted(kind="loadbalancer"), Observed(owner(built=False)), None, ""),
+        (deleted(), Observed(owner(built=False), another_first=True), DeletionReason.DRAINING, "another block"),
         (deleted(), Observed(owner(), HOME, (INSIDE,)), DeletionReason.IN_USE, "m-1 (10.40.0.21)"),
         (deleted(), Observed(owner(), HOME, (BOOTING,)), DeletionReason.IN_USE, "m-3"),
         (deleted(), Observed(owner(), HOME, (ONLY_V6,)), DeletionReason.IN_USE, "m-4"),

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from butler.api.labels import Annotation
 from butler.api.objects import Key
 from butler.capi.naming import MACHINE
+from butler.controllers.ipallocation.marks import is_begun, leave_mark
 from butler.kube.absence import read
 from butler.kube.errors import NotFound
-from butler.kube.kinds import CLUSTERS, WRITE_TIMEOUT
+from butler.kube.kinds import CLUSTERS
 from butler.kube.resource import NAMESPACES, untyped
 from butler.rules.allocation.deletion import Home, Observed
 from butler.rules.allocation.owner import earlier_homes, owner_lives, tenant_key
@@ -39,11 +39,14 @@ async def observe(client: Client, allocation: IPAllocation, known: TenantCluster
     left_behind = tuple(home for home in homes if home is not None)
     if owner is None:
         return Observed(None, left_behind=left_behind)
-    namespace = namespace_of_tenant(named_tenant.name, owner.metadata.uid)
-    home = await _home(client, namespace)
-    if home is None and owner.status.tenant_namespace is None:
-        await _mark(client, allocation, owner)
-        home = await _home(client, namespace)
+    if owner.status.tenant_namespace is None and not await is_begun(client, owner):
+        # From the mark on nothing is built with it, and up to the mark nothing was.
+        marked = await leave_mark(client, owner, allocation)
+        if marked is None:
+            return Observed(owner, left_behind=left_behind, another_first=True)
+        if not await is_begun(client, owner):
+            return Observed(marked, left_behind=left_behind)
+    home = await _home(client, namespace_of_tenant(named_tenant.name, owner.metadata.uid))
     if home is None:
         return Observed(owner, left_behind=left_behind)
     return Observed(owner, home.namespace, home.machines, left_behind)
@@ -58,14 +61,3 @@ async def _home(client: Client, namespace: str) -> Home | None:
     except NotFound:
         return Home(namespace, None)
     return Home(namespace, tuple(map(read_machine, listed.items)))
-
-
-async def _mark(client: Client, allocation: IPAllocation, owner: TenantCluster) -> None:
-    """Say on a cluster that is not built that this block is given back, before looking whether it is built after all.
-
-    Who builds makes the namespace first and looks for the mark then (`tenantcluster.half_tenants`): of the two, the
-    second sees the other, and nothing is built on addresses that are another's by then.
-    """
-    meta = {"uid": owner.metadata.uid, "annotations": {Annotation.GIVES_BACK.value: allocation.metadata.uid}}
-    key = tenant_key(allocation)
-    await client.patch(CLUSTERS, key.name, {"metadata": meta}, key.namespace, timeout=WRITE_TIMEOUT)

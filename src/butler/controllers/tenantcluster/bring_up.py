@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from butler.api.ipallocation import IPAllocationType
 from butler.api.labels import (
     Annotation,
     ConditionType,
@@ -91,6 +92,8 @@ with 200 clusters at once, the slowest waits a third longer for its addresses wh
 CREDENTIALS: Final = "spec.credentialsRef"
 NO_CREDENTIALS: Final = "the provider's Secret cannot be used: the conditions of the ProviderConfig say why"
 """To those who may read it: which Secret it is, and what is wrong with it, is not for readers of the cluster."""
+TRIES: Final = 3
+"""How often in a row a cluster is looked at again that others write too."""
 A_WHILE: Final = 5.0
 LATER: Final = 15.0
 """Seconds after which something that somebody has to change is tried again."""
@@ -359,32 +362,61 @@ class Building:
         A process may sleep through a deletion at any point, and would then make machines on addresses that are
         others' by now. In this order it cannot: who deletes the cluster after we asked finds the namespace, and
         addresses are given back only when that is gone, and nothing can be made in it any more. Asked before, the
-        deletion could find nothing and be over by the time that we write. The same goes for a cluster that gives one
-        of its blocks back, see `half_tenants`.
+        deletion could find nothing and be over by the time that we write.
         """
         uid, namespace = uid_of(cluster), tenant_namespace(cluster)
         before = await self._live.one(NAMESPACE, "", namespace)
         if before is None:
             self._unasked.add(uid)
         made = await self._live.apply(NAMESPACE, _namespace(cluster))
-        if made is None and uid not in self._unasked:
+        if made is None and uid not in self._unasked and cluster.status.tenant_namespace is not None:
             return cluster
-        found = await self._still_there(cluster, facts)
+        found = await self._begin(cluster, facts)
         self._unasked.discard(uid)
-        wanted = found is not None and uid_of(found) == uid and not is_being_deleted(found)
-        if found is not None and wanted and not await is_given_back(self._client, found, facts.addresses.blocks):
+        if found is not None:
             return self._views.in_its_team(found)
         if made is not None and (before is None or uid_of(before) != uid_of(made)):
             await self._delete(resource_of_kind(NAMESPACE), key_of(made), uid_of(made))
         raise NoLongerWanted
 
-    async def _still_there(self, cluster: TenantCluster, facts: Facts) -> TenantCluster | None:
-        """The cluster as the server has it now. The status that is due answers that, and saves a read."""
-        with contextlib.suppress(Conflict):
-            written = await self._writer.write(cluster, new_status(cluster, facts, self._clock()))
-            if written.cluster is not None:
-                return written.cluster
-        return await read(self._client, CLUSTERS, key_of(cluster))
+    async def _begin(self, cluster: TenantCluster, facts: Facts) -> TenantCluster | None:
+        """Say in the status that the cluster is built; the cluster as the server has it then, None: it is not wanted.
+
+        The write is valid only for a cluster of which no block is given back, see `half_tenants`. It is also what asks
+        whether the cluster is still there. The namespace stays where a block is given back: by now another process
+        may build in it with other blocks.
+        """
+        found: TenantCluster | None = cluster
+        for fresh in (False, *(True,) * TRIES):
+            if fresh:
+                found = await read(self._client, CLUSTERS, key_of(cluster))
+            if found is None or not _is_same(found, cluster):
+                return None
+            if await is_given_back(self._client, found, facts.addresses.blocks):
+                raise NoLongerWanted
+            if fresh and found.status.tenant_namespace is not None:
+                return found
+            with contextlib.suppress(Conflict):
+                written = await self._writer.write(found, new_status(found, facts, self._clock()))
+                if written.cluster is not None:
+                    return written.cluster if _is_same(written.cluster, cluster) else None
+        raise NoLongerWanted
+
+    async def _insist_on_nodes(self, held: Addresses, parts: Iterable[Json]) -> None:
+        """Where something of a built cluster is to be written: see to it that its node addresses are as they were seen.
+
+        A view may be late by minutes, and machines would get addresses that are another cluster's by now.
+        """
+        for part in parts:
+            if not await self._live.is_applied(_KINDS[part["apiVersion"], part["kind"]], part):
+                break
+        else:
+            return
+        for block in held.blocks:
+            if block.spec.type is IPAllocationType.NODES:
+                found = await read(self._client, ALLOCATIONS, key_of(block))
+                if found is None or not _is_as_seen(found, block):
+                    raise NoLongerWanted
 
     async def _make(self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions) -> _Made:
         """Apply all objects of the cluster."""
@@ -416,7 +448,10 @@ class Building:
             # when Cluster API says that nothing is left in it.
             for kind in dict.fromkeys((*(_KINDS[part["apiVersion"], part["kind"]] for part in parts), MACHINE)):
                 await self._live.view(kind)
+            started = cluster.status.tenant_namespace is not None
             cluster = await self._settle(cluster, facts)
+            if started:
+                await self._insist_on_nodes(facts.addresses, parts)
         except NotServed as missing:
             return _Made(cluster, _no_cluster_api(missing))
         return _Made(cluster, await self._apply(namespace, parts), parts)
@@ -543,6 +578,21 @@ class Building:
             await self._client.delete(resource, key.name, key.namespace, uid=uid, timeout=WRITE_TIMEOUT)
         except (NotFound, Conflict):
             return  # gone, or another by now
+
+
+def _is_same(found: TenantCluster, cluster: TenantCluster) -> bool:
+    """Whether it is this very cluster, and stays."""
+    return uid_of(found) == uid_of(cluster) and not is_being_deleted(found)
+
+
+def _is_as_seen(found: IPAllocation, seen: IPAllocation) -> bool:
+    """Whether an allocation holds what it held, and nobody has deleted it since."""
+    held, was = found.status, seen.status
+    return (
+        uid_of(found) == uid_of(seen)
+        and (held.phase, held.start_address, held.end_address) == (was.phase, was.start_address, was.end_address)
+        and is_being_deleted(found) == is_being_deleted(seen)
+    )
 
 
 def _namespace(cluster: TenantCluster) -> Json:

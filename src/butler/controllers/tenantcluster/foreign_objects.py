@@ -155,6 +155,10 @@ class Live:
         await self.wrote(kind, written)
         return written
 
+    async def is_applied(self, kind: Kind, wanted: Json) -> bool:
+        """Whether one object is what is wanted, as far as the view has it."""
+        return covers(await self.one(kind, *key_of(wanted)), _marked(wanted))
+
     async def wrote(self, kind: Kind, written: Json) -> None:
         """Take in the server's answer to a write, ahead of the watch."""
         view, key = await self.view(kind), key_of(written)

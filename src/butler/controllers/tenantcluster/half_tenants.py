@@ -3,16 +3,13 @@
 It happens where two pools decide at the same moment, each before it knows of the other's answer. The youngest gives
 back first, so that the oldest gets what comes free; an older one waits for younger ones for a few seconds only.
 
-Nothing may ever be built on addresses that were given back. Two processes may look after a cluster at once, one of them
-frozen at any point and with an old view, in which the cluster still has both blocks. So each of the two leaves a mark
-before it looks for the mark of the other:
+Nothing may ever be built on addresses that were given back. What decides is the TenantCluster (`ipallocation.marks`):
 
-    who gives back    writes the allocation's UID on the TenantCluster, then asks the server for the tenant namespace,
-                      and releases only where there is none
-    who builds        makes the tenant namespace, then asks the server for the TenantCluster (`is_given_back`), and goes
-                      on only where none of its blocks is named there or was given back before
+    who gives back    names the block on the cluster, which is not built, and then releases it
+    who builds        looks whether a block of it is named or was given back (`is_given_back`), and says in the status
+                      of that very version that the cluster is built, before anything is made that could use an address
 
-The second of the two sees the other. A mark is never taken back: what it names is released, by this process or another.
+The second of the two is refused. A mark is never taken back: what it names is released, by this process or another.
 """
 
 from __future__ import annotations
@@ -22,13 +19,12 @@ from typing import TYPE_CHECKING, Final
 
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import Annotation
-from butler.api.objects import Key, key_of, uid_of, version_of
-from butler.controllers.tenantcluster.foreign_objects import NAMESPACE, resource_of_kind
+from butler.api.objects import key_of, uid_of
+from butler.controllers.ipallocation.marks import is_begun, leave_mark
 from butler.kube.absence import read
 from butler.kube.errors import Conflict, NotFound
-from butler.kube.kinds import ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
+from butler.kube.kinds import ALLOCATIONS
 from butler.rules.allocation.release import Grounds
-from butler.rules.tenant.namespaces import tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -57,7 +53,7 @@ def marked(cluster: TenantCluster, blocks: Iterable[IPAllocation]) -> IPAllocati
 
 
 async def is_given_back(client: Client, cluster: TenantCluster, blocks: Iterable[IPAllocation]) -> bool:
-    """Whether a block that a cluster is to be built with is given back; `cluster` has just come from the server."""
+    """Whether a block that a cluster is to be built with is given back, as far as this version of the cluster tells."""
     uid = cluster.metadata.annotations.get(Annotation.GIVES_BACK)
     if uid is None:
         return False
@@ -87,12 +83,12 @@ class HalfTenants:
         if marked(cluster, held.blocks) is None:
             if not self._is_time(cluster, block, held.missing_in):
                 return SOON
-            if await self._is_begun(cluster):
+            if await is_begun(self._client, cluster):
                 return None
             if not await self._mark(cluster, block):
                 return SOON
-        if await self._is_begun(cluster):
-            return LATER  # by a process that saw both blocks; it will see the mark and take the namespace away
+        if await is_begun(self._client, cluster):
+            return LATER  # its status was written by hand
         grounds = Grounds(
             f"TenantCluster {key_of(cluster)} is not built yet and cannot get its other block"
             f"{f' from pool {held.missing_in}' if held.missing_in else ''}",
@@ -104,9 +100,6 @@ class HalfTenants:
             return SOON  # it changed; seen again in a moment
         return SOON
 
-    async def _is_begun(self, cluster: TenantCluster) -> bool:
-        return await read(self._client, resource_of_kind(NAMESPACE), Key("", tenant_namespace(cluster))) is not None
-
     def _is_time(self, cluster: TenantCluster, block: IPAllocation, missing_in: str | None) -> bool:
         held_for = self._clock() - (block.status.allocated_at or _BEFORE_ALL)
         if held_for < -FOR_YOUNGER_ONES:
@@ -117,17 +110,11 @@ class HalfTenants:
 
     async def _mark(self, cluster: TenantCluster, block: IPAllocation) -> bool:
         """Name the block on the cluster as it was seen; whether that was done."""
-        meta = {
-            "uid": uid_of(cluster),
-            "resourceVersion": version_of(cluster),
-            "annotations": {Annotation.GIVES_BACK.value: uid_of(block)},
-        }
-        key = key_of(cluster)
         try:
-            written = await self._client.patch(
-                CLUSTERS, key.name, {"metadata": meta}, key.namespace, timeout=WRITE_TIMEOUT
-            )
+            written = await leave_mark(self._client, cluster, block)
         except (Conflict, NotFound):
+            return False
+        if written is None:
             return False
         self._views.clusters.wrote(written)
         return True

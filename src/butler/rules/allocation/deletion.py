@@ -65,6 +65,8 @@ class Observed:
     """None: they cannot be read."""
     left_behind: tuple[Home, ...] = ()
     """Of clusters that it names and that are gone, or of the owner's earlier life."""
+    another_first: bool = False
+    """The owner is not built, and gives another of its blocks back just now."""
 
 
 def is_wish(allocation: IPAllocation) -> bool:
@@ -91,6 +93,10 @@ def judge(allocation: IPAllocation, seen: Observed) -> Obstacle | None:
     if left_behind is not None or seen.owner is None:
         return left_behind
     cluster = f"TenantCluster {tenant_key(allocation)}"
+    if seen.another_first:
+        return Obstacle(
+            DeletionReason.DRAINING, f"{cluster} is not built, and gives another block back first: this one is next"
+        )
     if seen.namespace is None and seen.owner.status.tenant_namespace is None:
         return None
     if seen.owner.metadata.deletion_timestamp is not None:

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from butler.api.labels import Annotation, Label
 from butler.controllers.ipallocation.release import Releases
 from butler.controllers.networkpool.metrics import IpamMetrics
+from butler.controllers.tenantcluster.bring_up import NoLongerWanted
 from butler.controllers.tenantcluster.caches import Views
 from butler.controllers.tenantcluster.half_tenants import FOR_YOUNGER_ONES, HalfTenants, is_given_back
 from butler.kube.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
@@ -136,7 +137,7 @@ async def test_a_clock_that_was_set_back_keeps_nobody_waiting(site: Site, ahead:
 async def test_it_keeps_what_it_has(site: Site, case: str) -> None:
     half(site)
     if case == "begun":
-        site.stands("namespaces", NAMESPACE, "")
+        site.stands("clusters", "web", NAMESPACE)
     elif case == "started":
         site.wish(of=started(cluster()))
     elif case == "hand-made":
@@ -271,7 +272,7 @@ def _at_once(work: Coroutine[None, None, Any]) -> None:
     raise AssertionError("it waits for something")
 
 
-@pytest.mark.parametrize("asleep_before", ["patch tenantclusters", "get namespaces", "patch ipallocations"])
+@pytest.mark.parametrize("asleep_before", ["patch tenantclusters", "get clusters", "patch ipallocations"])
 @pytest.mark.parametrize("nth", [1, 2])
 async def test_who_sleeps_while_a_cluster_is_built_gives_nothing_back(site: Site, asleep_before: str, nth: int) -> None:
     """The builder has the old view, in which both blocks are there."""
@@ -311,3 +312,100 @@ async def test_a_block_that_was_given_back_before_the_last_one_is_known_by_itsel
     else:
         found["status"]["phase"] = phase
     assert await is_given_back(cast("Any", site.management), marked, [nodes()]) is (phase != "Allocated")
+
+
+# What the search through all orders of events found (tests/model/blocks.py).
+
+
+def _annotate(site: Site, uid: str) -> None:
+    found = site.management.find("tenantclusters", "team-a", "web")
+    assert found is not None
+    site.management.put(
+        "tenantclusters",
+        {**found, "metadata": {**found["metadata"], "annotations": {Annotation.GIVES_BACK.value: uid}}},
+    )
+
+
+async def test_a_namespace_whose_maker_died_does_not_keep_a_block_that_is_given_back(site: Site) -> None:
+    half(site)
+    _annotate(site, "uid-web-nodes")
+    site.stands("namespaces", NAMESPACE, "")
+    await site.building.bring_up(site.wished())
+    assert site.released() == ["web-nodes"]
+
+
+async def test_a_mark_is_not_replaced_as_long_as_the_block_that_it_names_is_held(site: Site) -> None:
+    """Another process is about to release it, and who builds would no longer know."""
+    half(site)
+    site.management.put("ipallocations", block(allocation("web-nodes-2", "nodes", start="10.40.0.40")))
+    _annotate(site, "uid-web-nodes-2")
+    site.views.allocations.freeze()  # type: ignore[attr-defined]
+    held = addresses.plan(
+        site.wished(),
+        next(iter(site.views.providers.values())),
+        site.views.pools_by_name(),
+        [nodes(), refused_balancers()],
+        site.views.is_allocation,
+        HOME,
+    )
+    await _second(site).give_back(site.wished(), held)
+    assert site.wished().metadata.annotations[Annotation.GIVES_BACK] == "uid-web-nodes-2"
+    assert not given_back(site)
+
+
+async def test_who_slept_leaves_the_namespace_of_a_cluster_alone_that_was_built_with_other_blocks(site: Site) -> None:
+    _both_blocks(site)
+    for view in (site.views.clusters, site.views.allocations, site.views.pools):
+        view.freeze()  # type: ignore[attr-defined]
+    wanted = site.wished()
+    slept = False
+
+    def sleep(verb: str, plural: str) -> None:
+        nonlocal slept
+        if (verb, plural) == ("apply", "namespaces") and not slept:
+            slept = True
+            site.management.drop("ipallocations", HOME, "web-nodes")
+            _annotate(site, "uid-web-nodes")
+            site.stands("namespaces", NAMESPACE, "")
+
+    site.management.before = sleep
+    _at_once(site.building.bring_up(wanted))
+    left = site.management.find("namespaces", "", NAMESPACE)
+    assert slept
+    assert left is not None
+    assert "deletionTimestamp" not in left["metadata"]
+    assert made(site) == []
+
+
+async def test_who_sees_a_cluster_with_nodes_that_it_no_longer_has_makes_nothing_with_them(site: Site) -> None:
+    """It gave them back, got others, and is built: this process has heard of the cluster, and not of the addresses."""
+    _both_blocks(site)
+    site.wish(of=started(cluster()))
+    site.stands("namespaces", NAMESPACE, "")
+    site.views.allocations.freeze()  # type: ignore[attr-defined]
+    site.management.drop("ipallocations", HOME, "web-nodes")
+    with pytest.raises(NoLongerWanted):
+        await site.building.bring_up(site.wished())
+    assert made(site) == []
+
+
+async def test_a_cluster_says_that_it_is_built_before_anything_is_made_though_others_write_it_too(site: Site) -> None:
+    _both_blocks(site)
+    told: list[Any] = []
+    edited = False
+
+    def edit(verb: str, plural: str) -> None:
+        nonlocal edited
+        found = site.management.find("tenantclusters", "team-a", "web")
+        assert found is not None
+        if (verb, plural) == ("apply", "namespaces") and not edited:
+            edited = True
+            site.management.put(
+                "tenantclusters", {**found, "metadata": {**found["metadata"], "labels": {"team": "blue"}}}
+            )
+        if (verb, plural) == ("apply", "clusters"):
+            told.append(found["status"]["tenantNamespace"])
+
+    site.management.before = edit
+    await site.building.bring_up(site.wished())
+    assert (edited, told) == (True, [NAMESPACE])
