@@ -14,9 +14,9 @@ import pytest
 import yaml
 
 from butler.api.printable import in_json, one_line, visible
-from butler.cli.frame.output import csv_text
-from butler.cli.frame.streams import cleaned
-from butler.cli.yaml_text import dumped
+from butler.cli.toolkit.output import csv_text
+from butler.cli.toolkit.streams import cleaned
+from butler.cli.toolkit.yaml_writer import dumped
 from cli.estates import RACK, make_small_estate
 from cli.every import ALONE, CALLS, PROVIDER, covers_all, every, kubeconfig_for, words
 from cli.hostile import OURS, POISON, RAW, lying

@@ -17,7 +17,7 @@ from typing import Any
 PROGRAMS = {"butleradm": "butler.cli.butleradm", "butlerctl": "butler.cli.butlerctl"}
 PRELOADED = (
     *("aiohttp", "yaml", "msgspec", "click.shell_completion", "ssl", "uvloop"),
-    *("butler.api.kinds", "butler.kube.client", "butler.kube.config", "butler.cli.frame.session"),
+    *("butler.api.kinds", "butler.kube.client", "butler.kube.config", "butler.cli.toolkit.session"),
 )
 LONGEST = 1 << 17
 

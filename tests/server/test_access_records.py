@@ -18,7 +18,7 @@ from argon2 import PasswordHasher
 
 from butler.api.crd import custom_resource_definition
 from butler.api.kinds import KINDS
-from butler.cli.server_access import is_on_this_machine
+from butler.cli.commands.server.link import is_on_this_machine
 from butler.kube import config
 from butler.server.access.keys import Key, token_id
 from butler.server.access.passwords import FREE

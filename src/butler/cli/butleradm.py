@@ -8,28 +8,30 @@ from __future__ import annotations
 import click
 
 from butler import __version__
-from butler.cli.frame.lazy import CONTEXT, Elsewhere, Program
+from butler.cli.toolkit.lazy_commands import CONTEXT, LazyCommand, Program
 
 COMMANDS = "butler.cli.commands"
 PARTS = {
-    "pool": Elsewhere(f"{COMMANDS}.pool", "pool", "Networks whose addresses Butler hands out."),
-    "allocation": Elsewhere(f"{COMMANDS}.allocation", "allocation", "Addresses that were asked for and granted."),
-    "ipam": Elsewhere(
+    "pool": LazyCommand(f"{COMMANDS}.pool", "pool", "Networks whose addresses Butler hands out."),
+    "allocation": LazyCommand(f"{COMMANDS}.allocation", "allocation", "Addresses that were asked for and granted."),
+    "ipam": LazyCommand(
         f"{COMMANDS}.ipam", "ipam", "Questions about all addresses: who, what if, how long, is all well."
     ),
-    "provider": Elsewhere(f"{COMMANDS}.provider", "provider", "Where clusters are put: providers and their pools."),
-    "tenant": Elsewhere(f"{COMMANDS}.tenant", "tenant", "The clusters of all teams."),
-    "local": Elsewhere(f"{COMMANDS}.local", "local", "Butler on this one machine, without a Kubernetes cluster."),
-    "controller": Elsewhere(
+    "provider": LazyCommand(f"{COMMANDS}.provider", "provider", "Where clusters are put: providers and their pools."),
+    "tenant": LazyCommand(f"{COMMANDS}.tenant", "tenant", "The clusters of all teams."),
+    "local": LazyCommand(f"{COMMANDS}.local", "local", "Butler on this one machine, without a Kubernetes cluster."),
+    "controller": LazyCommand(
         f"{COMMANDS}.controller", "controller", "Butler's controllers, against any Kubernetes API server."
     ),
-    "server": Elsewhere(f"{COMMANDS}.server", "server", "The console and its API, against any Kubernetes API server."),
-    "crds": Elsewhere(f"{COMMANDS}.crds", "crds", "Print Butler's definitions, for kubectl apply."),
-    "doctor": Elsewhere(f"{COMMANDS}.doctor", "doctor", "Look for what keeps Butler from working."),
-    "completion": Elsewhere(
+    "server": LazyCommand(
+        f"{COMMANDS}.server", "server", "The console and its API, against any Kubernetes API server."
+    ),
+    "crds": LazyCommand(f"{COMMANDS}.crds", "crds", "Print Butler's definitions, for kubectl apply."),
+    "doctor": LazyCommand(f"{COMMANDS}.doctor", "doctor", "Look for what keeps Butler from working."),
+    "completion": LazyCommand(
         f"{COMMANDS}.completion", "completion", "Print what makes a shell complete commands and names."
     ),
-    "version": Elsewhere(f"{COMMANDS}.version", "version", "Tell the versions of this program and of the server."),
+    "version": LazyCommand(f"{COMMANDS}.version", "version", "Tell the versions of this program and of the server."),
 }
 
 

@@ -8,16 +8,16 @@ from __future__ import annotations
 import click
 
 from butler import __version__
-from butler.cli.frame.lazy import CONTEXT, Elsewhere, Program
+from butler.cli.toolkit.lazy_commands import CONTEXT, LazyCommand, Program
 
 COMMANDS = "butler.cli.commands"
 PARTS = {
-    "cluster": Elsewhere(f"{COMMANDS}.cluster", "cluster", "Your clusters: make, change, use and delete them."),
-    "context": Elsewhere(f"{COMMANDS}.context", "context", "Which API server and namespace commands talk to."),
-    "completion": Elsewhere(
+    "cluster": LazyCommand(f"{COMMANDS}.cluster", "cluster", "Your clusters: make, change, use and delete them."),
+    "context": LazyCommand(f"{COMMANDS}.context", "context", "Which API server and namespace commands talk to."),
+    "completion": LazyCommand(
         f"{COMMANDS}.completion", "completion", "Print what makes a shell complete commands and names."
     ),
-    "version": Elsewhere(f"{COMMANDS}.version", "version", "Tell the versions of this program and of the server."),
+    "version": LazyCommand(f"{COMMANDS}.version", "version", "Tell the versions of this program and of the server."),
 }
 
 

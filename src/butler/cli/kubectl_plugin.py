@@ -9,8 +9,8 @@ import click
 
 from butler import __version__
 from butler.cli import butleradm, butlerctl
-from butler.cli.frame import streams
-from butler.cli.frame.lazy import CONTEXT, Program
+from butler.cli.toolkit import streams
+from butler.cli.toolkit.lazy_commands import CONTEXT, Program
 
 NOT_HERE = ("local", "controller")
 """They start something on this machine, and have nothing to do with the cluster that kubectl talks to."""

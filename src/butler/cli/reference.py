@@ -18,7 +18,7 @@ import click
 
 from butler.api.crd import write_files
 from butler.cli import butleradm, butlerctl
-from butler.cli.frame.exits import Exit
+from butler.cli.toolkit.exit_codes import Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

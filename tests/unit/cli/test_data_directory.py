@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from butler.cli.data_directory import serving
-from butler.cli.frame.session import Failure
+from butler.cli.local.data_directory import serving
+from butler.cli.toolkit.session import Failure
 
 
 def test_a_directory_of_somebody_else_is_forbidden_rather_than_empty(monkeypatch: pytest.MonkeyPatch) -> None:

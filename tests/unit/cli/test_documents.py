@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from butler.cli.documents import provider_objects, read_documents
-from butler.cli.frame.session import Failure
+from butler.cli.toolkit.documents import provider_objects, read_documents
+from butler.cli.toolkit.session import Failure
 
 if TYPE_CHECKING:
     from pathlib import Path

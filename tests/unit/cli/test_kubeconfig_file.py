@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from butler.cli.frame.session import Failure
-from butler.cli.kubeconfig_file import Kubeconfig, files, write_private
+from butler.cli.toolkit.kubeconfig_file import Kubeconfig, files, write_private
+from butler.cli.toolkit.session import Failure
 
 MINE = """\
 apiVersion: v1

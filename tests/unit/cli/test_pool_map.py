@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from butler.cli.drawing.pool_map import MOST_ROWS, draw, headline, lay_out
+from butler.cli.drawings.pool_map import MOST_ROWS, draw, headline, lay_out
 from butler.ipam.addresses import Family, Range
 from butler.reports.pool.segments import HELD, Kind, PoolSegments, segments_of
 from unit.views.pool_estates import allocation, estate, every_sign

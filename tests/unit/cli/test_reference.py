@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 import pytest
 
-from butler.cli.frame.lazy import LazyGroup
 from butler.cli.kubectl_plugin import main as plugin
 from butler.cli.reference import PROGRAMS, command_pages, commands
+from butler.cli.toolkit.lazy_commands import LazyGroup
 from pages import ROOT
 
 EVERY = [(path, each) for name, program in PROGRAMS.items() for path, each in commands(program, (name,))]

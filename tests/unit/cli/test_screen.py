@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from butler.cli import screen
+from butler.cli.toolkit import screen
 
 LONG = "needs 2 contiguous addresses; all 32 of production-pool are taken: release an allocation"
 ROWS = [("NetworkReady", "no", LONG), ("Ready", "yes", "usable")]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.session import Failure
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Failure
 
 SHELLS = ("bash", "zsh", "fish")
 

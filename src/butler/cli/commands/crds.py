@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from butler.cli.frame import options
+from butler.cli.toolkit import options
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
 
 
 def _kinds(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -50,7 +50,7 @@ def crds(kinds: tuple[str, ...], output: Output) -> None:
     """
     from butler.api.crd import HEADER, custom_resource_definition, to_yaml
     from butler.api.kinds import KINDS
-    from butler.cli.frame.output import structured
+    from butler.cli.toolkit.output import structured
 
     wanted = list(dict.fromkeys(map(_named, kinds))) or list(KINDS)
     definitions = [custom_resource_definition(item) for item in wanted]
@@ -67,8 +67,8 @@ def crds(kinds: tuple[str, ...], output: Output) -> None:
 def _named(text: str) -> type:
     from butler.api import GROUP
     from butler.api.kinds import KINDS
-    from butler.cli.frame.exits import Exit
-    from butler.cli.frame.session import Failure
+    from butler.cli.toolkit.exit_codes import Exit
+    from butler.cli.toolkit.session import Failure
 
     for kind in KINDS:
         names = (kind.__name__.lower(), kind.definition.plural, kind.definition.singular, kind.definition.short_name)

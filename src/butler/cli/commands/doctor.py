@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
     from butler.reports.doctor import Check
 
 
@@ -53,7 +53,7 @@ def _checks(access: Access) -> list[Check]:
     checks = [Check("Kubeconfig", Level.PASS, f"{connection.source} names {connection.server}")]
 
     async def work(session: Session) -> None:
-        from butler.cli.diagnosis import examine
+        from butler.cli.estate.diagnosis import examine
 
         async for check in examine(session):
             checks.append(check)  # noqa: PERF401  # what was seen before an error counts
@@ -68,9 +68,9 @@ def _checks(access: Access) -> list[Check]:
 def _show(checks: list[Check], output: Output) -> None:
     from collections import Counter
 
-    from butler.cli.frame.output import structured
-    from butler.cli.frame.terminal import painted
-    from butler.cli.screen import listed
+    from butler.cli.toolkit.output import structured
+    from butler.cli.toolkit.screen import listed
+    from butler.cli.toolkit.terminal import painted
     from butler.reports.doctor import Level
 
     if output.format != "table":

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from butler import __version__
-from butler.cli.frame import options
-from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
 
 
 @click.command(short_help="Tell the versions of this program and of the server.")
@@ -36,9 +36,9 @@ def version(client: bool, kubeconfig: str | None, context: str | None, output: O
     """
     import platform
 
-    from butler.cli.frame.output import structured
-    from butler.cli.frame.terminal import say
-    from butler.cli.screen import facts
+    from butler.cli.toolkit.output import structured
+    from butler.cli.toolkit.screen import facts
+    from butler.cli.toolkit.terminal import say
 
     said: dict[str, Any] = {"client": {"version": __version__, "python": platform.python_version()}}
     told = [("Client", f"{__version__} (Python {platform.python_version()})")]
@@ -61,7 +61,7 @@ def version(client: bool, kubeconfig: str | None, context: str | None, output: O
 
 
 async def _server(session: Session) -> dict[str, Any]:
-    from butler.cli.diagnosis import group_versions, server_version
+    from butler.cli.estate.diagnosis import group_versions, server_version
 
     return {
         "version": (await server_version(session)).get("gitVersion", "unknown"),

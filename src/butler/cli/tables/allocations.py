@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import ConditionType
-from butler.cli.frame.output import Column, Showing, age
 from butler.cli.tables.table import showing_of
+from butler.cli.toolkit.output import Column, Showing, age
 from butler.ipam.addresses import range_text
 from butler.reports.address_lookup import role_of
 from butler.reports.estate import granted_range, tenant_of
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
-    from butler.cli.frame.reading import Item
+    from butler.cli.toolkit.objects import Item
 
 KIND = "ipallocation"
 

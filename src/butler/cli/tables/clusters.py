@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationType
 from butler.api.objects import key_of
-from butler.cli.frame.output import Column, Showing
 from butler.cli.tables.table import showing_of
+from butler.cli.toolkit.output import Column, Showing
 from butler.reports.tenant.health import phase_of, provider_name, trouble, versions
 from butler.rules.allocation.owner import tenant_key
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from butler.api.objects import Key
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
-    from butler.cli.frame.reading import Item
+    from butler.cli.toolkit.objects import Item
 
 KIND = "tenantcluster"
 Plain = tuple[tuple[str, "Callable[[Item[TenantCluster]], object]"], ...]

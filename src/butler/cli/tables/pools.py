@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType
 from butler.api.networkpool import CapacityTier
-from butler.cli.frame.output import Column, Showing
 from butler.cli.tables.table import percent, percentage, showing_of
+from butler.cli.toolkit.output import Column, Showing
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
-    from butler.cli.frame.reading import Item
+    from butler.cli.toolkit.objects import Item
 
 
 def pools_table(*, namespaces: bool = False) -> Showing[Item[NetworkPool]]:

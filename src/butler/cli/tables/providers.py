@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType
-from butler.cli.frame.output import Column, Showing
 from butler.cli.tables.table import showing_of
+from butler.cli.toolkit.output import Column, Showing
 from butler.reports.provider.summary import pool_names
 
 if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
-    from butler.cli.frame.reading import Item
+    from butler.cli.toolkit.objects import Item
 
 
 def providers_table(*, namespaces: bool = False) -> Showing[Item[ProviderConfig]]:

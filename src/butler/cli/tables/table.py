@@ -6,12 +6,12 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from butler.api import GROUP
-from butler.cli.frame.output import Column, Showing, age
+from butler.cli.toolkit.output import Column, Showing, age
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from butler.cli.frame.reading import Item
+    from butler.cli.toolkit.objects import Item
 
 
 def showing_of(kind: str, columns: Sequence[Column[Item[Any]]], *, namespaces: bool) -> Showing[Item[Any]]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import click
 
-from butler.cli.frame.lazy import CONTEXT, Elsewhere, LazyGroup
-from butler.cli.frame.names import names_of
+from butler.cli.toolkit.completion_names import names_of
+from butler.cli.toolkit.lazy_commands import CONTEXT, LazyCommand, LazyGroup
 
-HERE = "butler.cli.commands.allocation"
 PARTS = {
-    "list": Elsewhere(f"{HERE}.listing", "list_", "List allocations: who holds which addresses."),
-    "get": Elsewhere(f"{HERE}.getting", "get", "Tell all about one allocation on one screen."),
-    "create": Elsewhere(f"{HERE}.asking", "create", "Ask a pool for addresses, for a tenant."),
-    "pin": Elsewhere(f"{HERE}.asking", "pin", "Ask for exactly these addresses, for a tenant that uses them."),
-    "release": Elsewhere(f"{HERE}.releasing", "release", "Give addresses back to their pool."),
+    "list": LazyCommand(f"{__name__}.list", "list_", "List allocations: who holds which addresses."),
+    "get": LazyCommand(f"{__name__}.get", "get", "Tell all about one allocation on one screen."),
+    "create": LazyCommand(f"{__name__}.create", "create", "Ask a pool for addresses, for a tenant."),
+    "pin": LazyCommand(f"{__name__}.pin", "pin", "Ask for exactly these addresses, for a tenant that uses them."),
+    "release": LazyCommand(f"{__name__}.release", "release", "Give addresses back to their pool."),
 }
 
 allocation_name = click.argument("name", shell_complete=names_of("ipallocations"))

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import click
 
-from butler.cli.frame.lazy import CONTEXT, Elsewhere, LazyGroup
+from butler.cli.toolkit.lazy_commands import CONTEXT, LazyCommand, LazyGroup
 
 PARTS = {
-    "list": Elsewhere(f"{__name__}.looking", "list_", "List clusters, where they stand and what they hold."),
-    "get": Elsewhere(f"{__name__}.looking", "get", "Tell all about one cluster, on one screen."),
-    "create": Elsewhere(f"{__name__}.creating", "create", "Make a cluster, and show the addresses it would get."),
-    "scale": Elsewhere(f"{__name__}.changing", "scale", "Change how many workers a cluster has."),
-    "upgrade": Elsewhere(f"{__name__}.changing", "upgrade", "Bring a cluster to another version of Kubernetes."),
-    "delete": Elsewhere(f"{__name__}.deleting", "delete", "Delete a cluster with everything on it."),
-    "kubeconfig": Elsewhere(f"{__name__}.kubeconfig", "kubeconfig", "Get the administrator's kubeconfig of a cluster."),
-    "events": Elsewhere(f"{__name__}.events", "events", "Show what happened to a cluster lately."),
-    "addresses": Elsewhere(f"{__name__}.addresses", "addresses", "Show every address of a cluster and who has it."),
+    "list": LazyCommand(f"{__name__}.list", "list_", "List clusters, where they stand and what they hold."),
+    "get": LazyCommand(f"{__name__}.get", "get", "Tell all about one cluster, on one screen."),
+    "create": LazyCommand(f"{__name__}.create", "create", "Make a cluster, and show the addresses it would get."),
+    "scale": LazyCommand(f"{__name__}.scale", "scale", "Change how many workers a cluster has."),
+    "upgrade": LazyCommand(f"{__name__}.upgrade", "upgrade", "Bring a cluster to another version of Kubernetes."),
+    "delete": LazyCommand(f"{__name__}.delete", "delete", "Delete a cluster with everything on it."),
+    "kubeconfig": LazyCommand(
+        f"{__name__}.kubeconfig", "kubeconfig", "Get the administrator's kubeconfig of a cluster."
+    ),
+    "events": LazyCommand(f"{__name__}.events", "events", "Show what happened to a cluster lately."),
+    "addresses": LazyCommand(f"{__name__}.addresses", "addresses", "Show every address of a cluster and who has it."),
 }
 
 

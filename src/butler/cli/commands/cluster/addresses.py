@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.names import names_of
-from butler.cli.frame.session import Access, Session, run
-from butler.cli.frame.terminal import say
+from butler.cli.toolkit import options
+from butler.cli.toolkit.completion_names import names_of
+from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.terminal import say
 
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
     from butler.reports.tenant.addresses import TenantAddresses
 
 
@@ -39,9 +39,9 @@ def addresses(name: str, access: Access, output: Output) -> None:
     """
 
     async def work(session: Session) -> None:
-        from butler.cli.drawing.tenant_addresses import screen
-        from butler.cli.frame.output import structured
-        from butler.cli.frame.reading import read_one
+        from butler.cli.drawings.tenant_addresses import screen
+        from butler.cli.toolkit.objects import read_one
+        from butler.cli.toolkit.output import structured
         from butler.kube.kinds import CLUSTERS
         from butler.reports.tenant.addresses import addresses_json
 
@@ -62,8 +62,8 @@ async def _look(session: Session, cluster: TenantCluster) -> TenantAddresses:
     import asyncio
 
     from butler.api.objects import key_of
-    from butler.cli.inventories import inventories
-    from butler.cli.seeing import Sight
+    from butler.cli.estate.inventories import inventories
+    from butler.cli.estate.permissions import Sight
     from butler.reports.tenant.addresses import tenant_addresses
     from butler.reports.tenant.summary import blocks
     from butler.rules.loadbalancer.policy import terms_of

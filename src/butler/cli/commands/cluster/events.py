@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.names import names_of
-from butler.cli.frame.session import Access, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.completion_names import names_of
+from butler.cli.toolkit.session import Access, Session, run
 
 if TYPE_CHECKING:
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
 
 
 @click.command("events", short_help="Show what happened to a cluster lately.")
@@ -33,9 +33,9 @@ def events(name: str, access: Access, watch: bool, output: Output) -> None:
     """
 
     async def work(session: Session) -> None:
-        from butler.cli.events import TOLD, about, events_table, read_events
-        from butler.cli.frame.following import follow_table
-        from butler.cli.frame.reading import read_one
+        from butler.cli.estate.events import TOLD, about, events_table, read_events
+        from butler.cli.toolkit.follow import follow_table
+        from butler.cli.toolkit.objects import read_one
         from butler.kube.kinds import CLUSTERS
 
         cluster = (await read_one(session, CLUSTERS, name, session.place)).obj

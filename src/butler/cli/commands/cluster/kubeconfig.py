@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.names import names_of
-from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.completion_names import names_of
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
     from butler.api.objects import Json
@@ -59,7 +59,7 @@ def kubeconfig(
         raise click.UsageError("--context-name and --set-context need --merge")
 
     async def work(session: Session) -> str:
-        from butler.cli.frame.reading import read_one
+        from butler.cli.toolkit.objects import read_one
         from butler.kube.kinds import CLUSTERS
         from butler.kube.resource import SECRETS
         from butler.tenant.clusters import kubeconfig_from
@@ -85,8 +85,8 @@ def kubeconfig(
 def _write(text: str, file: str, *, yes: bool) -> None:
     from pathlib import Path
 
-    from butler.cli.frame.terminal import confirm
-    from butler.cli.kubeconfig_file import write_private
+    from butler.cli.toolkit.kubeconfig_file import write_private
+    from butler.cli.toolkit.terminal import confirm
 
     path = Path(file)
     if path.exists():
@@ -96,7 +96,7 @@ def _write(text: str, file: str, *, yes: bool) -> None:
 
 
 def _merge(text: str, name: str, access: Access, *, use: bool) -> None:
-    from butler.cli.kubeconfig_file import Kubeconfig, files
+    from butler.cli.toolkit.kubeconfig_file import Kubeconfig, files
 
     cluster, user = _entries(text)
     mine = Kubeconfig(files(access.kubeconfig))

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import click
 
-from butler.cli.frame.lazy import CONTEXT, Elsewhere, LazyGroup
+from butler.cli.toolkit.lazy_commands import CONTEXT, LazyCommand, LazyGroup
 
-HERE = "butler.cli.commands.ipam"
 PARTS = {
-    "who": Elsewhere(f"{HERE}.who", "who", "Tell whose an address is, since when, and whose it was."),
-    "plan": Elsewhere(f"{HERE}.plan", "plan", "Tell what would happen, without doing it."),
-    "advise": Elsewhere(f"{HERE}.advise", "advise", "Explain fragmentation, and what would open the largest hole."),
-    "forecast": Elsewhere(f"{HERE}.forecast", "forecast", "Tell in how many days a pool is full."),
-    "fsck": Elsewhere(
-        f"{HERE}.fsck", "fsck", "Hold pools, allocations, MetalLB, Services and nodes against each other."
+    "who": LazyCommand(f"{__name__}.who", "who", "Tell whose an address is, since when, and whose it was."),
+    "plan": LazyCommand(f"{__name__}.plan", "plan", "Tell what would happen, without doing it."),
+    "advise": LazyCommand(
+        f"{__name__}.advise", "advise", "Explain fragmentation, and what would open the largest hole."
     ),
-    "export": Elsewhere(f"{HERE}.export", "export", "Write all allocations as CSV, JSON or YAML."),
-    "import": Elsewhere(f"{HERE}.importing", "import_", "Take over addresses that are in use already, moving none."),
+    "forecast": LazyCommand(f"{__name__}.forecast", "forecast", "Tell in how many days a pool is full."),
+    "fsck": LazyCommand(
+        f"{__name__}.fsck", "fsck", "Hold pools, allocations, MetalLB, Services and nodes against each other."
+    ),
+    "export": LazyCommand(f"{__name__}.export", "export", "Write all allocations as CSV, JSON or YAML."),
+    "import": LazyCommand(
+        f"{__name__}.import_", "import_", "Take over addresses that are in use already, moving none."
+    ),
 }
 
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.names import names_of
-from butler.cli.frame.session import Access, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.completion_names import names_of
+from butler.cli.toolkit.session import Access, Session, run
 
 if TYPE_CHECKING:
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
 
 
 @click.command(short_help="Explain fragmentation, and what would open the largest hole.")
@@ -38,9 +38,9 @@ def advise(pool: str | None, access: Access, output: Output) -> None:
     """
     from datetime import UTC, datetime
 
-    from butler.cli.frame.output import structured
-    from butler.cli.frame.reading import pool_of, read_estate
-    from butler.cli.frame.terminal import say
+    from butler.cli.toolkit.objects import pool_of, read_estate
+    from butler.cli.toolkit.output import structured
+    from butler.cli.toolkit.terminal import say
     from butler.reports.pool.advice import advise as about
     from butler.reports.pool.advice_json import advice_json
 
@@ -51,7 +51,7 @@ def advise(pool: str | None, access: Access, output: Output) -> None:
         if not output.is_table:
             structured({"pools": [advice_json(advice) for advice in found]}, output)
         elif found:
-            from butler.cli.drawing.advice import advice_text
+            from butler.cli.drawings.advice import advice_text
 
             now = datetime.now(UTC)
             click.echo("\n\n".join(advice_text(advice, now) for advice in found))

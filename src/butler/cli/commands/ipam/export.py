@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.names import names_of
-from butler.cli.frame.session import Access, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.completion_names import names_of
+from butler.cli.toolkit.session import Access, Session, run
 
 if TYPE_CHECKING:
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
 
 
 @click.command(short_help="Write all allocations as CSV, JSON or YAML.")
@@ -45,9 +45,9 @@ def export(access: Access, pool: str | None, everything: bool, output: Output) -
       butleradm ipam export --pool vlan40 -o json | jq '.allocations[].start'
       butleradm ipam export --all -o yaml > audit.yaml
     """
-    from butler.cli.frame.output import csv_text, structured
-    from butler.cli.frame.reading import read_all, read_one
-    from butler.cli.frame.terminal import say
+    from butler.cli.toolkit.objects import read_all, read_one
+    from butler.cli.toolkit.output import csv_text, structured
+    from butler.cli.toolkit.terminal import say
     from butler.kube.kinds import ALLOCATIONS, POOLS
     from butler.reports.estate import held_range
     from butler.reports.exchange.rows import FIELDS, document, in_order, record

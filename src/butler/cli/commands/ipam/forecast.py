@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.names import names_of
-from butler.cli.frame.session import Access, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.completion_names import names_of
+from butler.cli.toolkit.session import Access, Session, run
 
 if TYPE_CHECKING:
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
 
 
 @click.command(short_help="Tell in how many days a pool is full.")
@@ -48,9 +48,9 @@ def forecast(pool: str | None, size: int | None, access: Access, output: Output)
     """
     from datetime import UTC, datetime
 
-    from butler.cli.frame.output import structured
-    from butler.cli.frame.reading import pool_of, read_estate
-    from butler.cli.frame.terminal import say
+    from butler.cli.toolkit.objects import pool_of, read_estate
+    from butler.cli.toolkit.output import structured
+    from butler.cli.toolkit.terminal import say
     from butler.reports.forecast.forecast import forecast as about
     from butler.reports.forecast.forecast_json import forecast_json
 
@@ -62,7 +62,7 @@ def forecast(pool: str | None, size: int | None, access: Access, output: Output)
         if not output.is_table:
             structured({"pools": [forecast_json(item) for item in found]}, output)
         elif found:
-            from butler.cli.drawing.forecast import forecast_text
+            from butler.cli.drawings.forecast import forecast_text
 
             click.echo("\n\n".join(map(forecast_text, found)))
         else:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.names import names_of
-from butler.cli.frame.session import Access, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.completion_names import names_of
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Session, run
 
 if TYPE_CHECKING:
-    from butler.cli.checking import Repaired, Scope
-    from butler.cli.frame.output import Output
+    from butler.cli.estate.consistency_check import Repaired, Scope
+    from butler.cli.toolkit.output import Output
     from butler.reports.fsck import Repair, Report
 
 
@@ -83,8 +83,8 @@ def fsck(
       butleradm ipam fsck --tenant team-web/shop -o json
       butleradm ipam fsck --repair --yes
     """
-    from butler.cli.checking import Scope
-    from butler.cli.frame.session import Failure
+    from butler.cli.estate.consistency_check import Scope
+    from butler.cli.toolkit.session import Failure
 
     if dry_run != "none" and not repair:
         raise Failure("--dry-run says what --repair would do: give both", Exit.USAGE)
@@ -94,8 +94,8 @@ def fsck(
 
 
 async def _work(session: Session, scope: Scope, output: Output, *, repair: bool, yes: bool, dry_run: str) -> Report:
-    from butler.cli.checking import check, repairs_in
-    from butler.cli.frame.following import ProgressLine
+    from butler.cli.estate.consistency_check import check, repairs_in
+    from butler.cli.toolkit.follow import ProgressLine
 
     line = ProgressLine()
     try:
@@ -123,9 +123,9 @@ async def _repair(
     dry_run: str,
 ) -> Report:
     """List, ask, do, and check again."""
-    from butler.cli.checking import await_mending, carry_out, check
-    from butler.cli.frame.following import ProgressLine
-    from butler.cli.frame.terminal import confirm
+    from butler.cli.estate.consistency_check import await_mending, carry_out, check
+    from butler.cli.toolkit.follow import ProgressLine
+    from butler.cli.toolkit.terminal import confirm
 
     click.echo("\nCan be repaired without any risk:", err=True)
     for repair in repairs:
@@ -155,8 +155,8 @@ async def _repair(
 
 
 def _show(report: Report, output: Output, repaired: tuple[Repaired, ...] | list[Repaired]) -> None:
-    from butler.cli.findings import FINDINGS, paragraphs
-    from butler.cli.frame.output import structured
+    from butler.cli.drawings.findings import FINDINGS, paragraphs
+    from butler.cli.toolkit.output import structured
     from butler.reports.fsck import report_json
 
     if output.format == "table":

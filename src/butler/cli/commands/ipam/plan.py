@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.names import names_of
-from butler.cli.frame.session import Access, Failure, Session, missing, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.completion_names import names_of
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Failure, Session, missing, run
 
 if TYPE_CHECKING:
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
     from butler.reports.plan.plan import Edit, Single, Tenants
 
 MOST_TENANTS = 1000
@@ -91,8 +91,8 @@ def plan(access: Access, output: Output, **asked: Any) -> None:
     """
     from datetime import UTC, datetime
 
-    from butler.cli.frame.output import structured
-    from butler.cli.frame.reading import pool_of, read_estate
+    from butler.cli.toolkit.objects import pool_of, read_estate
+    from butler.cli.toolkit.output import structured
     from butler.reports.plan.plan import CannotPlan
     from butler.reports.plan.plan_json import plan_json
     from butler.reports.plan.planner import rehearse
@@ -111,7 +111,7 @@ def plan(access: Access, output: Output, **asked: Any) -> None:
         except CannotPlan as error:
             raise Failure(str(error)) from None
         if output.is_table:
-            from butler.cli.drawing.plan import plan_text
+            from butler.cli.drawings.plan import plan_text
 
             click.echo(plan_text(outcome))
         else:

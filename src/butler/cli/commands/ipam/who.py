@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
-    from butler.cli.drawing.who import Live
-    from butler.cli.frame.output import Output
+    from butler.cli.drawings.who import Live
+    from butler.cli.toolkit.output import Output
     from butler.reports.address_lookup import Answer
     from butler.reports.estate import Estate
 
@@ -60,9 +60,9 @@ def who(access: Access, address: str, live: bool, output: Output) -> None:
     async def work(session: Session) -> None:
         from datetime import UTC, datetime
 
-        from butler.cli.drawing.who import drawn
-        from butler.cli.frame.output import structured
-        from butler.cli.frame.reading import read_estate
+        from butler.cli.drawings.who import drawn
+        from butler.cli.toolkit.objects import read_estate
+        from butler.cli.toolkit.output import structured
         from butler.reports.address_lookup import answer_json
         from butler.reports.address_lookup import who as answered
 
@@ -98,8 +98,8 @@ def _unknown(answer: Answer, live: Live | None) -> str:
 async def _live(session: Session, estate: Estate, answer: Answer) -> Live:
     """Ask who holds it, or everybody where nobody does."""
     from butler.api.objects import key_of
-    from butler.cli.drawing.who import Live
-    from butler.cli.inventories import inventories
+    from butler.cli.drawings.who import Live
+    from butler.cli.estate.inventories import inventories
     from butler.reports.tenant.address_use import announced_in, uses_in
 
     owners = {owner.tenant for owner in answer.owners}

@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import click
 
-from butler.cli.frame.lazy import CONTEXT, Elsewhere, LazyGroup
-from butler.cli.frame.names import names_of
+from butler.cli.toolkit.completion_names import names_of
+from butler.cli.toolkit.lazy_commands import CONTEXT, LazyCommand, LazyGroup
 
-HERE = "butler.cli.commands.pool"
 PARTS = {
-    "list": Elsewhere(f"{HERE}.listing", "list_", "List pools and how full they are."),
-    "get": Elsewhere(f"{HERE}.get", "get", "Tell all about one pool on one screen."),
-    "map": Elsewhere(f"{HERE}.map", "map_", "Draw a pool: who holds which addresses, in true positions."),
-    "free": Elsewhere(f"{HERE}.free", "free", "Find free blocks, and the one that a request would get."),
-    "overlaps": Elsewhere(
-        f"{HERE}.overlaps", "overlaps", "Look for addresses that two have, and for pools that overlap."
+    "list": LazyCommand(f"{__name__}.list", "list_", "List pools and how full they are."),
+    "get": LazyCommand(f"{__name__}.get", "get", "Tell all about one pool on one screen."),
+    "map": LazyCommand(f"{__name__}.map", "map_", "Draw a pool: who holds which addresses, in true positions."),
+    "free": LazyCommand(f"{__name__}.free", "free", "Find free blocks, and the one that a request would get."),
+    "overlaps": LazyCommand(
+        f"{__name__}.overlaps", "overlaps", "Look for addresses that two have, and for pools that overlap."
     ),
-    "create": Elsewhere(f"{HERE}.create", "create", "Make a pool."),
-    "edit": Elsewhere(f"{HERE}.edit", "edit", "Edit a pool as YAML, in your editor."),
-    "grow": Elsewhere(f"{HERE}.grow", "grow", "Hand out more addresses."),
-    "reserve": Elsewhere(f"{HERE}.reserve", "reserve", "Keep addresses back, or hand them out again."),
-    "delete": Elsewhere(f"{HERE}.delete", "delete", "Delete a pool that nobody holds addresses of."),
+    "create": LazyCommand(f"{__name__}.create", "create", "Make a pool."),
+    "edit": LazyCommand(f"{__name__}.edit", "edit", "Edit a pool as YAML, in your editor."),
+    "grow": LazyCommand(f"{__name__}.grow", "grow", "Hand out more addresses."),
+    "reserve": LazyCommand(f"{__name__}.reserve", "reserve", "Keep addresses back, or hand them out again."),
+    "delete": LazyCommand(f"{__name__}.delete", "delete", "Delete a pool that nobody holds addresses of."),
 }
 
 pool_name = click.argument("name", shell_complete=names_of("networkpools"))

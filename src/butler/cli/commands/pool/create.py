@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
 
 Json = dict[str, Any]
 
@@ -83,8 +83,8 @@ def create(
 
 
 async def _create(session: Session, body: Json, *, wait: bool, timeout: float, dry_run: str, output: Output) -> None:
-    from butler.cli.commands.pool.writing import refuse_or_warn, report, wait_ready
-    from butler.cli.frame.reading import IN_FILE, as_json, item, read_all
+    from butler.cli.commands.shared.pool_change import refuse_or_warn, report, wait_ready
+    from butler.cli.toolkit.objects import IN_FILE, as_json, item, read_all
     from butler.kube.errors import Forbidden
     from butler.kube.kinds import POOLS
     from butler.rules.pool.admission import judge
@@ -118,7 +118,7 @@ def _from_options(
     nodes: int | None,
     balancers: int | None,
 ) -> Json:
-    from butler.cli.commands.pool.writing import bare
+    from butler.cli.commands.shared.pool_change import bare
 
     spec: Json = {"cidr": cidr}
     if blocks:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from butler.cli.commands.pool import pool_name
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
@@ -34,9 +34,9 @@ def delete(access: Access, name: str, yes: bool, wait: bool, timeout: float, dry
       butleradm pool delete vlan40 --yes --wait
       butleradm pool delete vlan40 --dry-run=server
     """
-    from butler.cli.frame.following import Progress, wait_until
-    from butler.cli.frame.output import done
-    from butler.cli.frame.terminal import confirm
+    from butler.cli.toolkit.follow import Progress, wait_until
+    from butler.cli.toolkit.output import done
+    from butler.cli.toolkit.terminal import confirm
     from butler.kube.kinds import POOLS
 
     async def work(session: Session) -> None:
@@ -60,7 +60,7 @@ def delete(access: Access, name: str, yes: bool, wait: bool, timeout: float, dry
 
 async def _deletable(session: Session, name: str) -> tuple[NetworkPool, int]:
     """A pool that nobody holds addresses of, and how many wait for some; Failure where somebody does."""
-    from butler.cli.frame.reading import pool_of, read_addresses
+    from butler.cli.toolkit.objects import pool_of, read_addresses
     from butler.rules.pool.admission import why_not_deleted
 
     estate = await read_addresses(session)
@@ -73,7 +73,7 @@ async def _deletable(session: Session, name: str) -> tuple[NetworkPool, int]:
 
 async def _delete(session: Session, found: NetworkPool, *, dry_run: bool) -> None:
     """Delete exactly this pool, in the version that nobody held addresses of: every grant makes a new one."""
-    from butler.cli.commands.pool.writing import ATTEMPTS
+    from butler.cli.commands.shared.pool_change import ATTEMPTS
     from butler.kube.errors import Conflict
     from butler.kube.kinds import POOLS
 

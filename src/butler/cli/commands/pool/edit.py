@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from butler.cli.commands.pool import pool_name
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from butler.cli.frame.output import Output
-    from butler.cli.frame.reading import Item
+    from butler.cli.toolkit.objects import Item
+    from butler.cli.toolkit.output import Output
 
 Json = dict[str, Any]
 HEAD = """\
@@ -63,7 +63,7 @@ def edit(access: Access, name: str, wait: bool, timeout: float, dry_run: str, ou
       EDITOR=nano butleradm pool edit vlan40
       butleradm pool edit vlan40 --dry-run=server
     """
-    from butler.cli.commands.pool.writing import report, wait_ready
+    from butler.cli.commands.shared.pool_change import report, wait_ready
 
     made = _edit(access, name, dry_run)
     if made is None:
@@ -75,8 +75,8 @@ def edit(access: Access, name: str, wait: bool, timeout: float, dry_run: str, ou
 
 def _edit(access: Access, name: str, dry_run: str) -> Json | None:
     """Ask until an edit is written, or given up; None where nothing is changed."""
-    from butler.cli.frame.editor import Editing
-    from butler.cli.frame.terminal import say
+    from butler.cli.toolkit.editor import Editing
+    from butler.cli.toolkit.terminal import say
 
     base = run(access, lambda session: _read(session, name))
     text, note, refused, code = _text(base), HEAD.format(name=name), "", Exit.FAILED
@@ -114,7 +114,7 @@ def _writing(base: Json, wanted: Json, dry_run: str) -> Callable[[Session], Coro
 
 
 async def _read(session: Session, name: str) -> Json:
-    from butler.cli.frame.reading import read_one
+    from butler.cli.toolkit.objects import read_one
     from butler.kube.kinds import POOLS
 
     return (await read_one(session, POOLS, name, session.home)).raw
@@ -131,7 +131,7 @@ def _editable(raw: Json) -> Json:
 
 
 def _text(raw: Json) -> str:
-    from butler.cli.yaml_text import dumped
+    from butler.cli.toolkit.yaml_writer import dumped
 
     return dumped(_editable(raw))
 
@@ -164,8 +164,8 @@ def _yaml_words(error: Any) -> str:
 
 async def _write(session: Session, base: Json, wanted: Json, dry_run: str) -> _Outcome:
     """Judge an edit and write it over the version that it was made from, or a later one with only another status."""
-    from butler.cli.commands.pool.writing import ATTEMPTS
-    from butler.cli.frame.reading import as_json, read_all
+    from butler.cli.commands.shared.pool_change import ATTEMPTS
+    from butler.cli.toolkit.objects import as_json, read_all
     from butler.kube.errors import ApiError, BadRequest, Conflict, Invalid
     from butler.kube.kinds import ALLOCATIONS, POOLS
 
@@ -204,8 +204,8 @@ async def _write(session: Session, base: Json, wanted: Json, dry_run: str) -> _O
 
 def _judged(now: Item[Any], wanted: Json, pools: list[Any], allocations: list[Any]) -> str:
     """Why an edit is refused, by the rules of admission; empty when it is not. Warnings are said."""
-    from butler.cli.frame.reading import item
-    from butler.cli.frame.terminal import say
+    from butler.cli.toolkit.objects import item
+    from butler.cli.toolkit.terminal import say
     from butler.kube.kinds import POOLS
     from butler.rules.pool.admission import judge
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from butler.cli.commands.pool import pool_name
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
     from butler.ipam.addresses import Family, Range
     from butler.reports.pool.free_blocks import FreeBlocks
     from butler.reports.pool.summary import Standing
@@ -41,7 +41,7 @@ def free(access: Access, name: str, size: int | None, align: bool, output: Outpu
       butleradm pool free vlan40 --size 16 --align
       butleradm pool free vlan40 --size 8 -o jsonpath='{.bestFit.start}'
     """
-    from butler.cli.frame.reading import read_all, read_one
+    from butler.cli.toolkit.objects import read_all, read_one
     from butler.ipam.layout import InvalidPool
     from butler.kube.kinds import ALLOCATIONS, POOLS
     from butler.reports.pool.free_blocks import free_blocks
@@ -72,7 +72,7 @@ def free(access: Access, name: str, size: int | None, align: bool, output: Outpu
 
 def _warn(pool: NetworkPool) -> None:
     from butler.api.conditions import find_condition
-    from butler.cli.frame.terminal import say
+    from butler.cli.toolkit.terminal import say
 
     ready = find_condition(pool.status.conditions, "Ready")
     if ready is not None and ready.status != "True":
@@ -80,8 +80,8 @@ def _warn(pool: NetworkPool) -> None:
 
 
 def _show(found: FreeBlocks, name: str, family: Family, output: Output) -> None:
-    from butler.cli.frame.output import csv_text, structured, table
-    from butler.cli.frame.terminal import say
+    from butler.cli.toolkit.output import csv_text, structured, table
+    from butler.cli.toolkit.terminal import say
     from butler.ipam.addresses import address_text
     from butler.reports.pool.free_blocks import free_blocks_json
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from butler.cli.commands.pool import pool_name
-from butler.cli.frame import options
-from butler.cli.frame.session import Access, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.session import Access, Session, run
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
 
 
 @click.command(short_help="Tell all about one pool on one screen.")
@@ -35,8 +35,8 @@ def get(access: Access, name: str, output: Output) -> None:
       butleradm pool get vlan40 -o yaml
       butleradm pool get vlan40 -o jsonpath='{.status.largestFreeBlock}'
     """
-    from butler.cli.frame.reading import read_all, read_one
     from butler.cli.tables.pools import pools_table
+    from butler.cli.toolkit.objects import read_all, read_one
     from butler.kube.kinds import ALLOCATIONS, POOLS
 
     async def work(session: Session) -> None:
@@ -54,8 +54,8 @@ async def _events(session: Session, pool: NetworkPool) -> list[Any] | None:
     """The Events about exactly this pool, oldest first; None where they may not be read."""
     from datetime import UTC, datetime
 
-    from butler.cli.events import TOLD
-    from butler.cli.frame.reading import item
+    from butler.cli.estate.events import TOLD
+    from butler.cli.toolkit.objects import item
     from butler.kube.errors import Forbidden
     from butler.kube.resource import EVENTS
 
@@ -71,8 +71,8 @@ async def _events(session: Session, pool: NetworkPool) -> list[Any] | None:
 def _show(pool: NetworkPool, allocations: list[Any], events: list[Any] | None) -> None:
     from datetime import UTC, datetime
 
-    from butler.cli.drawing.pool_screen import screen
-    from butler.cli.frame.terminal import has_unicode, width
+    from butler.cli.drawings.pool_screen import screen
+    from butler.cli.toolkit.terminal import has_unicode, width
     from butler.reports.pool.summary import summary_of
 
     summary = summary_of(pool, allocations)

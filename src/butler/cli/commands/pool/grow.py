@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from butler.cli.commands.pool import pool_name
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPoolSpec
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
     from butler.ipam.addresses import Range
     from butler.reports.pool.edits import Change
 
@@ -69,7 +69,7 @@ def grow(
         return f"Grow {name} like this? Make sure that nobody else uses the new addresses." if by else None
 
     async def work(session: Session) -> None:
-        from butler.cli.commands.pool.writing import change_pool, wait_ready
+        from butler.cli.commands.shared.pool_change import change_pool, wait_ready
 
         made = await change_pool(
             session, name, edit, verb="grown", dry_run=dry_run, output=output, question=question, yes=yes

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from butler.cli.commands.pool import pool_name
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
     from butler.ipam.addresses import Family, Range
     from butler.reports.pool.segments import PoolSegments
 
@@ -49,7 +49,7 @@ def map_(access: Access, name: str, first: str | None, last: str | None, zoom: s
       butleradm pool map vlan40 --from 10.40.1.200 --to 10.40.2.31
       butleradm pool map vlan40 -o csv > vlan40.csv
     """
-    from butler.cli.frame.reading import read_all, read_one
+    from butler.cli.toolkit.objects import read_all, read_one
     from butler.kube.kinds import ALLOCATIONS, POOLS
     from butler.reports.pool.segments import segments_of
 
@@ -105,7 +105,7 @@ def _outside(shown: PoolSegments, asked: str) -> Failure:
 
 
 def _show(part: PoolSegments, whole: PoolSegments, output: Output) -> None:
-    from butler.cli.frame.output import csv_text, structured
+    from butler.cli.toolkit.output import csv_text, structured
     from butler.reports.pool.segments import segment_json, segments_json
 
     if output.format == "table":
@@ -122,8 +122,8 @@ def _show(part: PoolSegments, whole: PoolSegments, output: Output) -> None:
 
 
 def _draw(part: PoolSegments, whole: PoolSegments) -> None:
-    from butler.cli.drawing.pool_map import draw, headline
-    from butler.cli.frame.terminal import has_colour, has_unicode, say, width
+    from butler.cli.drawings.pool_map import draw, headline
+    from butler.cli.toolkit.terminal import has_colour, has_unicode, say, width
 
     click.echo(headline(part, whole, width()))
     click.echo(draw(part, width(), unicode=has_unicode(), colour=has_colour()))

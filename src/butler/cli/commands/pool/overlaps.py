@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.session import Access, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Session, run
 
 if TYPE_CHECKING:
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
     from butler.reports.pool.overlaps import Finding
 
 
@@ -37,7 +37,7 @@ def overlaps(access: Access, output: Output) -> None:
       butleradm pool overlaps
       butleradm pool overlaps -A -o json
     """
-    from butler.cli.frame.reading import read_addresses
+    from butler.cli.toolkit.objects import read_addresses
     from butler.reports.pool.overlaps import overlaps as look
 
     async def work(session: Session) -> tuple[int, int, list[Finding]]:
@@ -49,7 +49,7 @@ def overlaps(access: Access, output: Output) -> None:
     if found:
         click.get_current_context().exit(Exit.FINDINGS)
     if output.format == "table":
-        from butler.cli.frame.terminal import say, wrapped
+        from butler.cli.toolkit.terminal import say, wrapped
 
         if pools or allocations:
             looked_at = f"{_counted(pools, 'pool')} and {_counted(allocations, 'allocation')}"
@@ -63,8 +63,8 @@ def _counted(count: int, word: str) -> str:
 
 
 def _show(found: list[Finding], output: Output) -> None:
-    from butler.cli.frame.output import csv_text, structured
-    from butler.cli.frame.terminal import painted, width
+    from butler.cli.toolkit.output import csv_text, structured
+    from butler.cli.toolkit.terminal import painted, width
 
     if output.format == "csv":
         titles = ("trouble", "start", "end", "count", "subjects", "message")

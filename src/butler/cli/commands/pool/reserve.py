@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from butler.cli.commands.pool import pool_name
-from butler.cli.frame import options
-from butler.cli.frame.exits import Exit
-from butler.cli.frame.session import Access, Failure, Session, run
+from butler.cli.toolkit import options
+from butler.cli.toolkit.exit_codes import Exit
+from butler.cli.toolkit.session import Access, Failure, Session, run
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPoolSpec
-    from butler.cli.frame.output import Output
+    from butler.cli.toolkit.output import Output
     from butler.ipam.addresses import Range
 
 
@@ -59,7 +59,7 @@ def reserve(
         return without_reserved(spec, block) if remove else with_reserved(spec, block, description)
 
     async def work(session: Session) -> None:
-        from butler.cli.commands.pool.writing import change_pool, wait_ready
+        from butler.cli.commands.shared.pool_change import change_pool, wait_ready
 
         verb = "no longer reserves" if remove else "reserves"
         made = await change_pool(session, name, edit, verb=f"{verb} {cidr}", dry_run=dry_run, output=output)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import click
 
-from butler.cli.frame.lazy import CONTEXT, Elsewhere, LazyGroup
+from butler.cli.toolkit.lazy_commands import CONTEXT, LazyCommand, LazyGroup
 
 PARTS = {
-    "list": Elsewhere(f"{__name__}.looking", "list_", "List providers, and how many tenants they have room for."),
-    "get": Elsewhere(f"{__name__}.looking", "get", "Tell all about one provider, on one screen."),
-    "create": Elsewhere(f"{__name__}.creating", "create", "Make a provider from a file, or print one to start from."),
-    "validate": Elsewhere(f"{__name__}.validating", "validate", "Say everything that is wrong with a provider."),
+    "list": LazyCommand(f"{__name__}.list", "list_", "List providers, and how many tenants they have room for."),
+    "get": LazyCommand(f"{__name__}.get", "get", "Tell all about one provider, on one screen."),
+    "create": LazyCommand(f"{__name__}.create", "create", "Make a provider from a file, or print one to start from."),
+    "validate": LazyCommand(f"{__name__}.validate", "validate", "Say everything that is wrong with a provider."),
 }
 
 

@@ -1,0 +1,45 @@
+"""`butlerctl context list`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from butler.cli.toolkit import options
+
+if TYPE_CHECKING:
+    from butler.cli.toolkit.output import Output, Showing
+from butler.cli.commands.shared.kubeconfig_contexts import kubeconfig_option, open_kubeconfig
+
+
+@click.command("list", short_help="List the contexts of the kubeconfig.")
+@kubeconfig_option
+@options.output("table", "json", "yaml", "name", "csv", "jsonpath")
+def list_(kubeconfig: str | None, output: Output) -> None:
+    """List the contexts of the kubeconfig.
+
+    A context is a server, a user and a namespace under one name. The star marks the one that all commands use, unless
+    --context names another.
+
+    \b
+    Examples:
+      butlerctl context list
+      butlerctl context list -o name
+    """
+    found = open_kubeconfig(kubeconfig)
+    empty = f"There are no contexts in {found.where}: `butlerctl cluster kubeconfig --merge` adds that of a cluster."
+    _table().many(found.contexts(), output, empty=empty)
+
+
+def _table() -> Showing[Any]:
+    from butler.cli.toolkit.output import Column, Showing
+
+    columns: list[Column[Any]] = [
+        Column("Current", lambda item: "*" if item.current else " "),
+        Column("Name", lambda item: item.name),
+        Column("Namespace", lambda item: item.namespace),
+        Column("Server", lambda item: item.server),
+        Column("User", lambda item: item.user, spare=True),
+    ]
+    return Showing(columns, raw=lambda item: item.raw, name=lambda entry: str(entry.name))

@@ -1,0 +1,1 @@
+"""What several commands share. Every other module here is named after its command."""

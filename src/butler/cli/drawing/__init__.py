@@ -1,1 +1,0 @@
-"""Pictures made of letters: pure functions from what a view says and a width to text."""

@@ -1,0 +1,62 @@
+"""The findings of a check as paragraphs: sentences have to be read whole, and a table would cut them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from butler.cli.toolkit.output import Column, Showing
+from butler.cli.toolkit.screen import section, sentence
+from butler.cli.toolkit.terminal import painted
+from butler.reports.fsck import Severity, finding_json
+from butler.reports.fsck.holdings import counted
+
+if TYPE_CHECKING:
+    from butler.reports.fsck import Finding, Report
+
+COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+COLUMNS: list[Column[Finding]] = [
+    Column("Severity", lambda item: item.severity),
+    Column("Code", lambda item: item.code),
+    Column("Objects", lambda item: ", ".join(map(str, item.things))),
+    Column("What", lambda item: item.what),
+    Column("To do", lambda item: item.todo),
+    Column("Repair", lambda item: item.repair),
+]
+FINDINGS: Showing[Finding] = Showing(COLUMNS, raw=finding_json, name=lambda item: item.code)
+
+
+MOST_ALIKE = 3
+"""How many findings of one kind are told in full; errors always are."""
+
+
+def paragraphs(report: Report) -> str:
+    """The findings, the worst first, and what they add up to; of many alike only the first are told."""
+    told: list[str] = []
+    seen: Counter[tuple[Severity, str]] = Counter()
+    alike = Counter((item.severity, str(item.code)) for item in report.findings)
+    for finding in report.findings:
+        kind = (finding.severity, str(finding.code))
+        seen[kind] += 1
+        if finding.severity is Severity.ERROR or seen[kind] <= MOST_ALIKE:
+            told.append(_paragraph(finding))
+        elif seen[kind] == alike[kind]:
+            told.append(sentence(f"{kind[1]}: {alike[kind] - MOST_ALIKE} more of this kind; -o wide lists all"))
+    return "\n\n".join([*told, _summary(report)])
+
+
+def _paragraph(finding: Finding) -> str:
+    title = f"{painted(finding.severity.upper(), fg=COLOURS[finding.severity])} {finding.code}"
+    lines = [*(str(thing) for thing in finding.things), finding.what, f"To do: {finding.todo}"]
+    return section(title, "\n".join(map(sentence, lines)))
+
+
+def _summary(report: Report) -> str:
+    looked = ", ".join(
+        [counted(report.pools, "pool"), counted(report.allocations, "allocation"), counted(report.tenants, "tenant")]
+    )
+    counts = report.counts
+    found = ", ".join(counted(counts[item], str(item)) for item in Severity if counts[item])
+    clean = "Clean" if not found else f"Clean, with {found}"
+    verdict = f"{clean}: {looked}." if report.is_clean else f"Found {found} in {looked}."
+    return sentence(verdict + "".join(f" {text[0].upper()}{text[1:]}." for text in report.not_asked))

@@ -1,0 +1,75 @@
+"""What happened to a cluster: the Events about it, oldest first."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from butler.api.meta import ObjectMeta  # noqa: TC001 (msgspec reads it)
+from butler.api.schema import Part
+from butler.cli.toolkit.objects import item
+from butler.cli.toolkit.output import Column, Showing, age
+from butler.kube.resource import EVENTS, Resource
+
+if TYPE_CHECKING:
+    from butler.api.tenantcluster import TenantCluster
+    from butler.cli.toolkit.objects import Item
+    from butler.cli.toolkit.session import Session
+
+
+class _Series(Part):
+    count: int | None = None
+    last_observed_time: datetime | None = None
+
+
+class Event(Part):
+    """As much of an Event as is told."""
+
+    metadata: ObjectMeta
+    type: str = ""
+    reason: str = ""
+    message: str = ""
+    count: int | None = None
+    last_timestamp: datetime | None = None
+    event_time: datetime | None = None
+    series: _Series | None = None
+
+    @property
+    def last(self) -> datetime | None:
+        """When it last happened, wherever its writer put that."""
+        series = self.series.last_observed_time if self.series else None
+        return series or self.last_timestamp or self.event_time or self.metadata.creation_timestamp
+
+    @property
+    def times(self) -> int:
+        return (self.series.count if self.series else None) or self.count or 1
+
+
+TOLD: Final[Resource[Any]] = Resource("", "v1", "events", "Event", Event)
+
+
+def about(cluster: TenantCluster) -> str:
+    """The field selector of the Events about exactly this cluster: one of the same name before it had another UID."""
+    return f"involvedObject.kind=TenantCluster,involvedObject.uid={cluster.metadata.uid}"
+
+
+async def read_events(session: Session, cluster: TenantCluster) -> list[Item[Any]]:
+    """The Events about a cluster that the server still keeps."""
+    listed = await session.client.list(EVENTS, cluster.metadata.namespace, field_selector=about(cluster))
+    found = [item(TOLD, raw) for raw in listed.items]
+    return sorted(found, key=lambda entry: (entry.obj.last or datetime.min.replace(tzinfo=UTC), entry.name))
+
+
+def events_table() -> Showing[Item[Any]]:
+    columns: list[Column[Item[Any]]] = [
+        Column(
+            "Last seen",
+            lambda entry: age(entry.obj.last, datetime.now(UTC)),
+            plain=(("last seen", lambda entry: entry.obj.last),),
+        ),
+        Column("Type", lambda entry: entry.obj.type),
+        Column("Reason", lambda entry: entry.obj.reason),
+        Column("Times", lambda entry: entry.obj.times, right=True, spare=True),
+        Column("Message", lambda entry: entry.obj.message),
+    ]
+    return Showing(columns, raw=lambda entry: entry.raw, name=lambda member: f"event/{member.name}")
