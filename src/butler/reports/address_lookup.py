@@ -17,9 +17,9 @@ from butler.api.labels import ConditionType, Label
 from butler.api.objects import key_of
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, parse_range, range_text
 from butler.ipam.range_difference import without
-from butler.reports.estate import granted_range, held_range
 from butler.reports.exchange.import_check import nearest
 from butler.reports.pool.segments import HELD, Kind, segments_of
+from butler.rules.allocation.held import granted_range, readable_range
 from butler.rules.allocation.owner import owner_lives, recorded_owner, tenant_key
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def who(estate: Estate, family: Family, asked: Range) -> Answer:
     overlapping = [
         (allocation, found) for allocation in estate.allocations for found in _granted(allocation, family, asked)
     ]
-    earlier = [_owner(each, found, estate) for each, found in overlapping if held_range(each) is None]
+    earlier = [_owner(each, found, estate) for each, found in overlapping if readable_range(each) is None]
     return Answer(
         family,
         asked,
@@ -186,7 +186,7 @@ def _nowhere(asked: Range, family: Family, seen: Iterable[Range], estate: Estate
     held = sorted(
         (found[1], item.metadata.name, item)
         for item in estate.allocations
-        if (found := held_range(item)) is not None and found[0] is family and found[1].overlaps(asked)
+        if (found := readable_range(item)) is not None and found[0] is family and found[1].overlaps(asked)
     )
     for gap in without(asked, seen):
         at = gap.first

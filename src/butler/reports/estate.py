@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from butler.api.ipallocation import IPAllocationPhase
-from butler.ipam.addresses import BadAddress, Family, Range, parse_range
 from butler.rules.allocation.owner import tenant_key
 
 if TYPE_CHECKING:
@@ -36,32 +33,6 @@ class Estate:
     def of_pool(self, name: str) -> list[IPAllocation]:
         """The allocations that ask a pool, in whatever phase."""
         return [allocation for allocation in self.allocations if allocation.spec.pool_ref.name == name]
-
-
-_range_of = lru_cache(1 << 16)(parse_range)
-"""The server reads the same ten thousand texts again at every change of a pool: to remember them saves a third."""
-
-
-def held_range(allocation: IPAllocation) -> tuple[Family, Range] | None:
-    """What an allocation holds at present; None where it holds nothing, or its status makes no sense."""
-    status = allocation.status
-    if status.phase is not IPAllocationPhase.ALLOCATED or status.start_address is None:
-        return None
-    try:
-        return _range_of(status.start_address, status.end_address or status.start_address)
-    except BadAddress:
-        return None
-
-
-def granted_range(allocation: IPAllocation) -> tuple[Family, Range] | None:
-    """What an allocation holds, or held before it was released."""
-    status = allocation.status
-    if status.start_address is None:
-        return None
-    try:
-        return _range_of(status.start_address, status.end_address or status.start_address)
-    except BadAddress:
-        return None
 
 
 def tenant_of(allocation: IPAllocation) -> str:

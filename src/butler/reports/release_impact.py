@@ -15,8 +15,8 @@ from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
 from butler.api.labels import Annotation, ConditionType
 from butler.ipam.addresses import Family
 from butler.reports.address_lookup import TenantIs, range_json, tenant_standing
-from butler.reports.estate import granted_range, held_range
 from butler.reports.tenant.address_use import Use, uses_in
+from butler.rules.allocation.held import granted_range, readable_range
 from butler.rules.allocation.owner import tenant_key
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def said(allocation: IPAllocation) -> bytes:
 
 def impact(allocation: IPAllocation, estate: Estate, machines: Iterable[Use], told: Inventory | str | None) -> Impact:
     """What the release of an allocation would do. `told`: what the tenant says, or why it says nothing."""
-    held = held_range(allocation)
+    held = readable_range(allocation)
     uses: list[Use] = []
     if held is not None:
         if told is not None and not isinstance(told, str):

@@ -17,11 +17,12 @@ from butler.api.tenantcluster import TenantCluster
 from butler.capi.naming import MACHINE
 from butler.kube.errors import Forbidden, NotFound
 from butler.kube.resource import untyped
-from butler.reports.estate import Estate, held_range
+from butler.reports.estate import Estate
 from butler.reports.release_impact import Impact, impact
 from butler.reports.tenant.address_use import Use, machine_uses, within
 from butler.reports.tenant.addresses import TenantAddresses, tenant_addresses
 from butler.reports.tenant.summary import blocks
+from butler.rules.allocation.held import readable_range
 from butler.rules.allocation.owner import tenant_key
 from butler.rules.loadbalancer.policy import terms_of
 from butler.rules.tenant.namespaces import tenant_namespace
@@ -74,7 +75,7 @@ def _hidden(home: str) -> str:
 async def release_impact(parts: Parts, person: Person, allocation: IPAllocation) -> Impact:
     """What hangs on an allocation, as far as the person may know."""
     estate = Estate(parts.home, clusters=tuple(parts.feed.clusters.values()))
-    held = held_range(allocation)
+    held = readable_range(allocation)
     cluster = parts.feed.clusters.get(tenant_key(allocation))
     if held is None or cluster is None:
         return impact(allocation, estate, (), None)

@@ -35,12 +35,12 @@ from butler.api.networkpool import NetworkPool
 from butler.api.objects import Key, key_of
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
-from butler.ipam.addresses import BadAddress, parse_range
 from butler.kube.errors import KubeError, NotFound
 from butler.kube.resource import resource_of
 from butler.kube.retry import Backoff
 from butler.providers.teams import NAMESPACE_HEADS, WITH_A_TEAM, Teams, team_of_labels
 from butler.rules.allocation import admission as ipallocation
+from butler.rules.allocation.held import held_addresses, pool_key
 from butler.rules.allocation.owner import is_insisted, owner_lives, tenant_key
 from butler.rules.pool import admission as networkpool
 from butler.rules.pool.admission import Verdict
@@ -135,7 +135,7 @@ class Admission:
         self._cache_patience = cache_patience
         self._read_patience = read_patience
         self._admitted = AdmittedPools()
-        allocations.index(BY_POOL, lambda allocation: [_pool_key(allocation)])
+        allocations.index(BY_POOL, lambda allocation: [pool_key(allocation)])
         allocations.index_ranges(HELD, _held_ranges)
         pools.index_ranges(NETWORKS, lambda pool: [(NETWORKS, network) for network in networkpool.networks_of(pool)])
 
@@ -405,20 +405,10 @@ class Admission:
             return None
 
 
-def _pool_key(allocation: IPAllocation) -> Key:
-    return Key(allocation.metadata.namespace, allocation.spec.pool_ref.name)
-
-
 def _held_ranges(allocation: IPAllocation) -> list[tuple[Key, Range]]:
     """What an allocation holds, in the pool that it names."""
-    status = allocation.status
-    if status.phase is not IPAllocationPhase.ALLOCATED or status.start_address is None:
-        return []
-    try:
-        _, held = parse_range(status.start_address, status.end_address or status.start_address)
-    except BadAddress:
-        return []
-    return [(_pool_key(allocation), held)]
+    held = held_addresses(allocation)
+    return [] if held is None else [(pool_key(allocation), held.range)]
 
 
 class _Unreadable(Exception):

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 from butler.api.ipallocation import IPAllocationType
 from butler.api.objects import key_of
 from butler.capi.naming import MACHINE
-from butler.ipam.addresses import BadAddress, Family, parse_address, parse_range
+from butler.ipam.addresses import BadAddress, Family, parse_address
 from butler.kube.errors import KubeError, NotFound
 from butler.kube.resource import untyped
 from butler.rules.allocation.admission import InUse
+from butler.rules.allocation.held import granted_range
 from butler.rules.tenant.machines import in_range, may_have, read_machine
 from butler.rules.tenant.namespaces import tenant_namespace
 from butler.tenant import usage_query as asking
@@ -33,10 +34,10 @@ TENANT_PATIENCE: Final = 1.5
 
 async def users_of(client: Client, allocation: IPAllocation, owner: TenantCluster, patience: float) -> InUse:
     """What uses an allocation of a living cluster."""
-    try:
-        family, held = parse_range(allocation.status.start_address or "", allocation.status.end_address or "")
-    except BadAddress:
+    granted = granted_range(allocation)
+    if granted is None:
         return InUse(unknown="its status does not say which addresses these are")
+    family, held = granted
     if allocation.spec.type is IPAllocationType.LOAD_BALANCER:
         return await _services(client, owner, family, held)
     return await _machines(client, owner, family, held, patience)

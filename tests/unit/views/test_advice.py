@@ -15,8 +15,9 @@ from butler.api.networkpool import Intent, NetworkPool
 from butler.ipam.addresses import range_text
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import read_layout
-from butler.reports.estate import Estate, held_range
+from butler.reports.estate import Estate
 from butler.reports.pool.advice import Advice, Use, advise
+from butler.rules.allocation.held import readable_range
 from unit.views.random_estates import HOME, NOW, make
 
 GROWTH = {"butler.butlerlabs.dev/allocation-role": "growth"}
@@ -176,7 +177,7 @@ def test_the_hole_is_exactly_the_one_that_the_allocator_would_have() -> None:
                 kept = tuple(block for block in item.spec.reserved if block.cidr not in gone)
                 layout = read_layout(msgspec.structs.replace(item.spec, reserved=kept))
                 held = [found[1] for one in estate.allocations if one.metadata.name not in gone
-                        if (found := held_range(one))]  # fmt: skip
+                        if (found := readable_range(one))]  # fmt: skip
                 free = FreeSpace.without(layout.usable, held)
                 assert opening.hole in set(free.extents()), f"seed {seed}: {opening}"
                 assert advice.capacity is not None

@@ -267,9 +267,11 @@ def test_a_pool_that_overlaps_already_can_be_edited_and_its_author_is_warned() -
     assert found == Verdict((), ("spec.cidr: 10.40.0.0/24 still overlaps 10.40.0.0/24 of NetworkPool home/first",))
 
 
-def test_a_record_that_cannot_be_read_lies_nowhere_but_keeps_its_pool() -> None:
+def test_a_record_that_cannot_be_read_may_be_any_address_and_keeps_its_pool() -> None:
     broken = granted("web", "10.40.0.9", "10.40.0.1")
-    assert judge(pool(), pool(cidr="10.40.0.0/25"), (), (broken,)).problems == ()
+    refused = judge(pool(), pool(cidr="10.40.0.0/25"), (), (broken,)).problems
+    assert ["web (10.40.0.9-10.40.0.1)" in problem.message for problem in refused] == [True]
+    assert judge(pool(), pool(), (), (broken,)).problems == ()
     assert "web (10.40.0.9-10.40.0.1)" in why_not_deleted(pool(), (broken,))
 
 

@@ -12,7 +12,8 @@ from butler.cli.toolkit.output import age
 from butler.cli.toolkit.screen import facts, listed, section, sentence
 from butler.ipam.addresses import Family, range_text
 from butler.reports.address_lookup import role_of
-from butler.reports.estate import granted_range, tenant_of
+from butler.reports.estate import tenant_of
+from butler.rules.allocation.held import granted_range
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

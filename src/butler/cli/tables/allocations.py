@@ -12,7 +12,8 @@ from butler.cli.tables.table import showing_of
 from butler.cli.toolkit.output import Column, Showing, age
 from butler.ipam.addresses import range_text
 from butler.reports.address_lookup import role_of
-from butler.reports.estate import granted_range, tenant_of
+from butler.reports.estate import tenant_of
+from butler.rules.allocation.held import granted_range
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation

@@ -36,8 +36,8 @@ from butler.kube.controller import After, Controller
 from butler.kube.errors import NotFound
 from butler.kube.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
 from butler.rules.allocation.deletion import Obstacle, grounds, is_wish, judge
+from butler.rules.allocation.held import pool_key
 from butler.rules.allocation.owner import is_insisted, is_taken_over, owner_of, tenant_key
-from butler.rules.pool.holdings import pool_key
 from butler.rules.pool.next_status import is_leaving
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from butler.api.codec import status_patch
 from butler.api.objects import key_of
 from butler.kube.errors import Conflict, KubeError
 from butler.kube.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
+from butler.rules.allocation.held import pool_key
 from butler.rules.allocation.release import Grounds, released, what_it_held
-from butler.rules.pool.holdings import pool_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -31,8 +31,9 @@ from butler.kube import absence
 from butler.kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound, TooLarge
 from butler.kube.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
 from butler.kube.resource import CONFIGMAPS
+from butler.rules.allocation.held import pool_key
 from butler.rules.pool.claims import CLAIMS, Claim, ClaimTable, claimed_network, contains, entry
-from butler.rules.pool.holdings import holding_of, pool_key
+from butler.rules.pool.holdings import holding_of
 from butler.rules.pool.tenant_blocks import is_waiting
 
 if TYPE_CHECKING:

@@ -39,12 +39,13 @@ from butler.kube import absence
 from butler.kube.controller import After, Controller
 from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
+from butler.rules.allocation.held import pool_key
 from butler.rules.allocation.owner import recorded_owner, tenant_key
 from butler.rules.pool.claims import claimed_network
 from butler.rules.pool.conditions import NotHandingOut, names, seen_too_much, unreadable, with_readiness
 from butler.rules.pool.excluded_addresses import excluded_addresses, pools_named_by
 from butler.rules.pool.foreign_addresses import ForeignAddresses, shown_by
-from butler.rules.pool.holdings import Holdings, pool_key, pool_named_in
+from butler.rules.pool.holdings import Holdings, pool_named_in
 from butler.rules.pool.next_status import (
     Plan,
     View,

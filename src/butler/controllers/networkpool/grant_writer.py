@@ -19,9 +19,9 @@ from butler.api.labels import ConditionType
 from butler.api.objects import is_newer, key_of
 from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.kinds import ALLOCATIONS, WRITE_TIMEOUT
+from butler.rules.allocation.held import pool_key
 from butler.rules.allocation.owner import tenant_key
 from butler.rules.pool import outcomes
-from butler.rules.pool.holdings import pool_key
 from butler.rules.pool.tenant_blocks import WAITING, is_waiting
 
 if TYPE_CHECKING:

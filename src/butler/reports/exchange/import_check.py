@@ -22,9 +22,9 @@ from butler.api.objects import key_of
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, parse_range, range_text
 from butler.ipam.range_difference import without
 from butler.ipam.requests import Request, objection
-from butler.reports.estate import held_range
 from butler.reports.plan.new_requests import answers, request_for
 from butler.reports.plan.simulation import Rehearsal
+from butler.rules.allocation.held import held_addresses, readable_range
 from butler.rules.allocation.owner import recorded_owner, tenant_key
 from butler.rules.pool.next_status import intent_range, is_promise
 from butler.rules.tenant.address_requests import NAMES
@@ -219,14 +219,19 @@ def _network(pool: NetworkPool) -> Iterator[Range]:
 
 def _holdings(estate: Estate) -> Iterator[_Held]:
     by_uid = {allocation.metadata.uid: allocation for allocation in estate.allocations}
+    networks = {pool.metadata.name: network for pool in estate.pools for network in _network(pool)}
     for allocation in estate.allocations:
-        held = held_range(allocation) or _insisted_on(allocation)
+        asked = allocation.spec.pool_ref.name
+        if (known := held_addresses(allocation)) is not None and known.problem and asked in networks:
+            yield _Held(networks[asked], allocation.metadata.name, allocation)
+            continue
+        held = readable_range(allocation) or _insisted_on(allocation)
         if held is not None and held[0] is Family.V4:
             yield _Held(held[1], allocation.metadata.name, allocation)
     for pool in estate.pools:
         for intent in filter(is_promise, pool.status.intents):
             asking = by_uid.get(intent.uid)
-            if asking is not None and held_range(asking) is None and _insisted_on(asking) is None:
+            if asking is not None and readable_range(asking) is None and _insisted_on(asking) is None:
                 yield _Held(intent_range(intent)[1], intent.name, asking)
 
 

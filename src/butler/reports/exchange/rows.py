@@ -32,7 +32,7 @@ from butler.api.objects import Key
 from butler.api.text import LARGEST_RANGE
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
 from butler.ipam.refusals import invalid_count
-from butler.reports.estate import granted_range
+from butler.rules.allocation.held import granted_range
 from butler.rules.allocation.owner import tenant_key
 
 if TYPE_CHECKING:

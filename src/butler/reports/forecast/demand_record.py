@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationPhase
-from butler.reports.estate import granted_range, held_range
+from butler.rules.allocation.held import granted_range, readable_range
 from butler.rules.allocation.owner import recorded_owner, tenant_key
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ def read_record(pool: NetworkPool, allocations: Iterable[IPAllocation], now: dat
     reach = min(LONGEST, max(now - born, timedelta()))
     groups = [_arrival(group, now) for group in _grouped(mine, now) if _counts(group, now, release)]
     unpinned = [each for each, pinned in groups if not pinned and each.age <= reach / _DAY]
-    held = [_ranges(group) for group in _grouped([allocation for allocation in mine if held_range(allocation)], now)]
+    held = [
+        _ranges(group) for group in _grouped([allocation for allocation in mine if readable_range(allocation)], now)
+    ]
     return Record(
         days=reach / _DAY,
         arrivals=tuple(sorted(unpinned, key=lambda arrival: arrival.age)),
@@ -125,7 +127,7 @@ def _tenant(allocation: IPAllocation) -> tuple[str, str]:
 
 def _counts(group: Sequence[IPAllocation], now: datetime, window: timedelta) -> bool:
     """Held, or released as lately as every release is still on record."""
-    return any(held_range(allocation) for allocation in group) or any(
+    return any(readable_range(allocation) for allocation in group) or any(
         _is_released(item) and item.status.released_at and now - item.status.released_at <= window for item in group
     )
 
@@ -133,11 +135,11 @@ def _counts(group: Sequence[IPAllocation], now: datetime, window: timedelta) -> 
 def _arrival(group: Sequence[IPAllocation], now: datetime) -> tuple[Arrival, bool]:
     at = _when(group[0], now)
     sizes = tuple(found[1].size for allocation in group if (found := granted_range(allocation)))
-    left = not any(held_range(allocation) for allocation in group)
+    left = not any(readable_range(allocation) for allocation in group)
     return Arrival((now - at) / _DAY, sizes, left), any(
         allocation.spec.pinned_range is not None for allocation in group
     )
 
 
 def _ranges(group: Iterable[IPAllocation]) -> tuple[Range, ...]:
-    return tuple(found[1] for allocation in group if (found := held_range(allocation)))
+    return tuple(found[1] for allocation in group if (found := readable_range(allocation)))

@@ -24,10 +24,11 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from butler.api.networkpool import CapacityTier
+from butler.api.objects import key_of
 from butler.ipam.capacity import THRESHOLDS, Capacity, capacity_of
 from butler.ipam.free_space import FreeSpace, NotTaken
-from butler.reports.estate import held_range
 from butler.reports.forecast.demand_record import read_record
+from butler.rules.allocation.held import readable_range, unreadable, why_nothing
 from butler.rules.pool.intents import promised
 from butler.rules.pool.next_status import intent_range, layout_of
 
@@ -104,6 +105,8 @@ def forecast(
     layout, invalid = layout_of(pool)
     if layout is None:
         return Forecast(name, cidr, f"it hands out nothing: {invalid.message if invalid else ''}")
+    if problem := why_nothing(unreadable(key_of(pool), estate.allocations)):
+        return Forecast(name, cidr, f"it hands out nothing: {problem}")
     taken = _taken(pool, estate)
     free = FreeSpace.without(layout.usable, taken)
     capacity = capacity_of(free, layout.total)
@@ -132,7 +135,7 @@ def _sizes(layout: PoolLayout) -> list[int]:
 
 def _taken(pool: NetworkPool, estate: Estate) -> list[Range]:
     intents = [intent_range(intent)[1] for intent in promised(pool, estate.allocations)]
-    return [*intents, *(found[1] for allocation in estate.allocations if (found := held_range(allocation)))]
+    return [*intents, *(found[1] for allocation in estate.allocations if (found := readable_range(allocation)))]
 
 
 def _known_already(capacity: Capacity, sizes: Iterable[int]) -> tuple[Mark, ...]:

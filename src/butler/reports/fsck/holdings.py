@@ -9,9 +9,9 @@ from butler.api.objects import key_of
 from butler.ipam.addresses import BadAddress, Family, Range, range_text
 from butler.ipam.layout import InvalidPool, pool_layout
 from butler.reports.fsck.finding import Thing
+from butler.rules.allocation.held import pool_key, readable_range
 from butler.rules.allocation.owner import recorded_owner, tenant_key
-from butler.rules.loadbalancer.usage import granted_range
-from butler.rules.pool.holdings import Live, holding_of, pool_key
+from butler.rules.pool.holdings import Live, holding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,11 +44,12 @@ class Books:
     def held_by(self, cluster: TenantCluster, type_: IPAllocationType) -> list[tuple[IPAllocation, Range]]:
         """What belongs to this very cluster, or was made for it before it was seen; in order of address."""
         found = [
-            (allocation, held)
+            (allocation, held[1])
             for allocation in self.by_tenant.get(key_of(cluster), ())
             if allocation.spec.type is type_
             and recorded_owner(allocation) in (None, cluster.metadata.uid)
-            and (held := granted_range(allocation)) is not None
+            and (held := readable_range(allocation)) is not None
+            and held[0] is Family.V4
         ]
         return sorted(found, key=lambda pair: pair[1])
 

@@ -13,8 +13,8 @@ from butler.api.ipallocation import IPAllocation, IPAllocationSpec, IPAllocation
 from butler.api.labels import AllocationReason, AllocationRole, ConditionType, Finalizer, Label
 from butler.api.meta import LocalObjectReference, NamespacedObjectReference, ObjectMeta
 from butler.ipam.addresses import Family, Range, address_text
-from butler.reports.estate import held_range
 from butler.reports.plan.simulation import Rehearsal
+from butler.rules.allocation.held import readable_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -89,7 +89,7 @@ def _answer(request: IPAllocation | None) -> Range | Why | None:
     """What became of a request; None: nobody has looked at it."""
     if request is None:
         return None
-    if (held := held_range(request)) is not None:
+    if (held := readable_range(request)) is not None:
         return held[1]
     ready = find_condition(request.status.conditions, ConditionType.READY)
     return None if ready is None else (AllocationReason(ready.reason), ready.message)

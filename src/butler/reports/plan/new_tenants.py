@@ -23,8 +23,8 @@ from butler.api.providers import Provider
 from butler.api.tenantcluster import Networking, TenantCluster, TenantClusterSpec, TenantClusterStatus, Workers
 from butler.ipam.addresses import Family, address_text
 from butler.ipam.layout import InvalidPool, pool_layout
-from butler.reports.estate import held_range
 from butler.reports.plan.plan import Block, CannotPlan, TenantOutcome
+from butler.rules.allocation.held import readable_range
 from butler.rules.allocation.owner import tenant_key
 from butler.rules.provider.placement import placement
 from butler.rules.tenant.blocked import Blocked
@@ -96,7 +96,7 @@ def _like(other: TenantOutcome, number: int) -> TenantOutcome:
 
 def block_of(allocation: IPAllocation) -> Block:
     """What became of a request."""
-    held = held_range(allocation)
+    held = readable_range(allocation)
     ready = None if held else find_condition(allocation.status.conditions, ConditionType.READY)
     family, addresses = held or (Family.V4, None)
     return Block(

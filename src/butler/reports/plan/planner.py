@@ -15,7 +15,6 @@ from butler.api.ipallocation import IPAllocation, IPAllocationSpec
 from butler.api.meta import LocalObjectReference, NamespacedObjectReference, ObjectMeta
 from butler.api.networkpool import AddressRange, ReservedBlock, TenantAllocation
 from butler.ipam.capacity import tiers
-from butler.reports.estate import held_range
 from butler.reports.plan.new_tenants import NAMELESS, block_of, let_in, provider_for
 from butler.reports.plan.plan import (
     Block,
@@ -31,6 +30,7 @@ from butler.reports.plan.plan import (
     Tenants,
 )
 from butler.reports.plan.simulation import Rehearsal
+from butler.rules.allocation.held import readable_range
 from butler.rules.allocation.owner import tenant_key
 from butler.rules.pool.admission import judge
 
@@ -125,7 +125,7 @@ def _edit(stage: Rehearsal, estate: Estate, edit: Edit) -> EditOutcome:
 
 def _stranded(allocations: Iterable[IPAllocation | None]) -> Iterator[Stranded]:
     for allocation in allocations:
-        held = held_range(allocation) if allocation is not None else None
+        held = readable_range(allocation) if allocation is not None else None
         if allocation is not None and held is not None:
             yield Stranded(allocation.metadata.name, str(tenant_key(allocation)), held[1], held[0])
 

@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING
 from butler.api.conditions import find_condition
 from butler.api.labels import AllocationRole, ConditionType, Label
 from butler.api.meta import ConditionStatus
+from butler.api.objects import key_of
 from butler.ipam.addresses import Family, Range, range_cidr
 from butler.ipam.capacity import capacity_of
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.requests import Refused, read_request
-from butler.reports.estate import held_range
+from butler.rules.allocation.held import readable_range, unreadable, why_nothing
 from butler.rules.allocation.owner import recorded_owner, tenant_key
 from butler.rules.pool.intents import promised
 from butler.rules.pool.next_status import intent_range, layout_of
@@ -132,6 +133,8 @@ def advise(pool: NetworkPool, estate: Estate) -> Advice:
     layout, invalid = layout_of(pool)
     if layout is None:
         return Advice(name, cidr, Family.V4, f"it hands out nothing: {invalid.message if invalid else ''}")
+    if problem := why_nothing(unreadable(key_of(pool), estate.allocations)):
+        return Advice(name, cidr, layout.family, f"it hands out nothing: {problem}")
     held = list(_held(pool, layout, estate))
     free = FreeSpace.without(layout.usable, [obstacle.range for obstacle in held])
     waiting = tuple(_waiting(pool, layout, estate, free.largest))
@@ -160,7 +163,7 @@ def _held(pool: NetworkPool, layout: PoolLayout, estate: Estate) -> Iterator[Obs
         for intent in promised(pool, estate.allocations)
     ]
     for allocation in estate.allocations:
-        held = held_range(allocation)
+        held = readable_range(allocation)
         if held is not None and held[0] is layout.family and any(held[1].overlaps(span) for span in layout.usable):
             found.append(_obstacle(allocation, held[1]))
     return iter(sorted(found, key=lambda obstacle: (obstacle.range, obstacle.name)))

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationPhase
-from butler.reports.estate import granted_range, tenant_of
+from butler.reports.estate import tenant_of
+from butler.rules.allocation.held import granted_range
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

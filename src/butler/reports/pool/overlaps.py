@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from butler.api.objects import Key
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, range_text
-from butler.reports.estate import held_range
 from butler.reports.pool.segments import segments_of
+from butler.rules.allocation.held import held_addresses, pool_key, readable_range
 from butler.rules.pool.intents import promised
 from butler.rules.pool.next_status import intent_range
 
@@ -92,7 +92,7 @@ def _pools(pools: Sequence[NetworkPool]) -> Iterator[Finding]:
 def _twice(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) -> Iterator[Finding]:
     claims: list[_Claim] = []
     for allocation in allocations:
-        held = held_range(allocation)
+        held = readable_range(allocation)
         if held is not None:
             claims.append(_Claim(*held, f"IPAllocation {_key(allocation)}", "holds"))
     for pool in pools:
@@ -111,16 +111,13 @@ def _twice(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) ->
 def _outside(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) -> Iterator[Finding]:
     own: dict[Key, list[IPAllocation]] = {_key(pool): [] for pool in pools}
     for allocation in allocations:
-        if allocation.status.phase != "Allocated" or allocation.status.start_address is None:
-            continue
-        who, asked = (
-            f"IPAllocation {_key(allocation)}",
-            Key(allocation.metadata.namespace, allocation.spec.pool_ref.name),
-        )
-        start, end = allocation.status.start_address, allocation.status.end_address or allocation.status.start_address
-        held = held_range(allocation)
-        count = held[1].size if held else 0
+        held, status = held_addresses(allocation), allocation.status
         if held is None:
+            continue
+        who, asked = f"IPAllocation {_key(allocation)}", pool_key(allocation)
+        start, end = status.start_address or "?", status.end_address or "?"
+        count = 0 if held.problem else held.range.size
+        if held.problem:
             message = f"{who} holds {start}-{end}, which is no range of addresses: put its status right"
             yield Finding(Trouble.UNREADABLE, start, end, count, (who,), message)
         elif asked not in own:
@@ -143,7 +140,7 @@ def _outside_of(pool: NetworkPool, own: Sequence[IPAllocation]) -> Iterator[Find
                 Trouble.OUTSIDE, segment.range, shown.family, (who, name),
                 f"{who} holds {text}, but {name} {why}: {todo}",
             )  # fmt: skip
-    held = {allocation.metadata.name: held_range(allocation) for allocation in own} if shown.elsewhere else {}
+    held = {allocation.metadata.name: readable_range(allocation) for allocation in own} if shown.elsewhere else {}
     for lost in shown.elsewhere:
         who = f"IPAllocation {pool.metadata.namespace}/{lost.allocation}"
         found = held[lost.allocation]

@@ -19,9 +19,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from butler.api.labels import Label
+from butler.api.objects import key_of
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, range_cidr
 from butler.ipam.layout import InvalidPool, Problem, pool_layout
-from butler.reports.estate import held_range, tenant_of
+from butler.ipam.range_difference import without
+from butler.reports.estate import tenant_of
+from butler.rules.allocation.held import held_addresses, pool_key, unreadable
 from butler.rules.pool.foreign_addresses import shown_in
 from butler.rules.pool.intents import promised
 from butler.rules.pool.next_status import intent_range
@@ -171,6 +174,7 @@ def segments_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> PoolS
     if network is None:
         return PoolSegments(name, cidr, family, None, (), tuple(elsewhere), problems)
     pieces = _pieces(layout, shown_in(pool)) if layout else _pieces_of_invalid(pool.spec, family, network)
+    held = sorted([*held, *_unreadable(pool, every, pieces, held)])
     made = tuple(_laid_over(pieces, _spans(held), is_valid=layout is not None))
     return PoolSegments(name, cidr, family, network, made, tuple(elsewhere), problems)
 
@@ -246,26 +250,41 @@ def _held_in(
     """Everybody with addresses inside the network, and the pool's own with addresses elsewhere."""
     held: list[tuple[Range, Holder]] = []
     elsewhere: list[Elsewhere] = []
-    own = (pool.metadata.namespace, pool.metadata.name)
+    own = key_of(pool)
     for allocation in allocations:
-        status = allocation.status
-        if status.start_address is None:
+        status, found = allocation.status, held_addresses(allocation)
+        if found is None:
             continue
-        found = held_range(allocation)
-        is_inside = found is not None and network is not None and found[0] is family and found[1].overlaps(network)
-        if found is not None and is_inside:
-            held.append((found[1], _holder(allocation)))
-        is_own = (allocation.metadata.namespace, allocation.spec.pool_ref.name) == own
-        whole = found is not None and is_inside and network is not None and network.contains(found[1])
-        if is_own and not whole and status.phase == "Allocated":
-            end = status.end_address or status.start_address
-            elsewhere.append(Elsewhere(allocation.metadata.name, tenant_of(allocation), status.start_address, end))
+        is_readable = network is not None and found.family is family and not found.problem
+        if network is not None and is_readable and found.range.overlaps(network):
+            held.append((found.range, _holder(allocation)))
+        whole = network is not None and is_readable and network.contains(found.range)
+        if not whole and pool_key(allocation) == own:
+            start, end = status.start_address or "?", status.end_address or "?"
+            elsewhere.append(Elsewhere(allocation.metadata.name, tenant_of(allocation), start, end))
     if pool.status.intents and network is not None:
         for addresses, holder in _granting(pool, allocations, family):
             if addresses.overlaps(network):
                 held.append((addresses, holder))
     held.sort()
     return held, sorted(elsewhere)
+
+
+def _unreadable(
+    pool: NetworkPool,
+    allocations: Iterable[IPAllocation],
+    pieces: Iterable[_Piece],
+    held: Sequence[tuple[Range, Holder]],
+) -> Iterator[tuple[Range, Holder]]:
+    """A status that makes no sense may mean any address that no other allocation holds: none of these is handed out."""
+    names = unreadable(key_of(pool), allocations)
+    if not names:
+        return
+    holders = [_holder(allocation) for allocation in allocations if allocation.metadata.name in names]
+    for piece in pieces:
+        if piece.kind is Kind.FREE:
+            for rest in without(Range(piece.first, piece.last), [addresses for addresses, _ in held]):
+                yield from ((rest, holder) for holder in holders)
 
 
 def _holder(allocation: IPAllocation) -> Holder:

@@ -15,8 +15,8 @@ from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
 from butler.api.labels import Annotation, ConditionType
 from butler.api.objects import key_of
 from butler.ipam.addresses import address_text, range_text
-from butler.reports.estate import held_range
 from butler.reports.tenant.health import phase_of, provider_name, steps, trouble, versions, waits_for
+from butler.rules.allocation.held import readable_range
 from butler.rules.allocation.owner import recorded_owner, tenant_key
 from butler.rules.loadbalancer.policy import terms_of
 from butler.rules.loadbalancer.usage import asked_count, is_growth
@@ -189,7 +189,7 @@ def blocks(cluster: TenantCluster, allocations: Iterable[IPAllocation]) -> tuple
 
 
 def _block(allocation: IPAllocation) -> Block:
-    status, held = allocation.status, held_range(allocation)
+    status, held = allocation.status, readable_range(allocation)
     ready = find_condition(status.conditions, ConditionType.READY)
     refused = status.phase is IPAllocationPhase.FAILED and ready is not None
     return Block(

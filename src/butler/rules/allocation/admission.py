@@ -21,8 +21,9 @@ from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import InvalidPool, Problem, pool_layout
 from butler.ipam.refusals import Refused
 from butler.ipam.requests import read_request
+from butler.rules.allocation.held import named_addresses
 from butler.rules.allocation.owner import how_to_insist, tenant_key
-from butler.rules.pool.admission import Held, Verdict, held_in
+from butler.rules.pool.admission import Verdict, held_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -82,25 +83,19 @@ def _cannot_be_met_now(
     request: Request, layout: PoolLayout, pool: NetworkPool, allocations: Iterable[IPAllocation]
 ) -> list[str]:
     if request.pinned is not None:
-        conflicts = [
-            (held, held.addresses) for held in held_in(pool, allocations, request.pinned) if held.addresses is not None
-        ]
+        conflicts = held_in(pool, allocations, request.pinned)
         if not conflicts:
             return []
-        taken = max(request.pinned.first, conflicts[0][1].first)
-        at_fault = [held.name for held, addresses in conflicts if addresses.first <= taken <= addresses.last]
-        others = [held.name for held, _ in conflicts if held.name not in at_fault]
+        taken = max(request.pinned.first, conflicts[0].addresses.first)
+        at_fault = [held.name for held in conflicts if held.addresses.first <= taken <= held.addresses.last]
+        others = [held.name for held in conflicts if held.name not in at_fault]
         return [_will_fail(refusals.held_conflict(request.pinned, taken, at_fault, others, layout)[1])]
     if request.count > max(piece.size for piece in layout.usable):
         # Of a request for more than the whole pool nobody wants to know how much is free.
         held = held_in(pool, allocations) if request.count <= layout.total else ()
-        free = FreeSpace.without(layout.usable, _ranges(held))
+        free = FreeSpace.without(layout.usable, [holder.addresses for holder in held])
         return [_will_fail(refusals.no_room(request.count, free, layout, request.pool)[1])]
     return []
-
-
-def _ranges(held: Iterable[Held]) -> list[Range]:
-    return [item.addresses for item in held if item.addresses is not None]
 
 
 def _ignored(new: IPAllocation) -> tuple[str, ...]:
@@ -129,7 +124,7 @@ class InUse:
 def why_not_deleted(allocation: IPAllocation, used: InUse) -> str:
     """Why an allocation must stay whose owner lives, as a sentence with what to do instead."""
     meta, status = allocation.metadata, allocation.status
-    held = f"{status.start_address}-{status.end_address}"
+    held = named_addresses(status)
     if used.users:
         more = len(used.users) - SHOWN_USERS
         shown = ", ".join(used.users[:SHOWN_USERS]) + (f" and {more} more" if more > 0 else "")

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
 from butler.api.labels import Annotation, DeletionReason
-from butler.ipam.addresses import BadAddress, Family, Range, parse_range
 from butler.ipam.granted import was_released
+from butler.rules.allocation.held import addresses_in
 from butler.rules.allocation.owner import how_to_insist, is_insisted, tenant_key
 from butler.rules.allocation.release import DELETED_BY_REQUEST, Grounds
 from butler.rules.tenant.machines import MachineAddresses, in_range, may_have, named
@@ -129,7 +129,7 @@ def judge(allocation: IPAllocation, seen: Observed) -> Obstacle | None:
 
 def users_of(allocation: IPAllocation, machines: tuple[MachineAddresses, ...]) -> str:
     """The machines that may have an address of a node range, as a sentence; empty when none may."""
-    family, held = _range(allocation)
+    family, held, _ = addresses_in(allocation.status)
     having = [f"{name} ({address})" for name, address in in_range(machines, family, held)]
     if having:
         return f"machine {named(having)} has one of these addresses"
@@ -150,11 +150,3 @@ def _left_behind(allocation: IPAllocation, home: Home, owner: TenantCluster | No
     else:
         users = users_of(allocation, home.machines)
     return Obstacle(DeletionReason.IN_USE, f"{where}, and {users}{what_to_do}") if users else None
-
-
-def _range(allocation: IPAllocation) -> tuple[Family, Range]:
-    """What it holds; a status that cannot be read may stand for every address."""
-    try:
-        return parse_range(allocation.status.start_address or "", allocation.status.end_address or "")
-    except BadAddress:
-        return Family.V4, Range(0, 2**32 - 1)

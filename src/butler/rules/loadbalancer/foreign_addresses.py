@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from butler.api.objects import Key
 from butler.api.tenantcluster import MOST_FOREIGN
-from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
+from butler.ipam.addresses import Family, Range, address_text
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.ipam.range_index import RangeIndex
+from butler.rules.allocation.held import readable_range
 from butler.rules.loadbalancer.demand import in_use, ipv4_addresses
 
 if TYPE_CHECKING:
@@ -57,13 +58,8 @@ def foreign(
 
 def _held(allocation: IPAllocation) -> Range | None:
     """What an allocation of whatever type holds."""
-    if allocation.status.phase != "Allocated":
-        return None
-    try:
-        family, found = parse_range(allocation.status.start_address or "", allocation.status.end_address or "")
-    except BadAddress:
-        return None
-    return found if family is Family.V4 else None
+    held = readable_range(allocation)
+    return held[1] if held is not None and held[0] is Family.V4 else None
 
 
 def remembered(shown: Iterable[int], before: Mapping[int, Sighting], now: float) -> dict[int, Sighting]:

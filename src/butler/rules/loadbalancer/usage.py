@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
 from butler.api.labels import AllocationRole, Label
 from butler.ipam.addresses import BadAddress, Family, Range, parse_range
+from butler.rules.allocation.held import readable_range
 from butler.rules.loadbalancer.demand import about_to_share, demand, in_use, ipv4_addresses, spoken_for, waits
 
 if TYPE_CHECKING:
@@ -158,14 +159,8 @@ def users_of(block: Block, services: Iterable[Balancer]) -> list[Balancer]:
 
 def granted_range(allocation: IPAllocation) -> Range | None:
     """The addresses of an allocation that was granted, also while it is being deleted; None for any other."""
-    status = allocation.status
-    if status.phase is not IPAllocationPhase.ALLOCATED:
-        return None
-    try:
-        family, found = parse_range(status.start_address or "", status.end_address or "")
-    except BadAddress:
-        return None  # the pool's own controller says so; nothing that cannot be read is announced
-    return found if family is Family.V4 else None
+    held = readable_range(allocation)  # nothing that cannot be read is announced; the pool's own controller says so
+    return held[1] if held is not None and held[0] is Family.V4 else None
 
 
 def asked_count(request: IPAllocation) -> int:

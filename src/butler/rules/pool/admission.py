@@ -19,15 +19,16 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
-from butler.api.ipallocation import IPAllocationPhase
+from butler.api.objects import key_of
 from butler.ipam.addresses import BadAddress, Family, Range, parse_network, parse_range, range_text
 from butler.ipam.layout import InvalidPool, Problem, pool_layout
+from butler.rules.allocation.held import EVERY_ADDRESS, HeldAddresses, held_addresses, named_addresses, pool_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from butler.api.ipallocation import IPAllocation
-    from butler.api.networkpool import NetworkPool, NetworkPoolSpec
+    from butler.api.networkpool import Intent, NetworkPool, NetworkPoolSpec
     from butler.ipam.layout import PoolLayout
 
 NAMED = 3
@@ -48,8 +49,8 @@ class Held(NamedTuple):
 
     name: str
     text: str
-    addresses: Range | None
-    """None where the record cannot be read: then it counts as in use, but lies nowhere."""
+    addresses: Range
+    """Every address where the record makes no sense."""
 
 
 def held_in(pool: NetworkPool, allocations: Iterable[IPAllocation], within: Range | None = None) -> list[Held]:
@@ -59,16 +60,13 @@ def held_in(pool: NetworkPool, allocations: Iterable[IPAllocation], within: Rang
     """
     found: dict[str, Held | None] = {}
     for intent in pool.status.intents:
-        found[intent.uid] = _held(intent.name, intent.start_address, intent.end_address, ", being granted", within)
+        found[intent.uid] = _intended(intent, within)
     for allocation in allocations:
-        status, metadata = allocation.status, allocation.metadata
-        if (metadata.namespace, allocation.spec.pool_ref.name) != (pool.metadata.namespace, pool.metadata.name):
-            continue
-        if status.phase is IPAllocationPhase.ALLOCATED and status.start_address is not None:
-            end = status.end_address or status.start_address
-            found[metadata.uid] = _held(metadata.name, status.start_address, end, "", within)
-    held = [text for text in found.values() if text is not None]
-    return sorted(held, key=lambda held: (held.addresses or Range(0, 0), held.name))
+        addresses = held_addresses(allocation)
+        if addresses is not None and pool_key(allocation) == key_of(pool):
+            metadata, text = allocation.metadata, named_addresses(allocation.status)
+            found[metadata.uid] = _held(metadata.name, addresses, text, within)
+    return sorted((held for held in found.values() if held), key=lambda held: (held.addresses, held.name))
 
 
 def judge(
@@ -173,7 +171,8 @@ def _stranded(
     lost: dict[str, list[Held]] = {}
     already: list[Held] = []
     for item in held:
-        if item.addresses is None or not (outside := _less(item.addresses, layout.usable)):
+        outside = _less(item.addresses, layout.usable)
+        if not outside:
             continue
         newly = [piece for part in outside for piece in _within(part, usable_before)]
         if newly:
@@ -242,14 +241,21 @@ def _within(addresses: Range, kept: Sequence[Range]) -> list[Range]:
     return [shared for span in kept if (shared := _shared(addresses, span))]
 
 
-def _held(name: str, start: str, end: str, note: str, within: Range | None) -> Held | None:
+def _intended(intent: Intent, within: Range | None) -> Held | None:
+    start, end, note = intent.start_address, intent.end_address, ", being granted"
     try:
-        family, addresses = parse_range(start, end)
-    except BadAddress:
-        return Held(name, f"{start}-{end}{note}", None)
-    if within is not None and not addresses.overlaps(within):
+        addresses = HeldAddresses(*parse_range(start, end))
+    except BadAddress as error:
+        addresses = HeldAddresses(Family.V4, EVERY_ADDRESS, str(error))
+    return _held(intent.name, addresses, f"{start}-{end}", within, note)
+
+
+def _held(name: str, held: HeldAddresses, text: str, within: Range | None, note: str = "") -> Held | None:
+    """`text`: what to show of a record that makes no sense."""
+    if within is not None and not held.range.overlaps(within):
         return None
-    return Held(name, range_text(addresses, family) + note, addresses)
+    shown = text if held.problem else range_text(held.range, held.family)
+    return Held(name, shown + note, held.range)
 
 
 def _too_small_for_defaults(layout: PoolLayout) -> list[str]:

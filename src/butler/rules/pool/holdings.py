@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.objects import Key
-from butler.ipam.addresses import BadAddress, Family, Range, parse_range
+from butler.ipam.addresses import BadAddress, Family, Range
 from butler.ipam.free_space import FreeSpace, NotFree, NotTaken
 from butler.ipam.range_index import RangeIndex
+from butler.rules.allocation.held import held_addresses, pool_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
+    from butler.api.ipallocation import IPAllocation
     from butler.api.objects import Change
     from butler.ipam.layout import PoolLayout
 
@@ -47,18 +48,12 @@ class Holding(NamedTuple):
 
 def holding_of(allocation: IPAllocation) -> Holding | None:
     """What an allocation holds; None when it holds nothing. Raises BadAddress for a status that makes no sense."""
-    status = allocation.status
-    if status.phase is not IPAllocationPhase.ALLOCATED:
+    held = held_addresses(allocation)
+    if held is None:
         return None
-    if status.start_address is None or status.end_address is None:
-        raise BadAddress("it is Allocated, and startAddress or endAddress is missing")
-    family, held = parse_range(status.start_address, status.end_address)
-    return Holding(family, held, pool_key(allocation), allocation.metadata.name)
-
-
-def pool_key(allocation: IPAllocation) -> Key:
-    """The pool that an allocation asks: by name, in its own namespace."""
-    return Key(allocation.metadata.namespace, allocation.spec.pool_ref.name)
+    if held.problem:
+        raise BadAddress(held.problem)
+    return Holding(held.family, held.range, pool_key(allocation), allocation.metadata.name)
 
 
 class _Reference(msgspec.Struct):

@@ -18,6 +18,7 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocatio
 from butler.api.labels import AllocationReason
 from butler.api.networkpool import AllocationDefaults
 from butler.ipam.addresses import BadAddress, parse_range
+from butler.rules.allocation.held import granted_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -79,13 +80,12 @@ def quota_of(
 
 def size_of(allocation: IPAllocation, pool: NetworkPool | None) -> int:
     """How many addresses an allocation holds or asks for."""
-    held, pinned = allocation.status, allocation.spec.pinned_range
-    ends = (held.start_address, held.end_address) if held.start_address else None
-    if ends is None and pinned is not None:
-        ends = (pinned.start_address, pinned.end_address)
-    if ends is not None:
+    granted, pinned = granted_range(allocation), allocation.spec.pinned_range
+    if granted is not None:
+        return granted[1].size
+    if pinned is not None:
         try:
-            return parse_range(ends[0] or "", ends[1] or "")[1].size
+            return parse_range(pinned.start_address, pinned.end_address)[1].size
         except BadAddress:
             return 0
     if allocation.spec.count is not None:

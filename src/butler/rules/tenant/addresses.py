@@ -37,6 +37,7 @@ from butler.api.providerconfig import NetworkMode
 from butler.api.providers import Provider
 from butler.ipam.addresses import BadAddress, Range, parse_range
 from butler.ipam.granted import comes_back
+from butler.rules.allocation.held import granted_range
 from butler.rules.pool.excluded_addresses import special_addresses
 from butler.rules.provider.settings import gateway_of
 from butler.rules.tenant.address_requests import free_name, new_request
@@ -458,13 +459,11 @@ def _node_network(
 
 
 def _range(granted: IPAllocation) -> Range:
-    start, end = granted.status.start_address, granted.status.end_address
-    try:
-        return parse_range(start or "", end or "")[1]
-    except BadAddress:
-        raise Refused(
-            invalid(f"IPAllocation {granted.metadata.name} is Allocated, but from {start} to {end} is no range")
-        ) from None
+    held, status = granted_range(granted), granted.status
+    if held is None:
+        name, start, end = granted.metadata.name, status.start_address, status.end_address
+        raise Refused(invalid(f"IPAllocation {name} is Allocated, but from {start} to {end} is no range"))
+    return held[1]
 
 
 def _pinned(wish: Wish) -> Range:

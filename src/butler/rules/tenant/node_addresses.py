@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationType
 from butler.api.providers import Provider
-from butler.ipam.addresses import BadAddress, Range, address_text, parse_network, parse_range
+from butler.ipam.addresses import Range, address_text, parse_network
 from butler.rules.allocation.deletion import is_wish
+from butler.rules.allocation.held import granted_range
 from butler.rules.tenant.blueprint import family_of
 from butler.rules.tenant.machines import may_have, outside, values_of
 
@@ -66,10 +67,10 @@ def give_up(granted: Iterable[IPAllocation], fleet: Fleet, wanted: int) -> Given
         return GivenUp(at_once=tuple(wishes))
     staying, leaving = list(nodes), []
     for wish in wishes:
-        try:
-            family, held = parse_range(wish.status.start_address or "", wish.status.end_address or "")
-        except BadAddress:
+        addresses = granted_range(wish)
+        if addresses is None:
             continue
+        family, held = addresses
         rest = [allocation for allocation in staying if allocation is not wish]
         if rest and _size(rest) >= wanted and not may_have(fleet.machines, family, held):
             staying = rest

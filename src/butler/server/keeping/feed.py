@@ -24,7 +24,7 @@ from butler.kube.cache import Cache
 from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.operator import Operator
 from butler.kube.resource import EVENTS
-from butler.reports.estate import held_range
+from butler.rules.allocation.held import readable_range
 
 T = TypeVar("T")
 KindName = Literal["pool", "allocation", "tenant", "provider", "activity"]
@@ -163,7 +163,7 @@ class Feed:
     def _concerned(self, allocation: IPAllocation) -> Iterator[str]:
         asked = allocation.spec.pool_ref.name
         yield asked
-        held = held_range(allocation)
+        held = readable_range(allocation)
         if held is not None:
             for name, (family, network) in self._networks.items():
                 if name != asked and family is held[0] and network.overlaps(held[1]):
@@ -187,7 +187,7 @@ def number_of(version: str | None) -> int:
 def _concerns(pool: str, network: tuple[Family, Range] | None, allocation: IPAllocation) -> bool:
     if allocation.spec.pool_ref.name == pool:
         return True
-    held = held_range(allocation) if network is not None else None
+    held = readable_range(allocation) if network is not None else None
     return network is not None and held is not None and held[0] is network[0] and held[1].overlaps(network[1])
 
 

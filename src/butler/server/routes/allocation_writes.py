@@ -13,8 +13,8 @@ from butler.ipam.addresses import range_text
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.kube.kinds import ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
-from butler.reports.estate import granted_range
 from butler.rules.allocation.admission import InUse, judge, why_not_deleted
+from butler.rules.allocation.held import granted_range
 from butler.rules.allocation.owner import deletion_waits, is_insisted, tenant_key
 from butler.server.access.person import Person
 from butler.server.keeping import working

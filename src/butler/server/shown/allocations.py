@@ -5,7 +5,7 @@ from __future__ import annotations
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.labels import ConditionType, Label
-from butler.reports.estate import granted_range, held_range
+from butler.rules.allocation.held import granted_range, readable_range
 from butler.server.models.allocations import AllocationItem
 from butler.server.shown.common import range_of
 
@@ -13,7 +13,7 @@ from butler.server.shown.common import range_of
 def allocation_item(allocation: IPAllocation) -> AllocationItem:
     spec, status, meta = allocation.spec, allocation.status, allocation.metadata
     granted = granted_range(allocation)
-    held = held_range(allocation)
+    held = readable_range(allocation)
     ready = find_condition(status.conditions, ConditionType.READY)
     shown = range_of(granted[1], granted[0]) if granted else None
     pinned = spec.pinned_range

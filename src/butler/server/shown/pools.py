@@ -11,9 +11,9 @@ from butler.api.meta import ConditionStatus
 from butler.api.networkpool import NetworkPool
 from butler.ipam.addresses import range_cidr
 from butler.ipam.layout import InvalidPool, PoolLayout, pool_layout
-from butler.reports.estate import held_range
 from butler.reports.pool.segments import HELD, PoolSegments
 from butler.reports.pool.summary import Summary
+from butler.rules.allocation.held import readable_range
 from butler.server.models.common import AddressRange
 from butler.server.models.pools import PoolItem, Reserved
 from butler.server.shown.common import range_of
@@ -39,7 +39,7 @@ def pool_item(pool: NetworkPool, summary: Summary, concerned: Sequence[IPAllocat
         percent=100 * capacity.allocated / capacity.total if capacity and capacity.total else None,
         largest_free_block=capacity.largest_free_block if capacity else None,
         fragmentation_percent=capacity.fragmentation_percent if capacity else None,
-        allocation_count=sum(held_range(allocation) is not None for allocation in own),
+        allocation_count=sum(readable_range(allocation) is not None for allocation in own),
         waiting=sum(
             allocation.status.phase in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED) for allocation in own
         ),

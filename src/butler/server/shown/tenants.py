@@ -9,9 +9,9 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocatio
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import Family
-from butler.reports.estate import granted_range
 from butler.reports.tenant import addresses as view_addresses
 from butler.reports.tenant import summary as view
+from butler.rules.allocation.held import granted_range
 from butler.rules.allocation.owner import recorded_owner
 from butler.rules.loadbalancer.usage import is_growth
 from butler.server.models.tenants import (

@@ -20,12 +20,13 @@ from butler.ipam.addresses import Family, Range
 from butler.ipam.capacity import tiers
 from butler.kube.errors import KubeError, OutcomeUnknown, Unreachable
 from butler.kube.resource import Resource
-from butler.reports.estate import Estate, held_range
+from butler.reports.estate import Estate
 from butler.reports.plan import preview
 from butler.reports.plan.new_requests import answers
 from butler.reports.plan.simulation import Rehearsal
 from butler.reports.pool.edits import change_of
 from butler.reports.pool.summary import Standing, standing_of
+from butler.rules.allocation.held import readable_range
 from butler.rules.allocation.owner import tenant_key
 from butler.rules.pool.admission import Verdict, judge
 from butler.server.models.allocations import AllocationPreview
@@ -144,7 +145,7 @@ def _stranded(old: NetworkPool, new: NetworkPool, estate: Estate, now: datetime)
     found = [
         (held, allocation)
         for allocation in left_out
-        if allocation is not None and (held := held_range(allocation)) is not None
+        if allocation is not None and (held := readable_range(allocation)) is not None
     ]
     return [
         Stranded(name=each.metadata.name, tenant=str(tenant_key(each)), range=range_of(held[1], held[0]))

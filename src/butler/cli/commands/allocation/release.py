@@ -107,12 +107,12 @@ async def _impacts(session: Session, estate: Estate, chosen: Sequence[IPAllocati
     """Ask the management cluster and the tenants what uses the addresses."""
     from butler.api.objects import key_of
     from butler.cli.estate.inventories import inventories
-    from butler.reports.estate import held_range
     from butler.reports.release_impact import impact
     from butler.reports.tenant.address_use import within
+    from butler.rules.allocation.held import readable_range
     from butler.rules.allocation.owner import tenant_key
 
-    holding = {tenant_key(allocation) for allocation in chosen if held_range(allocation) is not None}
+    holding = {tenant_key(allocation) for allocation in chosen if readable_range(allocation) is not None}
     clusters = [item for item in estate.clusters if key_of(item) in holding]
     told, machines = await asyncio.gather(
         inventories(session, clusters), asyncio.gather(*(_machines(session, item) for item in clusters))
@@ -120,7 +120,7 @@ async def _impacts(session: Session, estate: Estate, chosen: Sequence[IPAllocati
     known = {key_of(cluster): found for cluster, found in zip(clusters, machines, strict=True)}
     found = []
     for allocation in chosen:
-        tenant, held = tenant_key(allocation), held_range(allocation)
+        tenant, held = tenant_key(allocation), readable_range(allocation)
         using = within(known.get(tenant, ()), *held) if held else []
         found.append(impact(allocation, estate, using, told.get(tenant)))
     return found

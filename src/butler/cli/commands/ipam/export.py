@@ -49,8 +49,8 @@ def export(access: Access, pool: str | None, everything: bool, output: Output) -
     from butler.cli.toolkit.output import csv_text, structured
     from butler.cli.toolkit.terminal import say
     from butler.kube.kinds import ALLOCATIONS, POOLS
-    from butler.reports.estate import held_range
     from butler.reports.exchange.rows import FIELDS, document, in_order, record
+    from butler.rules.allocation.held import readable_range
 
     async def work(session: Session) -> None:
         if pool is not None:
@@ -60,7 +60,7 @@ def export(access: Access, pool: str | None, everything: bool, output: Output) -
             allocation
             for allocation in found
             if (pool is None or allocation.spec.pool_ref.name == pool)
-            and (everything or held_range(allocation) is not None)
+            and (everything or readable_range(allocation) is not None)
         )
         if output.format == "csv":
             cells = [["" if cell is None else cell for cell in record(row).values()] for row in rows]
