@@ -9,7 +9,7 @@ import pytest
 
 from butler.local.demo import imported, objects
 from butler.local.demo.cast import EIGHT, GUESTS, SERVICES
-from butler.local.demo.scene import Pool, Scene, Service, Tenant
+from butler.local.demo.scene import DemoPool, DemoService, DemoTenant, Scene
 from butler.local.demo.story import (
     ACTS,
     PEAKS,
@@ -19,8 +19,8 @@ from butler.local.demo.story import (
     Leave,
     Publish,
     Step,
+    StoryWait,
     TakeBack,
-    Wait,
     Withdraw,
     turn,
 )
@@ -36,7 +36,7 @@ class Paper:
     cursor: Cursor = field(default_factory=Cursor)
     grown: bool = False
     clock: float = 0.0
-    tenants: dict[tuple[str, str], Tenant] = field(default_factory=dict)
+    tenants: dict[tuple[str, str], DemoTenant] = field(default_factory=dict)
     idle_since: dict[tuple[str, str], float] = field(default_factory=dict)
     taken: frozenset[tuple[str, str]] = frozenset()
     others: int = 0
@@ -52,7 +52,7 @@ class Paper:
         return self.others + sum(tenant.held for tenant in self.tenants.values())
 
     def scene(self) -> Scene:
-        pool = Pool(self.total, self.allocated, "grown" if self.grown else "small")
+        pool = DemoPool(self.total, self.allocated, "grown" if self.grown else "small")
         return Scene(pool, tuple(self.tenants.values()), self.taken)
 
     def beat(self) -> Step:
@@ -70,7 +70,7 @@ class Paper:
             case Come(namespace, name):
                 assert (namespace, name) not in self.tenants
                 assert (namespace, name) not in self.taken
-                self.tenants[namespace, name] = Tenant(namespace, name, uid=f"{self.clock}", waiting=True)
+                self.tenants[namespace, name] = DemoTenant(namespace, name, uid=f"{self.clock}", waiting=True)
             case Leave(tenant):
                 assert not tenant.lived_in
                 del self.tenants[tenant.key]
@@ -78,7 +78,7 @@ class Paper:
                 now = self.tenants[tenant.key]
                 assert now.services is not None
                 assert service not in {item.name for item in now.services}
-                self.tenants[tenant.key] = replace(now, services=(*now.services, Service(service, f"{self.clock}")))
+                self.tenants[tenant.key] = replace(now, services=(*now.services, DemoService(service, f"{self.clock}")))
             case Withdraw(tenant, service):
                 now = self.tenants[tenant.key]
                 assert now.services is not None
@@ -133,7 +133,7 @@ def test_the_first_wave_is_the_worked_example() -> None:
     assert paper.total == 32, "as small as before, for the next wave"
     assert {tenant.key for tenant in paper.tenants.values()} >= set(EIGHT)
     assert 180 < paper.clock < 600, f"a wave that people watch to its end ({paper.clock:.0f} s)"
-    order = [type(step) for step, _ in history if not isinstance(step, Wait)]
+    order = [type(step) for step, _ in history if not isinstance(step, StoryWait)]
     assert order[:8] == [Come] * 8
     assert order.index(Grow) < order.index(Leave) < order.index(TakeBack)
 
@@ -194,13 +194,13 @@ def test_a_name_that_is_taken_is_left_and_a_cluster_that_is_lived_in_stays() -> 
 
 
 def test_a_pool_that_somebody_has_changed_is_neither_grown_nor_taken_back() -> None:
-    scene = Scene(Pool(32, 32, "other"), (Tenant("team-shop", "web", ready=False, waiting=True),))
+    scene = Scene(DemoPool(32, 32, "other"), (DemoTenant("team-shop", "web", ready=False, waiting=True),))
     for act in range(len(ACTS)):
         assert not isinstance(turn(scene, Cursor(0, act), 1).step, Grow | TakeBack)
 
 
 def test_a_cursor_from_elsewhere_does_no_harm() -> None:
-    scene = Scene(Pool(32, 0, "small"))
+    scene = Scene(DemoPool(32, 0, "small"))
     for cursor in (Cursor(5, 99, 3), Cursor(0, -4, 0), Cursor(0, 2, 10**9)):
         assert turn(scene, cursor, 1).step == Come(*EIGHT[0])
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from butler.processes.local import DEMO_GRACE_SECONDS
-from butler.processes.local_welcome import Console, Shown, welcome
+from butler.processes.local_welcome import ConsoleAddress, WelcomeFacts, welcome
 from control_planes import BIN
 from local_server import LocalServer
 from pages import ROOT, steps
@@ -113,8 +113,8 @@ def test_what_a_page_tells_to_type_works_and_prints_what_it_shows(
 def test_what_make_run_prints_is_what_the_readme_shows(server: LocalServer, tmp_path: Path) -> None:
     (shown,) = [step.shown for step in steps(ROOT / "README.md") if step.command == "make run"]
     plane = SimpleNamespace(kubeconfig=Path("HOME/kubeconfig"), url="https://127.0.0.1:1", directory=Path("HOME"))
-    console = Console("http://127.0.0.1:1", "http://127.0.0.1:1/link?token=...")
-    printed = welcome(cast("ControlPlane", plane), 1.4, Shown(console=console, demo_grace=DEMO_GRACE_SECONDS))
+    console = ConsoleAddress("http://127.0.0.1:1", "http://127.0.0.1:1/link?token=...")
+    printed = welcome(cast("ControlPlane", plane), 1.4, WelcomeFacts(console=console, demo_grace=DEMO_GRACE_SECONDS))
     normal = shown.replace("/home/you/.butler/local", "HOME")
     assert printed == re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:1", normal)
     for line in re.findall(r"^  (kubectl .*)$", shown, re.MULTILINE):

@@ -25,7 +25,7 @@ from butler.local.directory import AUDIT_FILE
 from butler.local.world.settings import WorldSettings
 from butler.processes.controller import NAME, Process, build
 from butler.processes.garbage import keep_collections_short
-from butler.processes.local_welcome import Shown, kubectl, welcome
+from butler.processes.local_welcome import WelcomeFacts, kubectl, welcome
 from butler.processes.open_files import allow_many_connections
 from butler.processes.world import running_world
 from butler.rules.loadbalancer.settings import LoadBalancerSettings
@@ -114,7 +114,9 @@ async def _start(
         serving = local_console.serving(connection, wanted.console_port, record, world=wanted.world)
         console = await parts.enter_async_context(serving)
     if not wanted.quiet:
-        shown = Shown(kubectl(), wanted.controllers, wanted.world, console, wanted.grace if wanted.demo else None)
+        shown = WelcomeFacts(
+            kubectl(), wanted.controllers, wanted.world, console, wanted.grace if wanted.demo else None
+        )
         click.echo(welcome(control_plane, time.monotonic() - began, shown))
     if wanted.demo and not stop.is_set():
         from butler.local.demo.demo import DemoSettings, running_demo

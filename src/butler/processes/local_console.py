@@ -14,7 +14,7 @@ from butler.kube.errors import NotFound
 from butler.kube.resource import CONFIGMAPS
 from butler.local.control_plane import HOME_NAMESPACE, HOST, NotStarted
 from butler.local.directory import AUDIT_FILES_KEPT
-from butler.processes.local_welcome import Console
+from butler.processes.local_welcome import ConsoleAddress
 from butler.server.access.links import ADDRESS, GOOD_FOR
 from butler.server.access.records import NAMESPACE
 from butler.server.running import Running, Settings, running
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.asynccontextmanager
-async def serving(connection: Connection, port: int, record: Path, *, world: bool) -> AsyncIterator[Console]:
+async def serving(connection: Connection, port: int, record: Path, *, world: bool) -> AsyncIterator[ConsoleAddress]:
     """Serve the console until the block ends; NotStarted when the port that was asked for cannot be had.
 
     What people do is recorded in the file `record`, and not on the terminal, which tells of the demo.
@@ -39,7 +39,7 @@ async def serving(connection: Connection, port: int, record: Path, *, world: boo
         up = await _begin(stack, connection, port, world=world)
         link = await up.one_time_link()
         minutes = int(GOOD_FOR.total_seconds() // 60)
-        yield Console(up.url, link, minutes, built=(find_console() / "index.html").exists())
+        yield ConsoleAddress(up.url, link, minutes, built=(find_console() / "index.html").exists())
 
 
 @contextlib.contextmanager

@@ -22,7 +22,7 @@ go back after {grace:g} s unused. It touches only what has the label butler.butl
 
 
 @dataclass(frozen=True, slots=True)
-class Console:
+class ConsoleAddress:
     """Where the console is."""
 
     url: str
@@ -35,13 +35,13 @@ class Console:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class WelcomeFacts:
     """What is there to be told of."""
 
     kubectl: str = "kubectl"
     controllers: bool = True
     world: bool = True
-    console: Console | None = None
+    console: ConsoleAddress | None = None
     demo_grace: float | None = None
     """Seconds after which added addresses go back, where the demo plays."""
 
@@ -51,7 +51,7 @@ def kubectl() -> str:
     return "kubectl" if shutil.which("kubectl") else str(Path(sys.executable).with_name("kubectl"))
 
 
-def welcome(control_plane: ControlPlane, seconds: float, shown: Shown) -> str:
+def welcome(control_plane: ControlPlane, seconds: float, shown: WelcomeFacts) -> str:
     """What to know and what to try once it is up."""
     facts = "\n".join(f"  {name:<12} {value}" for name, value in _facts(control_plane, shown))
     steps = "\n".join(f"  {shown.kubectl} {line}" for line in _first_steps(shown))
@@ -67,7 +67,7 @@ def welcome(control_plane: ControlPlane, seconds: float, shown: Shown) -> str:
     return "\n\n".join(paragraphs)
 
 
-def _facts(control_plane: ControlPlane, shown: Shown) -> list[tuple[str, object]]:
+def _facts(control_plane: ControlPlane, shown: WelcomeFacts) -> list[tuple[str, object]]:
     working = "addresses, providers and tenant clusters"
     found: list[tuple[str, object]] = [("console", shown.console.url)] if shown.console else []
     return [
@@ -80,7 +80,7 @@ def _facts(control_plane: ControlPlane, shown: Shown) -> list[tuple[str, object]
     ]
 
 
-def _open_console(console: Console | None) -> list[str]:
+def _open_console(console: ConsoleAddress | None) -> list[str]:
     if console is None:
         return []
     if not console.built:
@@ -89,7 +89,7 @@ def _open_console(console: Console | None) -> list[str]:
     return [f"Open the console:\n\n  {console.link}\n\n{good}"]
 
 
-def _first_steps(shown: Shown) -> tuple[str, ...]:
+def _first_steps(shown: WelcomeFacts) -> tuple[str, ...]:
     """What is there where something plays; eight clusters where there is somebody to build them; else a look around."""
     everything = "get tenantclusters,networkpools --all-namespaces"
     if shown.demo_grace is not None:

@@ -18,7 +18,7 @@ from butler.kube.client import Client
 from butler.kube.errors import ConfigError, KubeError
 from butler.kube.metrics import Metrics
 from butler.local.control_plane import ControlPlane, NotStarted, start
-from butler.local.world.world import NAME, World
+from butler.local.world.world import NAME, LocalWorld
 from butler.processes.open_files import allow_many_connections
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ async def running_world(
     async with Client(
         connection, field_manager=NAME, user_agent=NAME, pool=CONNECTIONS, observe=metrics.observe_request
     ) as client:
-        world = World(client, tenants, settings, metrics=metrics)
+        world = LocalWorld(client, tenants, settings, metrics=metrics)
         running = asyncio.create_task(world.run())
         running.add_done_callback(lambda _: stop.set())
         try:
@@ -99,7 +99,7 @@ async def running_world(
                 await running
 
 
-async def _until_ready(world: World, stop: asyncio.Event) -> None:
+async def _until_ready(world: LocalWorld, stop: asyncio.Event) -> None:
     """Wait, and say what for when it takes long: without Butler's own definitions, for one, nothing will come."""
     began = asyncio.get_running_loop().time()
     told = False

@@ -24,7 +24,7 @@ from butler.local.world.addons import add_addons
 from butler.local.world.metallb import HOME, IP_ADDRESS_POOLS, add_metallb
 from butler.local.world.metallb_signs import CONFIGURATION_STATES, counts_shown
 from butler.local.world.settings import WorldSettings
-from butler.local.world.tenants import COMPONENT, ENTRY, SUFFIX, Tenants
+from butler.local.world.tenants import COMPONENT, ENTRY, SUFFIX, TenantConnections
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -187,7 +187,7 @@ class Estate:
     async def world(self, **settings: Any) -> AsyncIterator[Operator]:
         """The stand-ins, running; leaving the block stops them as a process would be."""
         operator = Operator(self.client, "butler-world")
-        tenants = Tenants(operator)
+        tenants = TenantConnections(operator)
         chosen = WorldSettings(addon_seconds=settings.pop("addon_seconds", 0.0), **settings)
         add_metallb(operator, tenants, chosen)
         add_addons(operator, tenants, chosen)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from butler.local.world.metallb_allocator import Allocator, Counts
-from butler.local.world.metallb_pools import Pools, Unusable, configuration
+from butler.local.world.metallb_pools import Pools, UnusablePools, configuration
 from butler.local.world.metallb_service import converge, forget, is_ours
 
 Json = dict[str, Any]
@@ -167,7 +167,7 @@ class Replay:
             self._put(self.pools, step)
             try:
                 self._configured = configuration(self.pools.values())
-            except Unusable as why:
+            except UnusablePools as why:
                 self.refusal = str(why)
                 return self.addresses()
             self.refusal = ""

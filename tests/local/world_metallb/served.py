@@ -18,7 +18,7 @@ from butler.kube.errors import NotFound
 from butler.kube.metrics import Metrics
 from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, SERVICES
 from butler.local.world.addon_kinds import definitions
-from butler.local.world.metallb import HOME, IP_ADDRESS_POOLS, Balancer
+from butler.local.world.metallb import HOME, IP_ADDRESS_POOLS, TenantMetallb
 from butler.local.world.metallb_signs import CONFIGURATION_STATES
 from local.world_metallb.estate import Tenant, ensure_namespace
 from metallb_controller import MetallbController, install
@@ -62,10 +62,10 @@ class StandIn:
     def __init__(self, client: Client) -> None:
         self._tenants: Any = OnlyTenant(client)
         self._heard = asyncio.Event()
-        self._running: tuple[Balancer, asyncio.Task[None]] | None = None
+        self._running: tuple[TenantMetallb, asyncio.Task[None]] | None = None
 
     async def start(self) -> None:
-        balancer = Balancer(KEY, self._tenants, lambda _: self._heard.set(), Metrics())
+        balancer = TenantMetallb(KEY, self._tenants, lambda _: self._heard.set(), Metrics())
         self._running = balancer, asyncio.create_task(self._look(balancer))
 
     async def stop(self) -> None:
@@ -76,7 +76,7 @@ class StandIn:
         await asyncio.gather(looking, return_exceptions=True)
         await balancer.stop()
 
-    async def _look(self, balancer: Balancer) -> None:
+    async def _look(self, balancer: TenantMetallb) -> None:
         while True:
             await self._heard.wait()
             self._heard.clear()

@@ -10,7 +10,7 @@ import pytest
 from butler.api.objects import Key
 from butler.kube.operator import Operator
 from butler.kube.resource import NODES, SECRETS
-from butler.local.world.tenants import SUFFIX, NoWayIn, Tenants
+from butler.local.world.tenants import SUFFIX, NoWayIn, TenantConnections
 from local.world_metallb.estate import until
 
 if TYPE_CHECKING:
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-async def tenants(estate: Estate) -> AsyncIterator[Tenants]:
+async def tenants(estate: Estate) -> AsyncIterator[TenantConnections]:
     operator = Operator(estate.client, "test")
-    made = Tenants(operator)
+    made = TenantConnections(operator)
     running = asyncio.create_task(operator.run(handle_signals=False))
     yield made
     operator.stop()
     await running
 
 
-async def test_a_tenant_is_known_by_its_secret_and_has_one_client(estate: Estate, tenants: Tenants) -> None:
+async def test_a_tenant_is_known_by_its_secret_and_has_one_client(estate: Estate, tenants: TenantConnections) -> None:
     heard: list[Key] = []
     tenants.on_change(heard.append)
     key = (await estate.add_tenant()).key
@@ -42,7 +42,7 @@ async def test_a_tenant_is_known_by_its_secret_and_has_one_client(estate: Estate
         assert tenants.is_current(key, first)
 
 
-async def test_a_tenant_without_a_usable_secret_cannot_be_entered(estate: Estate, tenants: Tenants) -> None:
+async def test_a_tenant_without_a_usable_secret_cannot_be_entered(estate: Estate, tenants: TenantConnections) -> None:
     with pytest.raises(NoWayIn):
         async with tenants.borrow(Key("nowhere", "nobody")):
             pass
@@ -60,7 +60,7 @@ async def test_a_tenant_without_a_usable_secret_cannot_be_entered(estate: Estate
     await until(refused)
 
 
-async def test_who_has_borrowed_a_client_may_use_it_to_the_end(estate: Estate, tenants: Tenants) -> None:
+async def test_who_has_borrowed_a_client_may_use_it_to_the_end(estate: Estate, tenants: TenantConnections) -> None:
     tenant = await estate.add_tenant()
     key = tenant.key
     await until(lambda: _true(key in tenants))
@@ -73,7 +73,7 @@ async def test_who_has_borrowed_a_client_may_use_it_to_the_end(estate: Estate, t
     assert not client.transport._sessions
 
 
-async def test_a_cluster_made_anew_has_another_way_in(estate: Estate, tenants: Tenants) -> None:
+async def test_a_cluster_made_anew_has_another_way_in(estate: Estate, tenants: TenantConnections) -> None:
     tenant = await estate.add_tenant()
     await until(lambda: _true(tenant.key in tenants))
     async with tenants.borrow(tenant.key) as old:

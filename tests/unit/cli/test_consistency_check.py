@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, cast
 
 from butler.cli.estate.consistency_check import read_tolerantly
-from butler.cli.toolkit.session import Access, Session
+from butler.cli.toolkit.session import ClusterAccess, CommandSession
 from butler.kube.client import Listed
 
 
@@ -25,7 +25,7 @@ class Witness:
 
 async def test_allocations_are_listed_after_the_pools_that_speak_of_them() -> None:
     witness = Witness()
-    estate, strange = await read_tolerantly(Session(cast("Any", witness), Access()))
+    estate, strange = await read_tolerantly(CommandSession(cast("Any", witness), ClusterAccess()))
     assert (estate.pools, estate.allocations, strange) == ((), (), [])
     assert witness.seen.index("NetworkPool ends") < witness.seen.index("IPAllocation begins")
     assert {text.split()[0] for text in witness.seen} == {

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from butler.cli.toolkit.kubeconfig_file import Kubeconfig, files, write_private
+from butler.cli.toolkit.kubeconfig_file import KubeconfigFiles, files, write_private
 from butler.cli.toolkit.session import Failure
 
 MINE = """\
@@ -42,7 +42,7 @@ def plain(path: Path) -> object:
 
 
 def test_contexts_are_listed_with_what_they_lead_to(mine: Path) -> None:
-    found = Kubeconfig([mine]).contexts()
+    found = KubeconfigFiles([mine]).contexts()
     assert [(context.name, context.server, context.namespace, context.current) for context in found] == [
         ("play", "", "garden", False),
         ("work", "https://one.example.com", "default", True),
@@ -51,7 +51,7 @@ def test_contexts_are_listed_with_what_they_lead_to(mine: Path) -> None:
 
 def test_an_edit_changes_what_was_asked_for_and_keeps_every_other_value_as_it_was_written(mine: Path) -> None:
     before = plain(mine)
-    assert Kubeconfig([mine]).use("play") == mine
+    assert KubeconfigFiles([mine]).use("play") == mine
     after = plain(mine)
     assert after == {**before, "current-context": "play"}  # type: ignore[dict-item]
     assert stat.S_IMODE(mine.stat().st_mode) == 0o640
@@ -59,10 +59,10 @@ def test_an_edit_changes_what_was_asked_for_and_keeps_every_other_value_as_it_wa
 
 
 def test_the_namespace_of_a_context_is_set_where_it_stands(mine: Path) -> None:
-    found = {context.name: context for context in Kubeconfig([mine]).contexts()}
-    Kubeconfig([mine]).set_namespace(found["work"], "team-a")
-    Kubeconfig([mine]).set_namespace(found["play"], "team-b")
-    assert [(context.name, context.namespace) for context in Kubeconfig([mine]).contexts()] == [
+    found = {context.name: context for context in KubeconfigFiles([mine]).contexts()}
+    KubeconfigFiles([mine]).set_namespace(found["work"], "team-a")
+    KubeconfigFiles([mine]).set_namespace(found["play"], "team-b")
+    assert [(context.name, context.namespace) for context in KubeconfigFiles([mine]).contexts()] == [
         ("play", "team-b"),
         ("work", "team-a"),
     ]
@@ -71,7 +71,7 @@ def test_the_namespace_of_a_context_is_set_where_it_stands(mine: Path) -> None:
 def test_of_several_files_the_first_wins_and_an_entry_is_edited_where_it_stands(mine: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.write_text("contexts:\n- name: theirs\n  context: {cluster: one}\ncurrent-context: theirs\n")
-    both = Kubeconfig([tmp_path / "missing", other, mine])
+    both = KubeconfigFiles([tmp_path / "missing", other, mine])
     assert both.current == "theirs"
     theirs = next(context for context in both.contexts() if context.name == "theirs")
     assert theirs.server == "https://one.example.com", "the cluster stands in the other file"
@@ -82,24 +82,24 @@ def test_of_several_files_the_first_wins_and_an_entry_is_edited_where_it_stands(
 
 def test_a_new_file_is_made_for_its_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "config"
-    Kubeconfig([path]).merge("web", {"server": "https://w"}, {"token": "007"}, use=True)
+    KubeconfigFiles([path]).merge("web", {"server": "https://w"}, {"token": "007"}, use=True)
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert yaml.safe_load(path.read_text())["users"] == [{"name": "web", "user": {"token": "007"}}]
-    assert Kubeconfig([path]).current == "web"
+    assert KubeconfigFiles([path]).current == "web"
 
 
 def test_merging_again_renews_and_keeps_the_namespace_that_was_chosen(mine: Path) -> None:
     for token in ("old", "new"):
-        Kubeconfig([mine]).merge("web", {"server": "https://w"}, {"token": token}, use=False)
-        web = next(context for context in Kubeconfig([mine]).contexts() if context.name == "web")
-        Kubeconfig([mine]).set_namespace(web, "shop")
+        KubeconfigFiles([mine]).merge("web", {"server": "https://w"}, {"token": token}, use=False)
+        web = next(context for context in KubeconfigFiles([mine]).contexts() if context.name == "web")
+        KubeconfigFiles([mine]).set_namespace(web, "shop")
     whole = yaml.safe_load(mine.read_text())
     assert [user["user"] for user in whole["users"] if user["name"] == "web"] == [{"token": "new"}]
     assert [context["context"] for context in whole["contexts"] if context["name"] == "web"] == [
         {"cluster": "web", "user": "web", "namespace": "shop"}
     ]
     assert whole["current-context"] == "work"
-    assert Kubeconfig([mine]).servers_of("web") == {"https://w"}
+    assert KubeconfigFiles([mine]).servers_of("web") == {"https://w"}
 
 
 @pytest.mark.parametrize(
@@ -120,23 +120,23 @@ def test_an_entry_that_is_somebody_elses_is_in_the_way_of_a_merge(mine: Path, na
     whole["users"] += [{"name": "idle", "user": {"token": "a"}}, {"name": "left", "user": {"token": "b"}}]
     whole["clusters"].append({"name": "left", "cluster": {"server": "https://w"}})  # of a context that was deleted
     mine.write_text(yaml.safe_dump(whole))
-    assert Kubeconfig([mine]).in_the_way(name, server) == why
+    assert KubeconfigFiles([mine]).in_the_way(name, server) == why
 
 
 @pytest.mark.parametrize("empty", ["", "clusters: []\ncontexts: null\n", "{}"])
 def test_a_file_with_nothing_in_it_is_as_good_as_any(tmp_path: Path, empty: str) -> None:
     path = tmp_path / "config"
     path.write_text(empty)
-    Kubeconfig([path]).merge("web", {"server": "https://w"}, {}, use=True)
-    assert [context.name for context in Kubeconfig([path]).contexts()] == ["web"]
+    KubeconfigFiles([path]).merge("web", {"server": "https://w"}, {}, use=True)
+    assert [context.name for context in KubeconfigFiles([path]).contexts()] == ["web"]
 
 
 def test_a_link_stays_a_link(mine: Path, tmp_path: Path) -> None:
     link = tmp_path / "link"
     link.symlink_to(mine)
-    Kubeconfig([link]).use("play")
+    KubeconfigFiles([link]).use("play")
     assert link.is_symlink()
-    assert Kubeconfig([mine]).current == "play"
+    assert KubeconfigFiles([mine]).current == "play"
 
 
 @pytest.mark.parametrize(("text", "why"), [("[1, 2]", "is not a kubeconfig"), ("a: [", "is not YAML")])
@@ -144,14 +144,14 @@ def test_a_file_that_makes_no_sense_is_named(tmp_path: Path, text: str, why: str
     path = tmp_path / "config"
     path.write_text(text)
     with pytest.raises(Failure, match=why):
-        Kubeconfig([path])
+        KubeconfigFiles([path])
 
 
 def test_a_file_that_somebody_else_is_editing_is_left_alone(mine: Path) -> None:
     lock = mine.with_name("config.lock")
     lock.touch()
     with pytest.raises(Failure, match="somebody else is editing"):
-        Kubeconfig([mine]).use("play")
+        KubeconfigFiles([mine]).use("play")
     assert mine.read_text() == MINE
     assert lock.exists()
 

@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @options.access()
 @options.output("table", "json", "yaml", "jsonpath")
 @click.pass_context
-def doctor(ctx: click.Context, access: Access, output: Output) -> None:
+def doctor(ctx: click.Context, access: ClusterAccess, output: Output) -> None:
     """Look for what keeps Butler from working, and tell the next step for each.
 
     Kubeconfig and API server, their clocks, Butler's definitions, your permissions, the controllers and their
@@ -41,7 +41,7 @@ def doctor(ctx: click.Context, access: Access, output: Output) -> None:
     ctx.exit(Exit.FINDINGS if any(check.level is Level.FAIL for check in checks) else Exit.OK)
 
 
-def _checks(access: Access) -> list[Check]:
+def _checks(access: ClusterAccess) -> list[Check]:
     from butler.reports.doctor import Check, Level
 
     try:
@@ -52,7 +52,7 @@ def _checks(access: Access) -> list[Check]:
         return [Check("Kubeconfig", Level.FAIL, failure.message, todo)]
     checks = [Check("Kubeconfig", Level.PASS, f"{connection.source} names {connection.server}")]
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         from butler.cli.estate.diagnosis import examine
 
         async for check in examine(session):

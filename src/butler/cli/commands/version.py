@@ -8,7 +8,7 @@ import click
 
 from butler import __version__
 from butler.cli.toolkit import options
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -45,7 +45,7 @@ def version(client: bool, kubeconfig: str | None, context: str | None, output: O
     trouble = ""
     if not client:
         try:
-            said["server"] = server = run(Access(kubeconfig, context), _server)
+            said["server"] = server = run(ClusterAccess(kubeconfig, context), _server)
             told.append(("Server", f"{server['version']} ({server['address']})"))
             served = ", ".join(server["butler"]) or "not served: `butleradm crds | kubectl apply --server-side -f -`"
             told.append(("Butler's kinds", served))
@@ -60,7 +60,7 @@ def version(client: bool, kubeconfig: str | None, context: str | None, output: O
         say(f"The server was not asked: {trouble}")
 
 
-async def _server(session: Session) -> dict[str, Any]:
+async def _server(session: CommandSession) -> dict[str, Any]:
     from butler.cli.estate.diagnosis import group_versions, server_version
 
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from butler.cli.toolkit.output import PLAIN, Column, Showing
+from butler.cli.toolkit.output import PLAIN, Showing, TableColumn
 from butler.cli.toolkit.screen import sentence
 from butler.ipam.addresses import Family, address_text, range_text
 from butler.reports.exchange.import_check import Verdict
@@ -25,15 +25,15 @@ def drawn(found: Difference) -> str:
     making, contents = found.of(Verdict.MAKE), found.contents
     parts = []
     if making:
-        columns: list[Column[Item]] = [
-            Column("", lambda _: "+"),
-            Column("Row", places),
-            Column("Tenant", lambda item: item.tenant),
-            Column("Type", lambda item: item.type, spare=True),
-            Column("Addresses", lambda item: range_text(item.addresses, Family.V4)),
-            Column("Count", lambda item: item.addresses.size, right=True, spare=True),
-            Column("Pool", lambda item: item.pool, spare=True),
-            Column("Allocation", lambda item: item.names[0], spare=True),
+        columns: list[TableColumn[Item]] = [
+            TableColumn("", lambda _: "+"),
+            TableColumn("Row", places),
+            TableColumn("Tenant", lambda item: item.tenant),
+            TableColumn("Type", lambda item: item.type, spare=True),
+            TableColumn("Addresses", lambda item: range_text(item.addresses, Family.V4)),
+            TableColumn("Count", lambda item: item.addresses.size, right=True, spare=True),
+            TableColumn("Pool", lambda item: item.pool, spare=True),
+            TableColumn("Allocation", lambda item: item.names[0], spare=True),
         ]
         parts.append(Showing(columns, raw=lambda _: None, name=lambda _: "").table(making, PLAIN))
     if there := found.of(Verdict.THERE):

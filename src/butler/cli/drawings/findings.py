@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from butler.cli.toolkit.output import Column, Showing
+from butler.cli.toolkit.output import Showing, TableColumn
 from butler.cli.toolkit.screen import section, sentence
 from butler.cli.toolkit.terminal import painted
 from butler.reports.fsck import Severity, finding_json
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from butler.reports.fsck import Finding, Report
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
-COLUMNS: list[Column[Finding]] = [
-    Column("Severity", lambda item: item.severity),
-    Column("Code", lambda item: item.code),
-    Column("Objects", lambda item: ", ".join(map(str, item.things))),
-    Column("What", lambda item: item.what),
-    Column("To do", lambda item: item.todo),
-    Column("Repair", lambda item: item.repair),
+COLUMNS: list[TableColumn[Finding]] = [
+    TableColumn("Severity", lambda item: item.severity),
+    TableColumn("Code", lambda item: item.code),
+    TableColumn("Objects", lambda item: ", ".join(map(str, item.things))),
+    TableColumn("What", lambda item: item.what),
+    TableColumn("To do", lambda item: item.todo),
+    TableColumn("Repair", lambda item: item.repair),
 ]
 FINDINGS: Showing[Finding] = Showing(COLUMNS, raw=finding_json, name=lambda item: item.code)
 

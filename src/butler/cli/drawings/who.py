@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from butler.api.printable import one_line
-from butler.cli.toolkit.output import PLAIN, Column, Showing, age
+from butler.cli.toolkit.output import PLAIN, Showing, TableColumn, age
 from butler.cli.toolkit.screen import facts, listed, section, sentence
 from butler.ipam.addresses import range_text
 from butler.reports.address_lookup import NOWHERE
@@ -29,14 +29,14 @@ WORDS = {
 }
 
 
-class Live:
+class LiveAnswer:
     """What tenants said, where they were asked."""
 
     def __init__(self, uses: Sequence[Use], announced: Sequence[Announced], silent: Mapping[Key, str]) -> None:
         self.uses, self.announced, self.silent = uses, announced, silent
 
 
-def drawn(answer: Answer, live: Live | None, now: datetime) -> str:
+def drawn(answer: Answer, live: LiveAnswer | None, now: datetime) -> str:
     """One address as facts, a range as a table; below it the past, the future, and what runs."""
     one = answer.asked.size == 1 and len(answer.places) == 1
     parts = [_facts(answer, answer.places[0], now) if one else _table(answer, now)]
@@ -97,19 +97,19 @@ def _table(answer: Answer, now: datetime) -> str:
     def of(cell: Callable[[Owner], object]) -> Callable[[Place], object]:
         return lambda item: cell(item.owners[0]) if item.owners else ""
 
-    columns: list[Column[Place]] = [
-        Column("Addresses", lambda item: range_text(item.addresses, answer.family)),
-        Column("Count", lambda item: item.addresses.size, right=True, spare=True),
-        Column("Pool", lambda item: item.pool, spare=True),
-        Column("State", state),
-        Column("Tenant", of(lambda owner: owner.tenant)),
-        Column("Allocation", of(lambda owner: owner.allocation), spare=True),
-        Column("Since", of(lambda owner: age(owner.since, now)), spare=True),
+    columns: list[TableColumn[Place]] = [
+        TableColumn("Addresses", lambda item: range_text(item.addresses, answer.family)),
+        TableColumn("Count", lambda item: item.addresses.size, right=True, spare=True),
+        TableColumn("Pool", lambda item: item.pool, spare=True),
+        TableColumn("State", state),
+        TableColumn("Tenant", of(lambda owner: owner.tenant)),
+        TableColumn("Allocation", of(lambda owner: owner.allocation), spare=True),
+        TableColumn("Since", of(lambda owner: age(owner.since, now)), spare=True),
     ]
     return Showing(columns, raw=lambda _: None, name=lambda _: "").table(answer.places, PLAIN)
 
 
-def _live(live: Live) -> str:
+def _live(live: LiveAnswer) -> str:
     lines = [f"{use} on {use.tenant}" for use in live.uses]
     lines += [
         f"{announced.tenant} may announce {announced.entry} (IPAddressPool {announced.pool})"

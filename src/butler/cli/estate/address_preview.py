@@ -9,7 +9,7 @@ import asyncio
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from butler.cli.estate.permissions import Sight
+from butler.cli.estate.permissions import PermittedReads
 from butler.cli.toolkit.objects import read_all
 from butler.cli.toolkit.session import HOME, Failure
 from butler.cli.toolkit.terminal import say
@@ -20,15 +20,15 @@ from butler.reports.plan.preview import of_a_change, of_a_new_cluster
 
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
     from butler.reports.plan.preview import Preview
 
 WORDS = {"nodes": "nodes", "loadbalancer": "load balancers"}
 
 
-async def tell_preview(session: Session, cluster: TenantCluster, *, new: bool) -> None:
+async def tell_preview(session: CommandSession, cluster: TenantCluster, *, new: bool) -> None:
     """Say on stderr what it would get; Failure where it could never work as it is written."""
-    sight = Sight(session)
+    sight = PermittedReads(session)
     pools = await sight.pools()  # before the allocations: one that a pool speaks of and that is not there is gone
     allocations, providers, clusters = await asyncio.gather(
         sight.allocations(),

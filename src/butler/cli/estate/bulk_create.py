@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from butler.api.ipallocation import IPAllocation
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
     from butler.kube.client import Listed
 
 AT_ONCE = 16
@@ -46,7 +46,12 @@ class Made:
 
 
 async def make(
-    session: Session, requests: Sequence[IPAllocation], *, waiting: Iterable[str] = (), timeout: float, dry_run: bool
+    session: CommandSession,
+    requests: Sequence[IPAllocation],
+    *,
+    waiting: Iterable[str] = (),
+    timeout: float,
+    dry_run: bool,
 ) -> dict[str, Made]:
     """Create allocations and wait for their pools; what became of each, by name.
 
@@ -76,7 +81,7 @@ async def make(
 
 
 async def _create(
-    session: Session, requests: Sequence[IPAllocation], made: dict[str, Made], line: _Counter, *, dry_run: bool
+    session: CommandSession, requests: Sequence[IPAllocation], made: dict[str, Made], line: _Counter, *, dry_run: bool
 ) -> None:
     turns = asyncio.Semaphore(AT_ONCE)
 
@@ -107,7 +112,7 @@ async def _create(
 
 
 async def _answers(
-    session: Session, asked: set[str], seen: Listed[IPAllocation], made: dict[str, Made], line: _Counter
+    session: CommandSession, asked: set[str], seen: Listed[IPAllocation], made: dict[str, Made], line: _Counter
 ) -> None:
     """Follow the allocations until all of these have their answer."""
     open_, version = set(asked), seen.resource_version

@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 from butler.api.tenantcluster import TenantClusterPhase
 from butler.cli.toolkit.follow import Progress, wait_until
-from butler.cli.toolkit.objects import item
+from butler.cli.toolkit.objects import load_object
 from butler.kube.kinds import CLUSTERS
 from butler.reports.tenant.health import phase_of, waits_for
 
 if TYPE_CHECKING:
     from butler.api.objects import Json
     from butler.api.tenantcluster import TenantCluster
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
 
 
-async def wait_until_ready(session: Session, cluster: TenantCluster, timeout: float) -> None:
+async def wait_until_ready(session: CommandSession, cluster: TenantCluster, timeout: float) -> None:
     """Follow a cluster until it is as its spec says, at least in the generation that `cluster` has."""
     uid, generation = cluster.metadata.uid, cluster.metadata.generation
 
     def judge(raw: Json | None) -> Progress:
-        found = item(CLUSTERS, raw).obj if raw is not None else None
+        found = load_object(CLUSTERS, raw).obj if raw is not None else None
         if found is None or found.metadata.uid != uid:
             return Progress(f"cluster {cluster.metadata.name} was deleted meanwhile", failed=True)
         return progress(found, generation)
@@ -44,12 +44,12 @@ def progress(cluster: TenantCluster, generation: int) -> Progress:
     return Progress(says, failed=phase is TenantClusterPhase.FAILED)
 
 
-async def wait_until_gone(session: Session, cluster: TenantCluster, timeout: float) -> None:
+async def wait_until_gone(session: CommandSession, cluster: TenantCluster, timeout: float) -> None:
     """Follow the deletion of a cluster through its stages."""
     uid = cluster.metadata.uid
 
     def judge(raw: Json | None) -> Progress:
-        found = item(CLUSTERS, raw).obj if raw is not None else None
+        found = load_object(CLUSTERS, raw).obj if raw is not None else None
         if found is None or found.metadata.uid != uid:
             return Progress("gone", done=True)
         return Progress(f"Deleting: {waits_for(found)}")

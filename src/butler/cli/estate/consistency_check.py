@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from butler.api.labels import Annotation
 from butler.api.objects import Key, key_of
 from butler.cli.estate.tenant_queries import ask_tenants
-from butler.cli.toolkit.objects import as_json, item
+from butler.cli.toolkit.objects import as_json, load_object
 from butler.cli.toolkit.session import Failure
 from butler.kube.absence import read
 from butler.kube.errors import ApiError, Conflict, KubeError, NotFound
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.toolkit.follow import ProgressLine
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
     from butler.kube.resource import Resource
     from butler.reports.fsck import Finding, Repair
     from butler.reports.fsck.tenants import Asked
@@ -63,7 +63,7 @@ class _Look:
     findings: list[Finding] = field(default_factory=list)
 
 
-async def check(session: Session, scope: Scope, line: ProgressLine) -> Report:
+async def check(session: CommandSession, scope: Scope, line: ProgressLine) -> Report:
     """Look; and where something is found, look again at what it is about."""
     first = await _look(session, scope, line)
     found, passed = tuple(first.findings), 0
@@ -94,7 +94,7 @@ def _not_asked(asked: Asked, scope: Scope) -> tuple[str, ...]:
     return tuple(text for text in (coming, clouds) if text)
 
 
-async def _look(session: Session, scope: Scope, line: ProgressLine, only: frozenset[str] | None = None) -> _Look:
+async def _look(session: CommandSession, scope: Scope, line: ProgressLine, only: frozenset[str] | None = None) -> _Look:
     line.show("reading pools, allocations and clusters")
     estate, strange = await read_tolerantly(session)
     _exists(estate, scope)
@@ -142,7 +142,7 @@ def _names(reference: Any) -> Key:
     return Key(reference.namespace, reference.name)
 
 
-async def read_tolerantly(session: Session) -> tuple[Estate, list[Unreadable]]:
+async def read_tolerantly(session: CommandSession) -> tuple[Estate, list[Unreadable]]:
     """The estate, and what of it cannot be read; other commands stop at that, a check tells of it."""
     later: Sequence[tuple[Resource[Any], str]] = (
         (ALLOCATIONS, session.home),
@@ -157,7 +157,7 @@ async def read_tolerantly(session: Session) -> tuple[Estate, list[Unreadable]]:
         readable = []
         for raw in page.items:
             try:
-                readable.append(item(kind, raw).obj)
+                readable.append(load_object(kind, raw).obj)
             except Failure as error:
                 strange.append(Unreadable(kind.kind, key_of(raw), str(error.__context__ or error)))
         found.append(tuple(sorted(readable, key=key_of)))
@@ -180,7 +180,7 @@ def repairs_in(findings: Iterable[Finding]) -> list[Repair]:
     return list(dict.fromkeys(finding.repair for finding in findings if finding.repair is not None))
 
 
-async def carry_out(session: Session, repairs: Sequence[Repair], *, dry_run: bool) -> list[Repaired]:
+async def carry_out(session: CommandSession, repairs: Sequence[Repair], *, dry_run: bool) -> list[Repaired]:
     """One after the other; what cannot be done is told, and keeps no other from being done."""
     done = []
     for repair in repairs:
@@ -196,7 +196,7 @@ async def carry_out(session: Session, repairs: Sequence[Repair], *, dry_run: boo
     return done
 
 
-async def _do(session: Session, repair: Repair, *, dry_run: bool) -> str:
+async def _do(session: CommandSession, repair: Repair, *, dry_run: bool) -> str:
     client = session.client
     match repair:
         case LookAgain(kind, key):
@@ -216,7 +216,7 @@ async def _do(session: Session, repair: Repair, *, dry_run: bool) -> str:
     return ""
 
 
-async def await_mending(session: Session, scope: Scope, repaired: Sequence[Finding], line: ProgressLine) -> None:
+async def await_mending(session: CommandSession, scope: Scope, repaired: Sequence[Finding], line: ProgressLine) -> None:
     """Give the controllers time to put right what they were asked to look at; checking again tells what came of it."""
     known = {(finding.code, finding.things) for finding in repaired if finding.repair is not None}
     concerned = frozenset(name for finding in repaired for name in finding.tenants)

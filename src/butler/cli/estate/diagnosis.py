@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from butler.api.objects import Json
     from butler.capi.naming import Kind
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
 
 LEASE: Final = "butler-controller"
 REVIEWS: Final = untyped(
@@ -65,13 +65,13 @@ PROBE: Final = {
 """A pool that the definition lets pass and admission refuses, because a reserved block crosses a window's edge."""
 
 
-async def server_version(session: Session) -> Json:
+async def server_version(session: CommandSession) -> Json:
     request = Request("get", "GET", "/version", "version", None, repeatable=True)
     found = msgspec.json.decode(await session.client.transport.send(request))
     return found if isinstance(found, dict) else {}
 
 
-async def group_versions(session: Session) -> list[str]:
+async def group_versions(session: CommandSession) -> list[str]:
     """The versions of Butler's group that the server has."""
     try:
         found = await _discovered(session, f"/apis/{GROUP}")
@@ -80,13 +80,13 @@ async def group_versions(session: Session) -> list[str]:
     return [str(version.get("groupVersion")) for version in found.get("versions") or ()]
 
 
-async def _discovered(session: Session, path: str) -> Json:
+async def _discovered(session: CommandSession, path: str) -> Json:
     request = Request("get", "GET", path, "discovery", None, repeatable=True)
     found = msgspec.json.decode(await session.client.transport.send(request))
     return found if isinstance(found, dict) else {}
 
 
-async def examine(session: Session) -> AsyncIterator[Check]:
+async def examine(session: CommandSession) -> AsyncIterator[Check]:
     """All checks that need a server, in order. Raises KubeError when it cannot be asked at all."""
     began = time.monotonic()
     version = await server_version(session)
@@ -129,7 +129,7 @@ async def _allowed(name: str, check: Any) -> Check:
     return found
 
 
-async def _skew(session: Session) -> float | None:
+async def _skew(session: CommandSession) -> float | None:
     """Seconds that the server's clock is ahead, by the date of an answer."""
     request = Request("get", "GET", "/version", "version", None, repeatable=True)
     with suppress(KubeError, aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError):
@@ -144,14 +144,14 @@ async def _skew(session: Session) -> float | None:
     return None
 
 
-async def _definitions(session: Session) -> Check:
+async def _definitions(session: CommandSession) -> Check:
     wanted = [custom_resource_definition(kind) for kind in KINDS]
     names = {obj["metadata"]["name"] for obj in wanted}
     listed = await session.client.list(CUSTOM_RESOURCE_DEFINITIONS)
     return doctor.definitions(wanted, {name: obj for obj in listed.items if (name := obj["metadata"]["name"]) in names})
 
 
-async def _permissions(session: Session) -> Check:
+async def _permissions(session: CommandSession) -> Check:
     questions = (*LOOKING, *CHANGING)
     answers = await asyncio.gather(*(_may(session, *pair) for pair in questions))
     denied = [question for question, allowed in zip(questions, answers, strict=True) if not allowed]
@@ -165,7 +165,7 @@ async def _permissions(session: Session) -> Check:
     )
 
 
-async def _may(session: Session, verb: str, group: str, plural: str, at_home: bool) -> bool:
+async def _may(session: CommandSession, verb: str, group: str, plural: str, at_home: bool) -> bool:
     attributes = {"verb": verb, "group": group, "resource": plural, "namespace": session.home if at_home else ""}
     try:
         answer = await session.client.create(REVIEWS, {"spec": {"resourceAttributes": attributes}})
@@ -174,7 +174,7 @@ async def _may(session: Session, verb: str, group: str, plural: str, at_home: bo
     return bool((answer.get("status") or {}).get("allowed"))
 
 
-async def _admission(session: Session) -> Admission:
+async def _admission(session: CommandSession) -> Admission:
     """Offer a pool that has to be refused; it is a dry run, so nothing comes of it in any case."""
     body = {**PROBE, "metadata": {"generateName": "butler-doctor-", "namespace": session.home}}
     try:
@@ -188,7 +188,7 @@ async def _admission(session: Session) -> Admission:
     return Admission.ABSENT
 
 
-async def _controllers(session: Session, admission: Admission, now: datetime) -> Check:
+async def _controllers(session: CommandSession, admission: Admission, now: datetime) -> Check:
     try:
         lease: Json | None = await session.client.get(LEASES, LEASE, session.home)
     except NotFound:
@@ -196,7 +196,7 @@ async def _controllers(session: Session, admission: Admission, now: datetime) ->
     return doctor.controllers(lease, admission, now)
 
 
-async def _missing(session: Session, kinds: Iterable[Kind]) -> list[str]:
+async def _missing(session: CommandSession, kinds: Iterable[Kind]) -> list[str]:
     """The kinds that the server does not serve."""
     served: dict[str, set[str]] = {}
     missing = []

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from butler.api.meta import ObjectMeta  # noqa: TC001 (msgspec reads it)
 from butler.api.schema import Part
-from butler.cli.toolkit.objects import item
-from butler.cli.toolkit.output import Column, Showing, age
+from butler.cli.toolkit.objects import load_object
+from butler.cli.toolkit.output import Showing, TableColumn, age
 from butler.kube.resource import EVENTS, Resource
 
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
-    from butler.cli.toolkit.objects import Item
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.objects import LoadedObject
+    from butler.cli.toolkit.session import CommandSession
 
 
 class _Series(Part):
@@ -53,23 +53,23 @@ def about(cluster: TenantCluster) -> str:
     return f"involvedObject.kind=TenantCluster,involvedObject.uid={cluster.metadata.uid}"
 
 
-async def read_events(session: Session, cluster: TenantCluster) -> list[Item[Any]]:
+async def read_events(session: CommandSession, cluster: TenantCluster) -> list[LoadedObject[Any]]:
     """The Events about a cluster that the server still keeps."""
     listed = await session.client.list(EVENTS, cluster.metadata.namespace, field_selector=about(cluster))
-    found = [item(TOLD, raw) for raw in listed.items]
+    found = [load_object(TOLD, raw) for raw in listed.items]
     return sorted(found, key=lambda entry: (entry.obj.last or datetime.min.replace(tzinfo=UTC), entry.name))
 
 
-def events_table() -> Showing[Item[Any]]:
-    columns: list[Column[Item[Any]]] = [
-        Column(
+def events_table() -> Showing[LoadedObject[Any]]:
+    columns: list[TableColumn[LoadedObject[Any]]] = [
+        TableColumn(
             "Last seen",
             lambda entry: age(entry.obj.last, datetime.now(UTC)),
             plain=(("last seen", lambda entry: entry.obj.last),),
         ),
-        Column("Type", lambda entry: entry.obj.type),
-        Column("Reason", lambda entry: entry.obj.reason),
-        Column("Times", lambda entry: entry.obj.times, right=True, spare=True),
-        Column("Message", lambda entry: entry.obj.message),
+        TableColumn("Type", lambda entry: entry.obj.type),
+        TableColumn("Reason", lambda entry: entry.obj.reason),
+        TableColumn("Times", lambda entry: entry.obj.times, right=True, spare=True),
+        TableColumn("Message", lambda entry: entry.obj.message),
     ]
     return Showing(columns, raw=lambda entry: entry.raw, name=lambda member: f"event/{member.name}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from butler.api.objects import key_of
-from butler.cli.toolkit.session import Access, explained
+from butler.cli.toolkit.session import ClusterAccess, explained
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.rules.tenant.namespaces import tenant_namespace
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from butler.api.objects import Key
     from butler.api.tenantcluster import TenantCluster
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
     from butler.tenant.inventory import Inventory
 
 
-async def inventories(session: Session, clusters: Iterable[TenantCluster]) -> dict[Key, Inventory | str]:
+async def inventories(session: CommandSession, clusters: Iterable[TenantCluster]) -> dict[Key, Inventory | str]:
     """What each of these tenants uses, or why it is not known."""
     whom = [
         asking.Whom(
@@ -35,7 +35,7 @@ async def inventories(session: Session, clusters: Iterable[TenantCluster]) -> di
 
 async def inventory_by(kubeconfig: str) -> Inventory:
     """What the cluster of a kubeconfig uses; Failure, in one sentence, when it cannot be asked."""
-    connection = Access(kubeconfig).connection()
+    connection = ClusterAccess(kubeconfig).connection()
     try:
         async with Client(connection, timeouts=SHORT_TIMEOUTS, attempts=2, user_agent="butler-cli") as client:
             return await take_inventory(client)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from butler.api.objects import key_of
-from butler.cli.toolkit.objects import as_json, item, read_all
+from butler.cli.toolkit.objects import as_json, load_object, read_all
 from butler.cli.toolkit.session import HOME
 from butler.kube.errors import Forbidden, NotFound
 from butler.kube.kinds import ALLOCATIONS, POOLS, PROVIDERS
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from butler.api.objects import Key
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
-class Sight:
+class PermittedReads:
     """What one person may see of Butler's own namespace."""
 
-    session: Session
+    session: CommandSession
     _hidden: dict[str, list[str]] = field(default_factory=dict)
     """What may not be read, by where it is."""
 
@@ -75,7 +75,7 @@ class Sight:
             )
         except NotFound:
             return None
-        return None if raw is None else item(PROVIDERS, raw).obj
+        return None if raw is None else load_object(PROVIDERS, raw).obj
 
     @property
     def hidden(self) -> str:

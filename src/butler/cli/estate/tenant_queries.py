@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from butler.api.objects import Json, Key
     from butler.api.tenantcluster import TenantCluster
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
     from butler.kube.client import Client
 
 AT_ONCE: Final = 16
@@ -34,7 +34,7 @@ LONGEST: Final = 300
 
 
 async def ask_tenants(
-    session: Session, clusters: Sequence[TenantCluster], tell: Callable[[int], None]
+    session: CommandSession, clusters: Sequence[TenantCluster], tell: Callable[[int], None]
 ) -> dict[Key, TenantSide]:
     """What is on each of these; `tell` hears how many have been asked."""
     sides: dict[Key, TenantSide] = {}
@@ -52,7 +52,7 @@ async def ask_tenants(
     return sides
 
 
-async def _ask(session: Session, clients: TenantClients, cluster: TenantCluster) -> TenantSide:
+async def _ask(session: CommandSession, clients: TenantClients, cluster: TenantCluster) -> TenantSide:
     key, uid = key_of(cluster), cluster.metadata.uid
     try:
         async with asyncio.timeout(PATIENCE):

@@ -43,7 +43,7 @@ NAMES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class LocalStatus:
     """What is known of a data directory."""
 
     directory: Path
@@ -59,16 +59,16 @@ class Status:
         return STATES[self.state]
 
 
-def look(given: str | None) -> Status:
+def look(given: str | None) -> LocalStatus:
     directory = data_directory.data_directory(given)
     server = data_directory.serving(directory)
     stored = data_directory.size(directory)
     if server is None:
         state = "down" if data_directory.is_data_directory(directory) else "nothing there"
-        return Status(directory, state, bytes=stored)
+        return LocalStatus(directory, state, bytes=stored)
     kubeconfig = directory / "kubeconfig"
     if not kubeconfig.exists():
-        return Status(directory, "starting", server, bytes=stored)
+        return LocalStatus(directory, "starting", server, bytes=stored)
     from butler.kube import config
     from butler.kube.errors import KubeError
 
@@ -76,8 +76,8 @@ def look(given: str | None) -> Status:
         connection = config.load(kubeconfig)
         contents, controllers = asyncio.run(_ask(connection))
     except (KubeError, TimeoutError):
-        return Status(directory, "not answering", server, bytes=stored)
-    return Status(directory, "up", server, connection.server, stored, contents, controllers)
+        return LocalStatus(directory, "not answering", server, bytes=stored)
+    return LocalStatus(directory, "up", server, connection.server, stored, contents, controllers)
 
 
 async def _ask(connection: Any) -> tuple[dict[str, int], bool]:
@@ -99,7 +99,7 @@ async def _ask(connection: Any) -> tuple[dict[str, int], bool]:
     return {kind.plural: len(found.items) for kind, found in zip(kinds, listed, strict=True)}, controllers
 
 
-def show(status: Status, output: Output) -> None:
+def show(status: LocalStatus, output: Output) -> None:
     if output.format == "table":
         click.echo(facts(_told(status)))
         if status.exit_code is not Exit.OK:
@@ -108,7 +108,7 @@ def show(status: Status, output: Output) -> None:
         structured(_json(status), output)
 
 
-def _told(status: Status) -> list[tuple[str, object]]:
+def _told(status: LocalStatus) -> list[tuple[str, object]]:
     told: list[tuple[str, object]] = [("State", status.state), ("Data", _data(status))]
     if status.server is not None:
         since = status.server.since
@@ -130,11 +130,11 @@ def _counted(count: int, plural: str) -> str:
     return f"{count} {NAMES.get(plural, plural).removesuffix('s' if count == 1 else '')}"
 
 
-def _data(status: Status) -> str:
+def _data(status: LocalStatus) -> str:
     return f"{status.directory} ({_bytes(status.bytes)})" if status.bytes else str(status.directory)
 
 
-def _next_step(status: Status) -> str:
+def _next_step(status: LocalStatus) -> str:
     if status.state == "starting":
         return "It is not ready yet: look again in a moment."
     if status.state == "not answering":
@@ -142,7 +142,7 @@ def _next_step(status: Status) -> str:
     return "`butleradm local up` starts it, with the same --data-dir if it has one."
 
 
-def _json(status: Status) -> dict[str, Any]:
+def _json(status: LocalStatus) -> dict[str, Any]:
     server = status.server
     return {
         "state": status.state,

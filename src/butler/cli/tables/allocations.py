@@ -9,7 +9,7 @@ from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import ConditionType
 from butler.cli.tables.table import showing_of
-from butler.cli.toolkit.output import Column, Showing, age
+from butler.cli.toolkit.output import Showing, TableColumn, age
 from butler.ipam.addresses import range_text
 from butler.reports.address_lookup import role_of
 from butler.reports.estate import tenant_of
@@ -17,34 +17,34 @@ from butler.rules.allocation.held import granted_range
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
-    from butler.cli.toolkit.objects import Item
+    from butler.cli.toolkit.objects import LoadedObject
 
 KIND = "ipallocation"
 
 
-def allocations_table(*, namespaces: bool = False) -> Showing[Item[IPAllocation]]:
-    columns: list[Column[Item[IPAllocation]]] = [
-        Column("Pool", lambda item: item.obj.spec.pool_ref.name, spare=True),
-        Column("Tenant", lambda item: tenant_of(item.obj)),
-        Column("Type", lambda item: item.obj.spec.type, spare=True),
-        Column("Role", lambda item: role_of(item.obj), spare=True),
-        Column("Phase", lambda item: phase_text(item.obj)),
-        Column("Range", lambda item: granted_text(item.obj)),
-        Column("Count", lambda item: count_of(item.obj), right=True, spare=True),
-        Column("CIDR", lambda item: item.obj.status.cidr, wide=True),
-        Column(
+def allocations_table(*, namespaces: bool = False) -> Showing[LoadedObject[IPAllocation]]:
+    columns: list[TableColumn[LoadedObject[IPAllocation]]] = [
+        TableColumn("Pool", lambda item: item.obj.spec.pool_ref.name, spare=True),
+        TableColumn("Tenant", lambda item: tenant_of(item.obj)),
+        TableColumn("Type", lambda item: item.obj.spec.type, spare=True),
+        TableColumn("Role", lambda item: role_of(item.obj), spare=True),
+        TableColumn("Phase", lambda item: phase_text(item.obj)),
+        TableColumn("Range", lambda item: granted_text(item.obj)),
+        TableColumn("Count", lambda item: count_of(item.obj), right=True, spare=True),
+        TableColumn("CIDR", lambda item: item.obj.status.cidr, wide=True),
+        TableColumn(
             "Since",
             lambda item: _ago(item.obj.status.allocated_at),
             wide=True,
             plain=(("allocated at", lambda item: item.obj.status.allocated_at),),
         ),
-        Column(
+        TableColumn(
             "Idle since",
             lambda item: _ago(item.obj.status.idle_since),
             wide=True,
             plain=(("idle since", lambda item: item.obj.status.idle_since),),
         ),
-        Column("Why not", lambda item: why_not(item.obj), wide=True),
+        TableColumn("Why not", lambda item: why_not(item.obj), wide=True),
     ]
     return showing_of(KIND, columns, namespaces=namespaces)
 

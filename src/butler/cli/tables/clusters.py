@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from butler.api.ipallocation import IPAllocationType
 from butler.api.objects import key_of
 from butler.cli.tables.table import showing_of
-from butler.cli.toolkit.output import Column, Showing
+from butler.cli.toolkit.output import Showing, TableColumn
 from butler.reports.tenant.health import phase_of, provider_name, trouble, versions
 from butler.rules.allocation.owner import tenant_key
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from butler.api.objects import Key
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
-    from butler.cli.toolkit.objects import Item
+    from butler.cli.toolkit.objects import LoadedObject
 
 KIND = "tenantcluster"
-Plain = tuple[tuple[str, "Callable[[Item[TenantCluster]], object]"], ...]
+Plain = tuple[tuple[str, "Callable[[LoadedObject[TenantCluster]], object]"], ...]
 
 
-def clusters_table(*, namespaces: bool = False) -> Showing[Item[TenantCluster]]:
+def clusters_table(*, namespaces: bool = False) -> Showing[LoadedObject[TenantCluster]]:
     """What a team wants to know of its clusters."""
-    columns: list[Column[Item[TenantCluster]]] = [
-        Column("Phase", lambda item: phase_of(item.obj).value),
-        Column("Version", lambda item: version_cell(item.obj), plain=VERSIONS),
-        Column("Workers", lambda item: workers_cell(item.obj), right=True, spare=True, plain=WORKERS),
-        Column("LB IPs", lambda item: balancers_cell(item.obj), right=True, plain=BALANCERS),
-        Column("Waiting", lambda item: waiting_cell(item.obj), right=True, spare=True),
-        Column("Endpoint", lambda item: item.obj.status.control_plane_endpoint, wide=True, spare=True),
-        Column("Trouble", lambda item: "; ".join(trouble(item.obj)), wide=True),
+    columns: list[TableColumn[LoadedObject[TenantCluster]]] = [
+        TableColumn("Phase", lambda item: phase_of(item.obj).value),
+        TableColumn("Version", lambda item: version_cell(item.obj), plain=VERSIONS),
+        TableColumn("Workers", lambda item: workers_cell(item.obj), right=True, spare=True, plain=WORKERS),
+        TableColumn("LB IPs", lambda item: balancers_cell(item.obj), right=True, plain=BALANCERS),
+        TableColumn("Waiting", lambda item: waiting_cell(item.obj), right=True, spare=True),
+        TableColumn("Endpoint", lambda item: item.obj.status.control_plane_endpoint, wide=True, spare=True),
+        TableColumn("Trouble", lambda item: "; ".join(trouble(item.obj)), wide=True),
     ]
     return showing_of(KIND, columns, namespaces=namespaces)
 
@@ -43,7 +43,7 @@ def tenants_table(
     place: Callable[[TenantCluster], ProviderConfig | None],
     allocations: Sequence[IPAllocation] | None,
     home: str,
-) -> Showing[Item[TenantCluster]]:
+) -> Showing[LoadedObject[TenantCluster]]:
     """What an operator wants to know of all clusters; without allocations, not how many addresses nodes have."""
 
     from butler.reports.tenant.summary import blocks
@@ -52,24 +52,24 @@ def tenants_table(
     for allocation in allocations or ():
         by_tenant[tenant_key(allocation)].append(allocation)
 
-    def node_addresses(each: Item[TenantCluster]) -> object:
+    def node_addresses(each: LoadedObject[TenantCluster]) -> object:
         mine = blocks(each.obj, by_tenant[key_of(each.obj)])
         return sum(block.size for block in mine if block.purpose is IPAllocationType.NODES)
 
-    def provider(each: Item[TenantCluster]) -> str:
+    def provider(each: LoadedObject[TenantCluster]) -> str:
         return provider_name(each.obj, place(each.obj), home)
 
-    columns: list[Column[Item[TenantCluster]]] = [
-        Column("Provider", provider, spare=True),
-        Column("Phase", lambda item: phase_of(item.obj).value),
-        Column("Version", lambda item: version_cell(item.obj), wide=True, plain=VERSIONS),
-        Column("Workers", lambda item: workers_cell(item.obj), right=True, spare=True, plain=WORKERS),
-        *([] if allocations is None else [Column("Node IPs", node_addresses, right=True, spare=True)]),
-        Column("LB IPs", lambda item: _held(item.obj), right=True, spare=True),
-        Column("In use", lambda item: _in_use(item.obj), right=True, spare=True),
-        Column("Waiting", lambda item: waiting_cell(item.obj), right=True),
-        Column("Endpoint", lambda item: item.obj.status.control_plane_endpoint, wide=True, spare=True),
-        Column("Trouble", lambda item: "; ".join(trouble(item.obj))),
+    columns: list[TableColumn[LoadedObject[TenantCluster]]] = [
+        TableColumn("Provider", provider, spare=True),
+        TableColumn("Phase", lambda item: phase_of(item.obj).value),
+        TableColumn("Version", lambda item: version_cell(item.obj), wide=True, plain=VERSIONS),
+        TableColumn("Workers", lambda item: workers_cell(item.obj), right=True, spare=True, plain=WORKERS),
+        *([] if allocations is None else [TableColumn("Node IPs", node_addresses, right=True, spare=True)]),
+        TableColumn("LB IPs", lambda item: _held(item.obj), right=True, spare=True),
+        TableColumn("In use", lambda item: _in_use(item.obj), right=True, spare=True),
+        TableColumn("Waiting", lambda item: waiting_cell(item.obj), right=True),
+        TableColumn("Endpoint", lambda item: item.obj.status.control_plane_endpoint, wide=True, spare=True),
+        TableColumn("Trouble", lambda item: "; ".join(trouble(item.obj))),
     ]
     return showing_of(KIND, columns, namespaces=True)
 

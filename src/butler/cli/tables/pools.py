@@ -8,39 +8,39 @@ from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType
 from butler.api.networkpool import CapacityTier
 from butler.cli.tables.table import percent, percentage, showing_of
-from butler.cli.toolkit.output import Column, Showing
+from butler.cli.toolkit.output import Showing, TableColumn
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
-    from butler.cli.toolkit.objects import Item
+    from butler.cli.toolkit.objects import LoadedObject
 
 
-def pools_table(*, namespaces: bool = False) -> Showing[Item[NetworkPool]]:
-    columns: list[Column[Item[NetworkPool]]] = [
-        Column("CIDR", lambda item: item.obj.spec.cidr),
-        Column("Use", _use, right=True, plain=(("use percent", _use_percent),)),
-        Column("Allocated", lambda item: item.obj.status.allocated_ips, right=True, spare=True),
-        Column("Available", lambda item: item.obj.status.available_ips, right=True, spare=True),
-        Column("Total", lambda item: item.obj.status.total_ips, right=True, spare=True),
-        Column("Largest", lambda item: item.obj.status.largest_free_block, right=True, spare=True),
-        Column(
+def pools_table(*, namespaces: bool = False) -> Showing[LoadedObject[NetworkPool]]:
+    columns: list[TableColumn[LoadedObject[NetworkPool]]] = [
+        TableColumn("CIDR", lambda item: item.obj.spec.cidr),
+        TableColumn("Use", _use, right=True, plain=(("use percent", _use_percent),)),
+        TableColumn("Allocated", lambda item: item.obj.status.allocated_ips, right=True, spare=True),
+        TableColumn("Available", lambda item: item.obj.status.available_ips, right=True, spare=True),
+        TableColumn("Total", lambda item: item.obj.status.total_ips, right=True, spare=True),
+        TableColumn("Largest", lambda item: item.obj.status.largest_free_block, right=True, spare=True),
+        TableColumn(
             "Fragmented",
             lambda item: _percent_of(item.obj.status.fragmentation_percent),
             wide=True,
             right=True,
             plain=(("fragmentation percent", lambda item: item.obj.status.fragmentation_percent),),
         ),
-        Column("Allocations", lambda item: item.obj.status.allocation_count, wide=True, right=True),
-        Column("State", lambda item: pool_state(item.obj)),
+        TableColumn("Allocations", lambda item: item.obj.status.allocation_count, wide=True, right=True),
+        TableColumn("State", lambda item: pool_state(item.obj)),
     ]
     return showing_of("networkpool", columns, namespaces=namespaces)
 
 
-def _use(each: Item[NetworkPool]) -> str:
+def _use(each: LoadedObject[NetworkPool]) -> str:
     return percent(each.obj.status.allocated_ips, each.obj.status.total_ips)
 
 
-def _use_percent(each: Item[NetworkPool]) -> object:
+def _use_percent(each: LoadedObject[NetworkPool]) -> object:
     return percentage(each.obj.status.allocated_ips, each.obj.status.total_ips)
 
 

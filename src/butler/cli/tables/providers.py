@@ -7,26 +7,26 @@ from typing import TYPE_CHECKING
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType
 from butler.cli.tables.table import showing_of
-from butler.cli.toolkit.output import Column, Showing
+from butler.cli.toolkit.output import Showing, TableColumn
 from butler.reports.provider.summary import pool_names
 
 if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
-    from butler.cli.toolkit.objects import Item
+    from butler.cli.toolkit.objects import LoadedObject
 
 
-def providers_table(*, namespaces: bool = False) -> Showing[Item[ProviderConfig]]:
-    columns: list[Column[Item[ProviderConfig]]] = [
-        Column("Kind", lambda item: item.obj.spec.provider.value),
-        Column("Mode", lambda item: item.obj.spec.network.mode.value),
-        Column("Ready", lambda item: ready_cell(item.obj)),
-        Column("Room", lambda item: _room(item.obj), right=True),
-        Column("Free IPs", lambda item: _free(item.obj), right=True, spare=True),
-        Column("Pools", lambda item: pool_names(item.obj.spec.network.pool_refs), spare=True),
-        Column("Scope", lambda item: scope_cell(item.obj), wide=True),
-        Column("Reachable", lambda item: _holds(item.obj, ConditionType.REACHABLE), wide=True),
-        Column("Version", lambda item: item.obj.status.provider_version, wide=True),
-        Column("Why", lambda item: _why(item.obj), wide=True),
+def providers_table(*, namespaces: bool = False) -> Showing[LoadedObject[ProviderConfig]]:
+    columns: list[TableColumn[LoadedObject[ProviderConfig]]] = [
+        TableColumn("Kind", lambda item: item.obj.spec.provider.value),
+        TableColumn("Mode", lambda item: item.obj.spec.network.mode.value),
+        TableColumn("Ready", lambda item: ready_cell(item.obj)),
+        TableColumn("Room", lambda item: _room(item.obj), right=True),
+        TableColumn("Free IPs", lambda item: _free(item.obj), right=True, spare=True),
+        TableColumn("Pools", lambda item: pool_names(item.obj.spec.network.pool_refs), spare=True),
+        TableColumn("Scope", lambda item: scope_cell(item.obj), wide=True),
+        TableColumn("Reachable", lambda item: _holds(item.obj, ConditionType.REACHABLE), wide=True),
+        TableColumn("Version", lambda item: item.obj.status.provider_version, wide=True),
+        TableColumn("Why", lambda item: _why(item.obj), wide=True),
     ]
     return showing_of("providerconfig", columns, namespaces=namespaces)
 

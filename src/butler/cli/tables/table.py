@@ -6,19 +6,21 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from butler.api import GROUP
-from butler.cli.toolkit.output import Column, Showing, age
+from butler.cli.toolkit.output import Showing, TableColumn, age
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from butler.cli.toolkit.objects import Item
+    from butler.cli.toolkit.objects import LoadedObject
 
 
-def showing_of(kind: str, columns: Sequence[Column[Item[Any]]], *, namespaces: bool) -> Showing[Item[Any]]:
+def showing_of(
+    kind: str, columns: Sequence[TableColumn[LoadedObject[Any]]], *, namespaces: bool
+) -> Showing[LoadedObject[Any]]:
     """A kind with these columns between its name and its age."""
-    where: list[Column[Item[Any]]] = [Column("Namespace", lambda item: item.obj.metadata.namespace)]
-    named: list[Column[Item[Any]]] = [Column("Name", lambda item: item.name)]
-    aged: list[Column[Item[Any]]] = [Column("Age", _age, spare=True, plain=(("created", _created),))]
+    where: list[TableColumn[LoadedObject[Any]]] = [TableColumn("Namespace", lambda item: item.obj.metadata.namespace)]
+    named: list[TableColumn[LoadedObject[Any]]] = [TableColumn("Name", lambda item: item.name)]
+    aged: list[TableColumn[LoadedObject[Any]]] = [TableColumn("Age", _age, spare=True, plain=(("created", _created),))]
     return Showing(
         [*(where if namespaces else ()), *named, *columns, *aged],
         raw=lambda item: item.raw,
@@ -26,11 +28,11 @@ def showing_of(kind: str, columns: Sequence[Column[Item[Any]]], *, namespaces: b
     )
 
 
-def _age(each: Item[Any]) -> str:
+def _age(each: LoadedObject[Any]) -> str:
     return age(each.obj.metadata.creation_timestamp, datetime.now(UTC))
 
 
-def _created(each: Item[Any]) -> object:
+def _created(each: LoadedObject[Any]) -> object:
     return each.obj.metadata.creation_timestamp
 
 

@@ -34,11 +34,11 @@ def names_of(
 
 def _names(params: dict[str, Any], plural: str, *, in_place: bool, everywhere: bool, whole: bool) -> list[str]:
     from butler.api import GROUP, VERSION
-    from butler.cli.toolkit.session import HOME, Access
+    from butler.cli.toolkit.session import HOME, ClusterAccess
     from butler.kube.client import Client
     from butler.kube.resource import untyped
 
-    access = Access(params.get("kubeconfig"), params.get("context"), params.get("namespace"))
+    access = ClusterAccess(params.get("kubeconfig"), params.get("context"), params.get("namespace"))
     connection = access.connection()
     here = "" if everywhere else connection.namespace if in_place else HOME
     namespace = "" if whole else access.namespace or here

@@ -20,7 +20,7 @@ import click
 from butler.api.printable import one_line
 from butler.api.resource import CustomResource
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.objects import Item, as_json, item
+from butler.cli.toolkit.objects import LoadedObject, as_json, load_object
 from butler.cli.toolkit.output import Output
 from butler.cli.toolkit.session import Failure
 from butler.cli.toolkit.streams import own
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from butler.api.objects import Json
     from butler.cli.toolkit.output import Showing
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
     from butler.kube.client import WatchEvent
     from butler.kube.resource import Resource
 
@@ -43,10 +43,10 @@ PAUSE = 1.0
 
 
 async def follow_table(
-    session: Session,
+    session: CommandSession,
     resource: Resource[K],
     namespace: str,
-    showing: Showing[Item[K]],
+    showing: Showing[LoadedObject[K]],
     output: Output,
     *,
     selector: str | None = None,
@@ -69,7 +69,7 @@ async def follow_table(
 
     async for news in _followed(session, resource, namespace, selector, fields, broke):
         if isinstance(news, Listed):
-            found = [item(resource, raw) for raw in news.items]
+            found = [load_object(resource, raw) for raw in news.items]
             found = [entry for entry in found if keep is None or keep(entry.obj)]
             if found and shown.is_table:
                 showing.many(found, shown)
@@ -77,7 +77,7 @@ async def follow_table(
                 for entry in found:
                     showing.one(entry, shown)
         else:
-            each = item(resource, news.object or {})
+            each = load_object(resource, news.object or {})
             if news.type == "DELETED":
                 found = []
                 if each.obj.metadata.uid in seen:  # who was never shown does not go either
@@ -99,7 +99,7 @@ class Progress:
 
 
 async def wait_until(
-    session: Session,
+    session: CommandSession,
     resource: Resource[Any],
     name: str,
     namespace: str,
@@ -132,7 +132,7 @@ async def wait_until(
 
 
 async def _changes(
-    session: Session, resource: Resource[Any], name: str, namespace: str, broke: Callable[[KubeError], None]
+    session: CommandSession, resource: Resource[Any], name: str, namespace: str, broke: Callable[[KubeError], None]
 ) -> AsyncGenerator[Json | None, None]:
     """The object as it is, and then every time it changes; None when it is not there."""
     followed = _followed(session, resource, namespace, None, f"metadata.name={name}", broke)
@@ -145,7 +145,7 @@ async def _changes(
 
 
 async def _followed(
-    session: Session,
+    session: CommandSession,
     resource: Resource[Any],
     namespace: str,
     selector: str | None,

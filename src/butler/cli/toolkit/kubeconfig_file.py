@@ -64,7 +64,7 @@ def files(given: str | None, environ: Mapping[str, str] = os.environ) -> list[Pa
     return named or [Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"]
 
 
-class Kubeconfig:
+class KubeconfigFiles:
     """Some files as one: for each name, and for the current context, the first file wins."""
 
     def __init__(self, paths: list[Path]) -> None:

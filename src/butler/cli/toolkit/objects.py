@@ -22,13 +22,13 @@ from butler.reports.estate import Estate
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.api.objects import Json
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
 
 K = TypeVar("K", bound=CustomResource)
 
 
 @dataclass(frozen=True, slots=True)
-class Item(Generic[K]):
+class LoadedObject(Generic[K]):
     """One object, both ways."""
 
     raw: Json
@@ -48,12 +48,12 @@ STORED = "put it right with kubectl edit"
 IN_FILE = "put it right in the file"
 
 
-def item(resource: Resource[K], raw: Json, hint: str = STORED) -> Item[K]:
+def load_object(resource: Resource[K], raw: Json, hint: str = STORED) -> LoadedObject[K]:
     """An object both ways; Failure where it makes no sense to Butler, with a hint where to put it right."""
     try:
         # A list leaves out what each item is, and printing one needs it.
         whole = {"apiVersion": resource.api_version, "kind": resource.kind, **raw}
-        return Item(whole, from_json(resource.type, whole))
+        return LoadedObject(whole, from_json(resource.type, whole))
     except msgspec.ValidationError as error:
         meta = raw.get("metadata") or {}
         where = f"{meta.get('namespace')}/{meta.get('name')}"
@@ -62,25 +62,25 @@ def item(resource: Resource[K], raw: Json, hint: str = STORED) -> Item[K]:
 
 
 async def read_all(
-    session: Session, resource: Resource[K], namespace: str, *, selector: str | None = None
-) -> list[Item[K]]:
+    session: CommandSession, resource: Resource[K], namespace: str, *, selector: str | None = None
+) -> list[LoadedObject[K]]:
     """All objects of a kind, in order of their names; "" stands for all namespaces."""
     listed = await session.client.list(as_json(resource), namespace, label_selector=selector)
-    found = [item(resource, raw) for raw in listed.items]
+    found = [load_object(resource, raw) for raw in listed.items]
     return sorted(found, key=lambda entry: (entry.obj.metadata.namespace, entry.obj.metadata.name))
 
 
-async def read_one(session: Session, resource: Resource[K], name: str, namespace: str) -> Item[K]:
+async def read_one(session: CommandSession, resource: Resource[K], name: str, namespace: str) -> LoadedObject[K]:
     """One object; where it is not there, the error names those that sound like it, or where there is one."""
     try:
-        return item(resource, await session.client.get(as_json(resource), name, namespace))
+        return load_object(resource, await session.client.get(as_json(resource), name, namespace))
     except NotFound as error:
         if not error.status.details.name:
             raise
         raise await absent(session, resource, name, namespace) from None
 
 
-async def absent(session: Session, resource: Resource[Any], name: str, namespace: str) -> Failure:
+async def absent(session: CommandSession, resource: Resource[Any], name: str, namespace: str) -> Failure:
     """That an object is not there, with what helps to find it, as far as whoever asks may look."""
     try:
         listed = await session.client.list(as_json(resource), "")
@@ -91,7 +91,7 @@ async def absent(session: Session, resource: Resource[Any], name: str, namespace
     return missing(resource.kind, name, namespace, here, [where for where, each in every if each == name])
 
 
-async def read_addresses(session: Session, namespace: str | None = None) -> Estate:
+async def read_addresses(session: CommandSession, namespace: str | None = None) -> Estate:
     """The pools of a namespace (the home, unless said otherwise) and then its allocations.
 
     In this order: an allocation that a pool speaks of and that is not in a later list is gone, not new.
@@ -102,7 +102,7 @@ async def read_addresses(session: Session, namespace: str | None = None) -> Esta
     return Estate(where, tuple(pool.obj for pool in pools), tuple(allocation.obj for allocation in allocations))
 
 
-async def read_estate(session: Session) -> Estate:
+async def read_estate(session: CommandSession) -> Estate:
     """All pools, allocations and providers of the home namespace, and all tenant clusters."""
     pools = await read_all(session, POOLS, session.home)  # before the allocations, see `read_addresses`
     allocations, providers, clusters = await asyncio.gather(

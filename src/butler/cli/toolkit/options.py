@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from butler.cli.toolkit.output import FORMATS, TEMPLATES, Output
-from butler.cli.toolkit.session import Access
+from butler.cli.toolkit.session import ClusterAccess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ def access(namespace_help: str = IN_HOME, *, all_namespaces: bool = False) -> Ca
         ) -> Any:
             if as_group and not as_user:
                 raise click.UsageError("--as-group needs --as")
-            found = Access(kubeconfig, context, namespace, everywhere, as_user, as_group)
+            found = ClusterAccess(kubeconfig, context, namespace, everywhere, as_user, as_group)
             return command(*args, access=found, **rest)
 
         wrapped: Any = with_access

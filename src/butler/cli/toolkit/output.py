@@ -37,7 +37,7 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How cells begin that spreadsheets compute."""
 
 
-class Column(NamedTuple, Generic[T]):
+class TableColumn(NamedTuple, Generic[T]):
     """A column: its title, and what it says of a row. `wide` ones are shown by `-o wide` and in CSV."""
 
     title: str
@@ -71,7 +71,7 @@ PLAIN = Output()
 class Showing(Generic[T]):
     """A kind of thing that can be shown: its columns, its object for JSON, and its name."""
 
-    columns: Sequence[Column[T]]
+    columns: Sequence[TableColumn[T]]
     raw: Callable[[T], Any]
     name: Callable[[T], str]
     """As `-o name` prints it: `networkpool.butler.butlerlabs.dev/vlan40`."""

@@ -37,7 +37,7 @@ class Failure(click.ClickException):
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class ClusterAccess:
     """Which API server, as whom, and in which namespace, as the options say."""
 
     kubeconfig: str | None = None
@@ -62,11 +62,11 @@ class Access:
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class CommandSession:
     """A connected command."""
 
     client: Client
-    access: Access
+    access: ClusterAccess
 
     @property
     def home(self) -> str:
@@ -88,7 +88,7 @@ class Session:
         return "" if self.access.all_namespaces else self.place
 
 
-def run(access: Access, work: Callable[[Session], Awaitable[T]]) -> T:
+def run(access: ClusterAccess, work: Callable[[CommandSession], Awaitable[T]]) -> T:
     """Connect, do it, and leave with one sentence and an exit code if it cannot be done."""
     from butler.kube.client import Client
     from butler.kube.errors import KubeError
@@ -102,7 +102,7 @@ def run(access: Access, work: Callable[[Session], Awaitable[T]]) -> T:
         async with Client(
             connection, field_manager=FIELD_MANAGER, timeouts=timeouts, attempts=2, user_agent="butler-cli"
         ) as client:
-            return await work(Session(client, access))
+            return await work(CommandSession(client, access))
 
     try:
         return asyncio.run(connected())

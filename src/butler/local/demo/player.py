@@ -19,7 +19,7 @@ from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.objects import to_json
 from butler.kube.resource import CONFIGMAPS, NAMESPACES, SECRETS, SERVICES, Resource
 from butler.local.demo import imported, objects
-from butler.local.demo.scene import Pool, Scene, Service, Tenant
+from butler.local.demo.scene import DemoPool, DemoService, DemoTenant, Scene
 from butler.local.demo.story import Come, Cursor, Grow, Leave, Publish, Step, TakeBack, Withdraw
 from butler.local.world.addon_objects import ADDON
 from butler.tenant.clusters import TenantClients, kubeconfig_secret
@@ -114,25 +114,25 @@ class Player:
         clusters = (await self._client.list(CLUSTERS)).items
         gate = asyncio.Semaphore(AT_ONCE)
 
-        async def one(cluster: TenantCluster) -> Tenant:
+        async def one(cluster: TenantCluster) -> DemoTenant:
             async with gate:
                 return await self._tenant(cluster)
 
         tenants = await asyncio.gather(*(one(item) for item in clusters if _is_ours(item)))
         return Scene(
-            Pool(pool.status.total_ips or 0, pool.status.allocated_ips or 0, _size(to_json(pool.spec))),
+            DemoPool(pool.status.total_ips or 0, pool.status.allocated_ips or 0, _size(to_json(pool.spec))),
             tuple(sorted(tenants, key=lambda tenant: tenant.key)),
             frozenset((item.metadata.namespace, item.metadata.name) for item in clusters if not _is_ours(item)),
         )
 
-    async def _tenant(self, cluster: TenantCluster) -> Tenant:
+    async def _tenant(self, cluster: TenantCluster) -> DemoTenant:
         conditions = {condition.type: condition for condition in cluster.status.conditions}
         ready, network = conditions.get(ConditionType.READY), conditions.get(ConditionType.NETWORK_READY)
         is_ready = ready is not None and ready.status is ConditionStatus.TRUE
         leaving = is_being_deleted(cluster)
         use = cluster.status.load_balancers
         services, lived_in = await self._inside(cluster) if is_ready and not leaving else (None, False)
-        return Tenant(
+        return DemoTenant(
             cluster.metadata.namespace,
             cluster.metadata.name,
             cluster.metadata.uid,
@@ -144,7 +144,7 @@ class Player:
             lived_in=lived_in,
         )
 
-    async def _inside(self, cluster: TenantCluster) -> tuple[tuple[Service, ...] | None, bool]:
+    async def _inside(self, cluster: TenantCluster) -> tuple[tuple[DemoService, ...] | None, bool]:
         """The demo's Services in a cluster, and whether anybody else has something there; None: no answer."""
         try:
             client = await self._way_in(cluster)
@@ -162,7 +162,7 @@ class Player:
             for namespace in namespaces
             if name_of(namespace) not in BUILT_IN and ADDON not in labels_of(namespace)
         ]
-        return tuple(Service(name_of(own), uid_of(own)) for own in ours), bool(strange)
+        return tuple(DemoService(name_of(own), uid_of(own)) for own in ours), bool(strange)
 
     async def _way_in(self, cluster: TenantCluster) -> Client:
         secret = await self._client.get(
@@ -198,7 +198,7 @@ class Player:
         elif isinstance(step, TakeBack):
             await self._resize(objects.GROWN, objects.SMALL)
 
-    async def _client_of(self, tenant: Tenant) -> Client | None:
+    async def _client_of(self, tenant: DemoTenant) -> Client | None:
         """The way into a cluster; None when another one has its name by now."""
         cluster = await self._client.get(CLUSTERS, tenant.name, tenant.namespace)
         return await self._way_in(cluster) if uid_of(cluster) == tenant.uid else None

@@ -10,7 +10,7 @@ TIERS: Final = (70, 85, 95)
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class DemoService:
     """A Service of type LoadBalancer that the demo has put into a cluster."""
 
     name: str
@@ -18,7 +18,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Tenant:
+class DemoTenant:
     """A cluster of the demo."""
 
     namespace: str
@@ -30,7 +30,7 @@ class Tenant:
     leaving: bool = False
     held: int = 0
     """Load-balancer addresses that it holds."""
-    services: tuple[Service, ...] | None = None
+    services: tuple[DemoService, ...] | None = None
     """None: its API server was not asked, or did not answer."""
     lived_in: bool = False
     """Somebody else has put something into it, and would miss it."""
@@ -46,7 +46,7 @@ class Tenant:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class DemoPool:
     """The pool that the load balancers get their addresses from."""
 
     total: int
@@ -62,13 +62,13 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    pool: Pool
-    tenants: tuple[Tenant, ...] = ()
+    pool: DemoPool
+    tenants: tuple[DemoTenant, ...] = ()
     taken: frozenset[tuple[str, str]] = frozenset()
     """Names of clusters that are somebody else's."""
 
     @property
-    def here(self) -> tuple[Tenant, ...]:
+    def here(self) -> tuple[DemoTenant, ...]:
         """Those that are not on their way out."""
         return tuple(tenant for tenant in self.tenants if not tenant.leaving)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from butler.local.demo.cast import EIGHT, GUESTS, SERVICES
-from butler.local.demo.scene import Scene, Service, Tenant, tier
+from butler.local.demo.scene import DemoService, DemoTenant, Scene, tier
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,14 +50,14 @@ class Come:
 class Leave:
     """A team gives its cluster back."""
 
-    tenant: Tenant
+    tenant: DemoTenant
 
 
 @dataclass(frozen=True, slots=True)
 class Publish:
     """A team wants an address for one more Service."""
 
-    tenant: Tenant
+    tenant: DemoTenant
     service: str
 
 
@@ -65,8 +65,8 @@ class Publish:
 class Withdraw:
     """A team takes a Service down."""
 
-    tenant: Tenant
-    service: Service
+    tenant: DemoTenant
+    service: DemoService
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,11 @@ class TakeBack:
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class StoryWait:
     """Nothing: something is under way."""
 
 
-Step = Come | Leave | Publish | Withdraw | Grow | TakeBack | Wait
+Step = Come | Leave | Publish | Withdraw | Grow | TakeBack | StoryWait
 
 
 class Cursor(NamedTuple):
@@ -96,7 +96,7 @@ class Cursor(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class StoryMoment:
     """What an act may look at."""
 
     scene: Scene
@@ -110,7 +110,7 @@ class Moment:
 
 class Act(NamedTuple):
     title: str
-    next: Callable[[Moment], Step | None]
+    next: Callable[[StoryMoment], Step | None]
     beats: int
 
 
@@ -127,79 +127,79 @@ class Turn(NamedTuple):
 # Acts.
 
 
-def eight_come(moment: Moment) -> Step | None:
+def eight_come(moment: StoryMoment) -> Step | None:
     here = {tenant.key: tenant for tenant in moment.scene.tenants}
     for role in EIGHT:
         if role not in here and role not in moment.scene.taken:
             return Come(*role)
-    return Wait() if _unsettled(moment.scene) else None
+    return StoryWait() if _unsettled(moment.scene) else None
 
 
-def services_come(moment: Moment) -> Step | None:
+def services_come(moment: StoryMoment) -> Step | None:
     have = [tenant for tenant in moment.scene.here if tenant.services]
     if len(have) >= PUBLISHING:
         return None
     return _publish(moment, [tenant for tenant in moment.scene.here if tenant.open and not tenant.services])
 
 
-def third_services(moment: Moment) -> Step | None:
+def third_services(moment: StoryMoment) -> Step | None:
     if sum(_extra(tenant) > 0 for tenant in moment.scene.here) >= GROWING:
         return None
     return _publish(moment, [tenant for tenant in moment.scene.here if tenant.open and _count(tenant) == 1])
 
 
-def third_services_go(moment: Moment) -> Step | None:
+def third_services_go(moment: StoryMoment) -> Step | None:
     for tenant in moment.scene.here:
         if tenant.open and tenant.services and _extra(tenant) > 0:
             return Withdraw(tenant, tenant.services[-1])
     given_back = all(
         tenant.held <= INITIAL for tenant in moment.scene.here if not _extra(tenant) and not tenant.lived_in
     )
-    return None if given_back else Wait()
+    return None if given_back else StoryWait()
 
 
-def guests_come(moment: Moment) -> Step | None:
+def guests_come(moment: StoryMoment) -> Step | None:
     scene = moment.scene
     if any(tenant.waiting for tenant in scene.here):
         return None
     if len(scene.here) >= moment.peak:
-        return Wait() if _unsettled(scene) else None
+        return StoryWait() if _unsettled(scene) else None
     there = {tenant.key for tenant in scene.tenants}
     # Of the eight, too, if somebody has deleted one.
     free = [role for role in (*EIGHT, *GUESTS) if role not in there and role not in scene.taken]
     return Come(*free[0]) if free else None
 
 
-def a_service_waits_too(moment: Moment) -> Step | None:
+def a_service_waits_too(moment: StoryMoment) -> Step | None:
     """Where a cluster waits, a Service that wants a third address waits as well."""
     if not any(tenant.waiting for tenant in moment.scene.here) or any(_extra(item) > 0 for item in moment.scene.here):
         return None
     return _publish(moment, [tenant for tenant in moment.scene.here if tenant.open and _count(tenant) == 1])
 
 
-def pool_grows(moment: Moment) -> Step | None:
+def pool_grows(moment: StoryMoment) -> Step | None:
     waits = any(tenant.waiting for tenant in moment.scene.here)
     return Grow() if waits and moment.scene.pool.size == "small" else None
 
 
-def waiting_ones_get_theirs(moment: Moment) -> Step | None:
-    return Wait() if any(not tenant.ready for tenant in moment.scene.here) else None
+def waiting_ones_get_theirs(moment: StoryMoment) -> Step | None:
+    return StoryWait() if any(not tenant.ready for tenant in moment.scene.here) else None
 
 
-def guests_leave(moment: Moment) -> Step | None:
+def guests_leave(moment: StoryMoment) -> Step | None:
     """All of them where the pool is to become small again, else all but a few."""
     stay = 0 if moment.scene.pool.size == "grown" else moment.cursor.wave % 3
     guests = [tenant for tenant in moment.scene.here if tenant.key in GUESTS and not tenant.lived_in]
     if len(guests) > stay:
         return Leave(moment.chance.choice(guests))
-    return Wait() if any(tenant.leaving for tenant in moment.scene.tenants) else None
+    return StoryWait() if any(tenant.leaving for tenant in moment.scene.tenants) else None
 
 
-def pool_is_taken_back(moment: Moment) -> Step | None:
+def pool_is_taken_back(moment: StoryMoment) -> Step | None:
     return TakeBack() if moment.scene.pool.size == "grown" else None
 
 
-def calm(moment: Moment) -> Step | None:
+def calm(moment: StoryMoment) -> Step | None:
     """Services come and go, never many."""
     few, many = CALM
     open_ = [item for item in moment.scene.here if item.open]
@@ -210,7 +210,7 @@ def calm(moment: Moment) -> Step | None:
             tenant = moment.chance.choice(having)
             assert tenant.services
             return Withdraw(tenant, tenant.services[-1])
-    return _publish(moment, [item for item in open_ if _count(item) < INITIAL]) or Wait()
+    return _publish(moment, [item for item in open_ if _count(item) < INITIAL]) or StoryWait()
 
 
 ACTS: Final = (
@@ -237,11 +237,11 @@ def turn(scene: Scene, cursor: Cursor, seed: int) -> Turn:
     for at in _ahead(cursor):
         act = ACTS[at.act]
         chance = random.Random(f"{seed}/{at.wave}/{at.act}/{at.beat}")  # noqa: S311  # a story, no secret
-        step = act.next(Moment(scene, at, chance)) if at.beat < act.beats else None
+        step = act.next(StoryMoment(scene, at, chance)) if at.beat < act.beats else None
         if step is not None:
             after = at._replace(beat=at.beat + 1)
             return Turn(step, after, pause(step, scene, at, chance), act.title if at.beat == 0 else None)
-    return Turn(Wait(), _next_act(cursor), 10.0, None)
+    return Turn(StoryWait(), _next_act(cursor), 10.0, None)
 
 
 def _ahead(cursor: Cursor) -> list[Cursor]:
@@ -262,7 +262,7 @@ def pause(step: Step, scene: Scene, cursor: Cursor, chance: random.Random) -> fl
     if cursor.act == 0:
         return 2.5
     slower = 1.0 if cursor.wave == 0 else 1.6
-    if isinstance(step, Wait | TakeBack):
+    if isinstance(step, StoryWait | TakeBack):
         return 6.0
     if isinstance(step, Grow) or (isinstance(step, Come) and _crosses(scene)):
         return 14.0 * slower
@@ -276,7 +276,7 @@ def _crosses(scene: Scene) -> bool:
     return pool.allocated >= pool.total or tier(pool.allocated + INITIAL, pool.total) > pool.tier
 
 
-def _publish(moment: Moment, tenants: list[Tenant]) -> Step | None:
+def _publish(moment: StoryMoment, tenants: list[DemoTenant]) -> Step | None:
     """One more Service in one of these clusters; None where there is none."""
     if not tenants:
         return None
@@ -291,10 +291,10 @@ def _unsettled(scene: Scene) -> bool:
     return any(not tenant.ready and not tenant.waiting for tenant in scene.here)
 
 
-def _count(tenant: Tenant) -> int:
+def _count(tenant: DemoTenant) -> int:
     return len(tenant.services or ())
 
 
-def _extra(tenant: Tenant) -> int:
+def _extra(tenant: DemoTenant) -> int:
     """Services beyond those that the first addresses suffice for, of which the ingress has one."""
     return max(0, _count(tenant) - (INITIAL - 1))

@@ -26,7 +26,7 @@ Phase = TenantAddonPhase
 MESSAGE_LIMIT = 1024
 
 
-class Act(StrEnum):
+class AddonAction(StrEnum):
     """What to do besides telling."""
 
     REST = "rest"
@@ -53,7 +53,7 @@ class Situation:
 class Step:
     """Tell this, then do that."""
 
-    act: Act
+    act: AddonAction
     phase: TenantAddonPhase
     message: str | None = None
 
@@ -63,17 +63,17 @@ def decide(addon: TenantAddon, situation: Situation) -> Step:
     status = addon.status
     current = status.observed_generation == addon.metadata.generation
     if status.phase is Phase.INSTALLED and current:
-        return Step(Act.REST, Phase.INSTALLED, status.message)
+        return Step(AddonAction.REST, Phase.INSTALLED, status.message)
     busy = Phase.UPGRADING if status.installed_version is not None else Phase.INSTALLING
     if situation.waits_for:
-        return Step(Act.REST, busy if busy is Phase.UPGRADING else Phase.PENDING, situation.waits_for)
+        return Step(AddonAction.REST, busy if busy is Phase.UPGRADING else Phase.PENDING, situation.waits_for)
     if situation.fails_with:
-        return Step(Act.REST, Phase.FAILED, situation.fails_with)
+        return Step(AddonAction.REST, Phase.FAILED, situation.fails_with)
     if status.phase is Phase.FAILED and current:
-        return Step(Act.INSTALL, Phase.INSTALLED)  # its time has passed already
+        return Step(AddonAction.INSTALL, Phase.INSTALLED)  # its time has passed already
     if status.phase is busy and current and situation.seconds_left <= 0 and not status.message:
-        return Step(Act.INSTALL, Phase.INSTALLED)
-    return Step(Act.WORK, busy)
+        return Step(AddonAction.INSTALL, Phase.INSTALLED)
+    return Step(AddonAction.WORK, busy)
 
 
 def told(

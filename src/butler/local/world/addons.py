@@ -34,7 +34,7 @@ from butler.kube.resource import (
 )
 from butler.kube.retry import Backoff
 from butler.local.world.addon_objects import chart_of, objects, status_of
-from butler.local.world.addon_steps import Act, Situation, decide, told
+from butler.local.world.addon_steps import AddonAction, Situation, decide, told
 from butler.local.world.nodes import TenantNodes
 from butler.local.world.pace import Pace
 from butler.local.world.tenants import NoWayIn, tenant_key
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
     from butler.kube.operator import Operator
     from butler.local.world.settings import WorldSettings
-    from butler.local.world.tenants import Tenants
+    from butler.local.world.tenants import TenantConnections
 
 log = logging.getLogger(__name__)
 
@@ -75,15 +75,15 @@ _RESOURCES: Final = {
 }
 
 
-def add_addons(operator: Operator, tenants: Tenants, settings: WorldSettings) -> None:
+def add_addons(operator: Operator, tenants: TenantConnections, settings: WorldSettings) -> None:
     """Let an operator install TenantAddons."""
-    Addons(operator, tenants, settings)
+    AddonController(operator, tenants, settings)
 
 
-class Addons:
+class AddonController:
     """Takes each TenantAddon from its wish to its objects, and away again."""
 
-    def __init__(self, operator: Operator, tenants: Tenants, settings: WorldSettings) -> None:
+    def __init__(self, operator: Operator, tenants: TenantConnections, settings: WorldSettings) -> None:
         self._client = operator.client
         self._tenants = tenants
         self._seconds = settings.addon_seconds
@@ -117,10 +117,10 @@ class Addons:
         tenant = self._tenant_of(addon)
         step = decide(addon, self._situation(addon, tenant))
         version = addon.spec.version or chart_of(addon.spec.addon).version
-        if step.act is Act.INSTALL and tenant is not None:
+        if step.act is AddonAction.INSTALL and tenant is not None:
             return await self._install(addon, tenant, version)
         await self._tell(addon, told(addon, step.phase, step.message, _now()))
-        if step.act is Act.WORK:
+        if step.act is AddonAction.WORK:
             return After(self._seconds_left(addon))
         if step.phase is TenantAddonPhase.INSTALLED and tenant is not None:
             await self._count_nodes(addon, tenant, version)

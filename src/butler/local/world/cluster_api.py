@@ -17,7 +17,7 @@ from butler.api.objects import is_being_deleted, key_of, version_of, with_finali
 from butler.kube.controller import After, Controller
 from butler.local.world import kinds
 from butler.local.world.conditions import judged, merged
-from butler.local.world.view import View, adoption, cluster_key, owner_key
+from butler.local.world.view import WorldView, adoption, cluster_key, owner_key
 
 if TYPE_CHECKING:
     from butler.api.objects import Json, Key
@@ -29,8 +29,8 @@ HARVESTER_PLACEHOLDER: Final = {"host": "172.31.255.254", "port": 6443}
 """Where the Service is that Harvester's provider makes for a cluster without control-plane machines."""
 
 
-def add_clusters(operator: Operator, view: View, settings: WorldSettings) -> None:
-    stand_in = Clusters(view)
+def add_clusters(operator: Operator, view: WorldView, settings: WorldSettings) -> None:
+    stand_in = ClusterController(view)
     controller = Controller("world-clusters", stand_in.reconcile, workers=settings.workers, metrics=operator.metrics)
     controller.watches(view.clusters)
     controller.watches(view.control_planes, lambda found: [owner_key(found, kinds.CLUSTERS) or key_of(found)])
@@ -41,8 +41,8 @@ def add_clusters(operator: Operator, view: View, settings: WorldSettings) -> Non
     operator.add(controller)
 
 
-class Clusters:
-    def __init__(self, view: View) -> None:
+class ClusterController:
+    def __init__(self, view: WorldView) -> None:
         self._view = view
 
     async def reconcile(self, key: Key) -> After | None:

@@ -16,7 +16,7 @@ from butler.kube.errors import AlreadyExists, NotFound
 from butler.kube.objects import owner_reference
 from butler.local.world import kinds, rollout
 from butler.local.world.conditions import judged, merged
-from butler.local.world.view import View, adoption, cluster_key, owner_key
+from butler.local.world.view import WorldView, adoption, cluster_key, owner_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 REVISION = "machinedeployment.clusters.x-k8s.io/revision"
 
 
-def add_machine_deployments(operator: Operator, view: View, settings: WorldSettings) -> None:
+def add_machine_deployments(operator: Operator, view: WorldView, settings: WorldSettings) -> None:
     stand_in = MachineDeployments(view)
     controller = Controller(
         "world-machinedeployments", stand_in.reconcile, workers=settings.workers, metrics=operator.metrics
@@ -45,7 +45,7 @@ def _deployment_of(machine_set: Json) -> Iterable[Key]:
 
 
 class MachineDeployments:
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: WorldView) -> None:
         self._view = view
 
     async def reconcile(self, key: Key) -> After | None:

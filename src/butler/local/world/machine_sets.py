@@ -15,7 +15,7 @@ from butler.kube.controller import After, Controller
 from butler.kube.objects import owner_reference
 from butler.local.world import kinds
 from butler.local.world.conditions import is_true, judged, merged
-from butler.local.world.view import View, owner_key
+from butler.local.world.view import WorldView, owner_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
-def add_machine_sets(operator: Operator, view: View, settings: WorldSettings) -> None:
+def add_machine_sets(operator: Operator, view: WorldView, settings: WorldSettings) -> None:
     stand_in = MachineSets(view)
     controller = Controller("world-machinesets", stand_in.reconcile, workers=settings.workers, metrics=operator.metrics)
     controller.watches(view.sets)
@@ -42,7 +42,7 @@ def _set_of(machine: Json) -> Iterable[Key]:
 
 
 class MachineSets:
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: WorldView) -> None:
         self._view = view
 
     async def reconcile(self, key: Key) -> After | None:

@@ -23,9 +23,9 @@ from butler.kube.resource import NODES
 from butler.local.world import kinds, machine_objects, machine_status
 from butler.local.world.machine_status import address_of, control_plane_serves
 from butler.local.world.pace import moment
-from butler.local.world.provisioning import Provisioning
+from butler.local.world.provisioner import Provisioner
 from butler.local.world.tenants import NoWayIn
-from butler.local.world.view import View, cluster_key, owner_key
+from butler.local.world.view import WorldView, cluster_key, owner_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from butler.kube.cache import Cache
     from butler.kube.operator import Operator
     from butler.local.world.settings import WorldSettings
-    from butler.local.world.tenants import Tenants
+    from butler.local.world.tenants import TenantConnections
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ NODE_DELETION_PATIENCE: Final = 10.0
 """A Node that cannot be removed within these seconds is left behind, as Cluster API does by default."""
 
 
-def add_machines(operator: Operator, view: View, tenants: Tenants, settings: WorldSettings) -> None:
+def add_machines(operator: Operator, view: WorldView, tenants: TenantConnections, settings: WorldSettings) -> None:
     stand_in = Machines(view, tenants, settings)
     controller = Controller("world-machines", stand_in.reconcile, workers=settings.workers, metrics=operator.metrics)
     controller.watches(view.machines, stand_in.concerned)
@@ -84,11 +84,11 @@ def _annotations_differ(old: Json | None, new: Json | None) -> bool:
 
 
 class Machines:
-    def __init__(self, view: View, tenants: Tenants, settings: WorldSettings) -> None:
+    def __init__(self, view: WorldView, tenants: TenantConnections, settings: WorldSettings) -> None:
         self._view = view
         self._tenants = tenants
         self._settings = settings
-        self._provisioning = Provisioning(view)
+        self._provisioning = Provisioner(view)
         self._failing: set[Key] = set()
         self._joined: dict[Key, str] = {}  # UIDs of Machines whose Node is known to be there
         self._left: dict[Key, str] = {}  # and of those whose Node is known to be gone

@@ -32,7 +32,7 @@ from butler.kube.events import EventRecorder
 from butler.kube.metrics import Metrics
 from butler.kube.resource import NAMESPACES, SERVICES, resource_of
 from butler.local.world.metallb_allocator import Allocator
-from butler.local.world.metallb_pools import Pools, Unusable, configuration, uses_namespace_labels
+from butler.local.world.metallb_pools import Pools, UnusablePools, configuration, uses_namespace_labels
 from butler.local.world.metallb_service import converge, forget, is_ours
 from butler.local.world.metallb_signs import COMPONENT, HOME, IP_ADDRESS_POOLS, Signs
 from butler.local.world.tenants import tenant_key
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
     from butler.kube.operator import Operator
     from butler.local.world.settings import WorldSettings
-    from butler.local.world.tenants import Tenants
+    from butler.local.world.tenants import TenantConnections
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ BY_TENANT: Final = "clusters by tenant"
 BY_CLUSTER: Final = "metallb addons by cluster"
 
 
-def add_metallb(operator: Operator, tenants: Tenants, settings: WorldSettings) -> None:
+def add_metallb(operator: Operator, tenants: TenantConnections, settings: WorldSettings) -> None:
     """Let an operator be MetalLB on every tenant that has it installed."""
     Metallb(operator, tenants, settings)
 
@@ -63,14 +63,14 @@ def add_metallb(operator: Operator, tenants: Tenants, settings: WorldSettings) -
 class Metallb:
     """Which tenants have MetalLB, and its looking after each of them."""
 
-    def __init__(self, operator: Operator, tenants: Tenants, settings: WorldSettings) -> None:
+    def __init__(self, operator: Operator, tenants: TenantConnections, settings: WorldSettings) -> None:
         self._tenants = tenants
         self._clusters = operator.cache(resource_of(TenantCluster))
         self._addons = operator.cache(resource_of(TenantAddon))
         self._clusters.index(BY_TENANT, _tenant)
         self._addons.index(BY_CLUSTER, _cluster_with_metallb)
         self._metrics = Metrics()  # hundreds of caches of one kind have no place in the process' own
-        self._running: dict[Key, Balancer] = {}
+        self._running: dict[Key, TenantMetallb] = {}
         self._controller = Controller(COMPONENT, self.reconcile, workers=settings.workers, metrics=operator.metrics)
         self._controller.watches(self._clusters, _tenant)
         self._controller.watches(self._addons, self._tenant_of_addon)
@@ -91,7 +91,7 @@ class Metallb:
             await balancer.stop()
             balancer = None
         if balancer is None:
-            balancer = self._running[key] = Balancer(key, self._tenants, self._wake, self._metrics)
+            balancer = self._running[key] = TenantMetallb(key, self._tenants, self._wake, self._metrics)
             return  # it says when it has read what there is
         await balancer.look()
 
@@ -130,10 +130,10 @@ def _cluster_with_metallb(addon: TenantAddon) -> Iterable[Key]:
     return (Key(addon.metadata.namespace, addon.spec.cluster_ref.name),)
 
 
-class Balancer:
+class TenantMetallb:
     """MetalLB's controller on one tenant."""
 
-    def __init__(self, key: Key, tenants: Tenants, wake: Callable[[Key], None], metrics: Metrics) -> None:
+    def __init__(self, key: Key, tenants: TenantConnections, wake: Callable[[Key], None], metrics: Metrics) -> None:
         self._key = key
         self._tenants = tenants
         self._wake = wake
@@ -243,7 +243,7 @@ class Balancer:
         self._pools_changed = False
         try:
             pools = configuration(objects, namespaces.values() if namespaces is not None else ())
-        except Unusable as why:
+        except UnusablePools as why:
             log.warning("MetalLB of %s goes on with the pools it had: %s", self._key, why)
             self._untold = str(why)
             return

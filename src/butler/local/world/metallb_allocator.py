@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from butler.ipam.addresses import Family
-from butler.local.world.metallb_pools import Address, Pool, Pools
+from butler.local.world.metallb_pools import Address, MetallbPool, Pools
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ NOTHING: Final = "<nil>"
 """What a pool that is full offers; MetalLB goes on with it as with an address and refuses that."""
 
 
-class Refused(Exception):
+class AddressRefused(Exception):
     """Why a Service cannot have an address, in MetalLB's words: people search for them."""
 
 
@@ -41,7 +41,7 @@ class Port(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ServiceRequest:
     """A Service, as far as its address depends on it."""
 
     service: str
@@ -58,7 +58,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
+class ServiceHolding:
     """What a Service has."""
 
     pool: str
@@ -88,14 +88,14 @@ class Allocator:
     def __init__(self) -> None:
         self._pools: Pools = {}
         self._sizes: dict[str, dict[Family, int]] = {}
-        self._held: dict[str, Holding] = {}
-        self._users: dict[Address, dict[str, Holding]] = {}
+        self._held: dict[str, ServiceHolding] = {}
+        self._users: dict[Address, dict[str, ServiceHolding]] = {}
 
     @property
     def pools(self) -> Pools:
         return self._pools
 
-    def held_by(self, service: str) -> Holding | None:
+    def held_by(self, service: str) -> ServiceHolding | None:
         return self._held.get(service)
 
     def set_pools(self, pools: Pools) -> None:
@@ -107,10 +107,11 @@ class Allocator:
             self.unassign(service)
             if pool is not None:
                 self._put(
-                    service, Holding(pool.name, holding.addresses, holding.ports, holding.sharing, holding.backend)
+                    service,
+                    ServiceHolding(pool.name, holding.addresses, holding.ports, holding.sharing, holding.backend),
                 )
 
-    def pool_of(self, addresses: Iterable[Address]) -> Pool | None:
+    def pool_of(self, addresses: Iterable[Address]) -> MetallbPool | None:
         """The pool that has all of these addresses."""
         wanted = list(addresses)
         return next((pool for pool in self._pools.values() if all(pool.offers(address) for address in wanted)), None)
@@ -131,22 +132,22 @@ class Allocator:
             for name, size in self._sizes.items()
         }
 
-    def assign(self, request: Request, addresses: tuple[Address, ...]) -> Holding:
+    def assign(self, request: ServiceRequest, addresses: tuple[Address, ...]) -> ServiceHolding:
         """Give a Service exactly these addresses, in place of what it may have had."""
         pool = self.pool_of(addresses)
         if pool is None:
-            raise Refused(f"{quoted(addresses)} is not allowed in config")
+            raise AddressRefused(f"{quoted(addresses)} is not allowed in config")
         if not pool.serves(request.namespace, request.labels):
-            raise Refused(f"pool {pool.name} not compatible for ip assignment")
+            raise AddressRefused(f"pool {pool.name} not compatible for ip assignment")
         if len(addresses) > 2:
-            raise Refused(f"more than two addresses {quoted(addresses)}")
+            raise AddressRefused(f"more than two addresses {quoted(addresses)}")
         if len(addresses) == 2 and addresses[0].family is addresses[1].family:
-            raise Refused(f'"{addresses[0]}" "{addresses[1]}" has the same family')
+            raise AddressRefused(f'"{addresses[0]}" "{addresses[1]}" has the same family')
         for address in addresses:
             if problem := self._conflict(request, address):
-                raise Refused(problem)
+                raise AddressRefused(problem)
         self.unassign(request.service)
-        holding = Holding(pool.name, addresses, request.ports, request.sharing, request.backend)
+        holding = ServiceHolding(pool.name, addresses, request.ports, request.sharing, request.backend)
         self._put(request.service, holding)
         return holding
 
@@ -158,7 +159,7 @@ class Allocator:
             if not self._users[address]:
                 del self._users[address]
 
-    def allocate(self, request: Request) -> Holding:
+    def allocate(self, request: ServiceRequest) -> ServiceHolding:
         """Any address that the Service may have without asking for it."""
         everyone = [pool for pool in self._pools.values() if pool.auto_assign and pool.reserved is None]
         for pools in (self._reserved_for(request), everyone):
@@ -166,38 +167,38 @@ class Allocator:
             if addresses:
                 try:
                     return self.assign(request, addresses)
-                except Refused:
+                except AddressRefused:
                     continue
-        raise Refused("no available IPs")
+        raise AddressRefused("no available IPs")
 
-    def allocate_from(self, request: Request, name: str) -> Holding:
+    def allocate_from(self, request: ServiceRequest, name: str) -> ServiceHolding:
         """An address of one pool, which need not be one that gives addresses by itself."""
         pool = self._pools.get(name)
         if pool is None:
-            raise Refused(f'unknown pool "{name}"')
+            raise AddressRefused(f'unknown pool "{name}"')
         addresses = _chosen(request, self._free(request, pool))
         if not addresses and len(request.families) > 1:
-            raise Refused(f"no available IPs in pool {name} for dual IPFamily")
+            raise AddressRefused(f"no available IPs in pool {name} for dual IPFamily")
         if not addresses:
-            raise Refused(f'["{NOTHING}"] is not allowed in config')
+            raise AddressRefused(f'["{NOTHING}"] is not allowed in config')
         return self.assign(request, addresses)
 
-    def add_other_family(self, request: Request) -> Address:
+    def add_other_family(self, request: ServiceRequest) -> Address:
         """A second address, of the family that is missing, from the pool of the first."""
         holding = self._held[request.service]
         missing = Family.V6 if holding.addresses[0].family is Family.V4 else Family.V4
         found = self._free(request, self._pools[holding.pool]).get(missing)
         if found is None:
-            raise Refused(f'["{holding.addresses[0]}" "{NOTHING}"] is not allowed in config')
+            raise AddressRefused(f'["{holding.addresses[0]}" "{NOTHING}"] is not allowed in config')
         self.assign(request, (holding.addresses[0], found))
         return found
 
-    def _put(self, service: str, holding: Holding) -> None:
+    def _put(self, service: str, holding: ServiceHolding) -> None:
         self._held[service] = holding
         for address in holding.addresses:
             self._users.setdefault(address, {})[service] = holding
 
-    def _conflict(self, request: Request, address: Address) -> str:
+    def _conflict(self, request: ServiceRequest, address: Address) -> str:
         """Why the Service cannot be on this address beside those who are; empty when it can."""
         others = {name: each for name, each in self._users.get(address, {}).items() if name != request.service}
         for other in others.values():
@@ -209,7 +210,7 @@ class Allocator:
                 return f'port {port} is already in use on "{address}"'
         return ""
 
-    def _reserved_for(self, request: Request) -> list[Pool]:
+    def _reserved_for(self, request: ServiceRequest) -> list[MetallbPool]:
         mine = []
         for pool in self._pools.values():
             reserved = pool.reserved
@@ -219,7 +220,7 @@ class Allocator:
                 mine.append((reserved.priority == 0, reserved.priority, pool.name, pool))
         return [pool for *_, pool in sorted(mine, key=lambda pair: pair[:3])]
 
-    def _best(self, request: Request, pools: list[Pool]) -> tuple[Address, ...]:
+    def _best(self, request: ServiceRequest, pools: list[MetallbPool]) -> tuple[Address, ...]:
         """From the first pool that has all families; where one would do, from the first that has the preferred one."""
         some: list[dict[Family, Address]] = []
         for pool in pools:
@@ -234,7 +235,7 @@ class Allocator:
                         return (free[family],)
         return ()
 
-    def _free(self, request: Request, pool: Pool) -> dict[Family, Address]:
+    def _free(self, request: ServiceRequest, pool: MetallbPool) -> dict[Family, Address]:
         """The first address of each family that the Service could have in a pool."""
         found: dict[Family, Address] = {}
         for block in pool.blocks:
@@ -248,7 +249,7 @@ class Allocator:
         return found
 
 
-def _chosen(request: Request, free: dict[Family, Address]) -> tuple[Address, ...]:
+def _chosen(request: ServiceRequest, free: dict[Family, Address]) -> tuple[Address, ...]:
     """Of what a pool has, what the Service takes: IPv4 first, and one of two only where it does not insist."""
     if len(request.families) == 1:
         return tuple(free[family] for family in request.families if family in free)

@@ -37,7 +37,7 @@ ENDLESS: Final = (1 << 63) - 1
 _ENDLESS_BITS: Final = 62
 
 
-class Unusable(Exception):
+class UnusablePools(Exception):
     """Why a set of pools cannot be taken over."""
 
 
@@ -56,7 +56,7 @@ class Address(NamedTuple):
         return self.family is Family.V4 and self.value & 255 in (0, 255)
 
 
-class Block(NamedTuple):
+class AddressBlock(NamedTuple):
     """Addresses in a row, of one family."""
 
     family: Family
@@ -73,7 +73,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Reserved:
+class PoolAudience:
     """Whom a pool is for, when not for everyone."""
 
     priority: int
@@ -83,14 +83,14 @@ class Reserved:
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class MetallbPool:
     """One IPAddressPool."""
 
     name: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[AddressBlock, ...]
     auto_assign: bool = True
     avoid_buggy: bool = False
-    reserved: Reserved | None = None
+    reserved: PoolAudience | None = None
 
     def offers(self, address: Address) -> bool:
         """Whether this address is one of the pool's, and may be used."""
@@ -126,7 +126,7 @@ def _size(network: IPv4Network | IPv6Network, *, avoid_buggy: bool) -> int:
     return network.num_addresses - sum(end.is_buggy for end in ends)
 
 
-Pools = dict[str, Pool]
+Pools = dict[str, MetallbPool]
 """Pools by name, in the order of their names."""
 
 
@@ -142,7 +142,7 @@ def parse_address(text: str) -> Address:
     return Address(Family.V4, int(found))
 
 
-def parse_block(text: str) -> Block | None:
+def parse_block(text: str) -> AddressBlock | None:
     """One line of `spec.addresses`; None for a range from one family to the next, which is accepted and empty."""
     if "-" not in text:
         return _parse_network(text)
@@ -150,26 +150,26 @@ def parse_block(text: str) -> Block | None:
     first, last = (_parse_end(text, each, which) for each, which in ((start, "start"), (end, "end")))
     if _place(last) < _place(first):
         why = f"start IP {quote(str(first))} is after the end IP {quote(str(last))}"
-        raise Unusable(f"invalid IP range {quote(text)}: {why}")
-    return Block(first.family, Range(first.value, last.value)) if first.family is last.family else None
+        raise UnusablePools(f"invalid IP range {quote(text)}: {why}")
+    return AddressBlock(first.family, Range(first.value, last.value)) if first.family is last.family else None
 
 
-def _parse_network(text: str) -> Block:
+def _parse_network(text: str) -> AddressBlock:
     try:
         if not text.rpartition("/")[2].isdigit() or "/" not in text:
             raise ValueError  # a lone address or a netmask, which Python would read
         network = ip_network(text, strict=False)
     except ValueError:
-        raise Unusable(f"invalid CIDR {quote(text)}") from None
+        raise UnusablePools(f"invalid CIDR {quote(text)}") from None
     family = Family.V4 if network.version == 4 else Family.V6
-    return Block(family, Range(int(network.network_address), int(network.broadcast_address)))
+    return AddressBlock(family, Range(int(network.network_address), int(network.broadcast_address)))
 
 
 def _parse_end(line: str, text: str, which: str) -> Address:
     try:
         return parse_address(text.strip())
     except ValueError:
-        raise Unusable(f"invalid IP range {quote(line)}: invalid {which} IP {quote(text)}") from None
+        raise UnusablePools(f"invalid IP range {quote(line)}: invalid {which} IP {quote(text)}") from None
 
 
 def _place(address: Address) -> int:
@@ -186,22 +186,22 @@ def configuration(objects: Iterable[Json], namespaces: Iterable[Json] = ()) -> P
     """All pools, or `Unusable` with what is wrong with one of them."""
     known = list(namespaces)
     pools: Pools = {}
-    taken: list[Block] = []
+    taken: list[AddressBlock] = []
     for obj in sorted(objects, key=name_of):
         pool = _pool(obj, known)
         for block in pool.blocks:
             if any(_overlap(block, other) for other in taken):
-                raise Unusable(_first_overlap(pool.name, block, taken))
+                raise UnusablePools(_first_overlap(pool.name, block, taken))
             taken.append(block)
         pools[pool.name] = pool
     return pools
 
 
-def _overlap(one: Block, other: Block) -> bool:
+def _overlap(one: AddressBlock, other: AddressBlock) -> bool:
     return one.family is other.family and one.range.overlaps(other.range)
 
 
-def _first_overlap(name: str, block: Block, taken: list[Block]) -> str:
+def _first_overlap(name: str, block: AddressBlock, taken: list[AddressBlock]) -> str:
     """Which networks meet, where blocks do."""
     one, other = next(
         (network, other)
@@ -215,15 +215,15 @@ def _first_overlap(name: str, block: Block, taken: list[Block]) -> str:
     return f"CIDR {cidrs[0]} in pool {quote(name)} overlaps with already defined CIDR {cidrs[1]}"
 
 
-def _pool(obj: Json, namespaces: list[Json]) -> Pool:
+def _pool(obj: Json, namespaces: list[Json]) -> MetallbPool:
     name, spec = name_of(obj), obj.get("spec") or {}
     try:
         blocks = _blocks(name, spec.get("addresses") or [])
         allocation = spec.get("serviceAllocation")
         reserved = _reserved(allocation, namespaces) if allocation is not None else None
-    except Unusable as error:
-        raise Unusable(f"parsing address pool {name}: {error}") from None
-    return Pool(
+    except UnusablePools as error:
+        raise UnusablePools(f"parsing address pool {name}: {error}") from None
+    return MetallbPool(
         name,
         blocks,
         auto_assign=spec.get("autoAssign") is not False,
@@ -232,22 +232,22 @@ def _pool(obj: Json, namespaces: list[Json]) -> Pool:
     )
 
 
-def _blocks(name: str, lines: list[object]) -> tuple[Block, ...]:
+def _blocks(name: str, lines: list[object]) -> tuple[AddressBlock, ...]:
     if not lines:
-        raise Unusable("pool has no prefixes defined")
+        raise UnusablePools("pool has no prefixes defined")
     blocks = []
     for line in map(str, lines):
         try:
             blocks.append(parse_block(line))
-        except Unusable as error:
-            raise Unusable(f"invalid CIDR {quote(line)} in pool {quote(name)}: {error}") from None
+        except UnusablePools as error:
+            raise UnusablePools(f"invalid CIDR {quote(line)} in pool {quote(name)}: {error}") from None
     return tuple(block for block in blocks if block is not None)
 
 
-def _reserved(to: Json, namespaces: list[Json]) -> Reserved:
+def _reserved(to: Json, namespaces: list[Json]) -> PoolAudience:
     names = list(to.get("namespaces") or ())
     if len(set(names)) != len(names):
-        raise Unusable("duplicate definition in namespaces field")
+        raise UnusablePools("duplicate definition in namespaces field")
     by_label = _selectors(to, "namespaceSelectors")
     by_service = _selectors(to, "serviceSelectors")
     if not names and not by_label and not by_service:
@@ -257,7 +257,7 @@ def _reserved(to: Json, namespaces: list[Json]) -> Reserved:
         for namespace in namespaces
         if any(selector.matches(labels_of(namespace)) for selector in by_label)
     }
-    return Reserved(
+    return PoolAudience(
         int(to.get("priority") or 0),
         frozenset(names) | chosen,
         by_service,
@@ -269,11 +269,13 @@ def _selectors(to: Json, field: str) -> tuple[LabelSelector, ...]:
     for expressions in (item.get("matchExpressions") or [] for item in given):
         for expression in expressions:
             if (value := _repeated(expression.get("values") or [])) is not None:
-                raise Unusable(f"duplicate definition of match expression value in label selector {quote(str(value))}")
+                raise UnusablePools(
+                    f"duplicate definition of match expression value in label selector {quote(str(value))}"
+                )
         if _repeated(expressions) is not None:
-            raise Unusable("duplicate definition of match expressions")
+            raise UnusablePools("duplicate definition of match expressions")
     if _repeated(given) is not None:
-        raise Unusable(f"duplicate definition of {field}")
+        raise UnusablePools(f"duplicate definition of {field}")
     return tuple(_selector(item) for item in given)
 
 
@@ -286,4 +288,4 @@ def _selector(selector: Json) -> LabelSelector:
     try:
         return label_selector_from_json(selector)
     except ApiError as error:
-        raise Unusable(str(error)) from None
+        raise UnusablePools(str(error)) from None

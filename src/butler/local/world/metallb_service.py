@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from butler.api.objects import labels_of, name_of, namespace_of
-from butler.local.world.metallb_allocator import Allocator, Holding, Port, Refused, Request, quoted
+from butler.local.world.metallb_allocator import AddressRefused, Allocator, Port, ServiceHolding, ServiceRequest, quoted
 from butler.local.world.metallb_pools import Address, parse_address
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ FROM_POOL: Final = PREFIX + "ip-allocated-from-pool"
 LOAD_BALANCER_IPS: Final = PREFIX + "loadBalancerIPs"
 
 
-class Note(NamedTuple):
+class ServiceEvent(NamedTuple):
     """An event about a Service."""
 
     type: EventType
@@ -36,12 +36,12 @@ class Note(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ServiceOutcome:
     """How a Service stands after MetalLB has looked at it."""
 
     patch: Json | None
     """What to change on it, through its status; None when it is as it should be."""
-    notes: tuple[Note, ...]
+    notes: tuple[ServiceEvent, ...]
     concerns_others: bool = False
     """Whether all other Services are to be looked at again."""
 
@@ -55,7 +55,7 @@ def service_key(service: Json) -> str:
     return f"{namespace_of(service)}/{name_of(service)}"
 
 
-def converge(service: Json, allocator: Allocator) -> Outcome:
+def converge(service: Json, allocator: Allocator) -> ServiceOutcome:
     """Bring one Service to where it should be."""
     passing = _Passing(service, allocator)
     before = allocator.held_by(service_key(service))
@@ -66,7 +66,7 @@ def converge(service: Json, allocator: Allocator) -> Outcome:
     patch = passing.patch()
     notes = [*passing.notes, *(_deprecations(service) if patch is not None else ())]
     after = allocator.held_by(service_key(service))
-    return Outcome(patch, tuple(notes), _concerns_others(before, after, allocator))
+    return ServiceOutcome(patch, tuple(notes), _concerns_others(before, after, allocator))
 
 
 def forget(service: str, allocator: Allocator) -> bool:
@@ -76,7 +76,7 @@ def forget(service: str, allocator: Allocator) -> bool:
     return had
 
 
-def _concerns_others(before: Holding | None, after: Holding | None, allocator: Allocator) -> bool:
+def _concerns_others(before: ServiceHolding | None, after: ServiceHolding | None, allocator: Allocator) -> bool:
     """Whether all Services are to be gone through again: someone may be able now to have what he waits for.
 
     MetalLB does not see everything that could matter: one that moves to another address, or gives up a port, frees
@@ -87,10 +87,10 @@ def _concerns_others(before: Holding | None, after: Holding | None, allocator: A
     return before is not None and after is None and allocator.pool_of(before.addresses) is not None
 
 
-def _deprecations(service: Json) -> list[Note]:
+def _deprecations(service: Json) -> list[ServiceEvent]:
     annotations = service["metadata"].get("annotations") or {}
     return [
-        Note("Warning", "deprecatedAnnotation", f"Service uses deprecated annotation {name}")
+        ServiceEvent("Warning", "deprecatedAnnotation", f"Service uses deprecated annotation {name}")
         for name in annotations
         if name.startswith(OLD_PREFIX.rstrip("/"))
     ]
@@ -99,7 +99,7 @@ def _deprecations(service: Json) -> list[Note]:
 class _Waits(Exception):
     """Nothing more can be done until something changes."""
 
-    def __init__(self, *notes: Note) -> None:
+    def __init__(self, *notes: ServiceEvent) -> None:
         super().__init__()
         self.notes = notes
 
@@ -110,7 +110,7 @@ class _Passing:
 
     service: Json
     allocator: Allocator
-    notes: list[Note] = field(default_factory=list)
+    notes: list[ServiceEvent] = field(default_factory=list)
     shown: tuple[Address, ...] | None = None
     """What the status is to show; None: what it shows already."""
     pool: str | None = None
@@ -127,7 +127,7 @@ class _Passing:
         if spec.get("ipFamilyPolicy") == "RequireDualStack" and len(families) < 2:
             self.clear()
             text = f"Service requires dual stack but not enough clusterips [{' '.join(spec.get('clusterIPs') or ())}]"
-            raise _Waits(Note("Warning", "not enough clusterips", text))
+            raise _Waits(ServiceEvent("Warning", "not enough clusterips", text))
         request = _request(self.service, families)
         current = self.current(request)
         if not current:
@@ -146,7 +146,7 @@ class _Passing:
         self.allocator.unassign(service_key(self.service))
         self.shown, self.pool = (), None
 
-    def current(self, request: Request) -> tuple[Address, ...]:
+    def current(self, request: ServiceRequest) -> tuple[Address, ...]:
         """What it shows, if that can be its address at all: of the families of its cluster addresses."""
         try:
             shown = tuple(parse_address(text) for text in _ingress(self.service))
@@ -159,15 +159,15 @@ class _Passing:
         enough = families == wanted or (request.policy == "PreferDualStack" and bool(families) and families < wanted)
         return shown if enough else ()
 
-    def kept(self, request: Request, current: tuple[Address, ...]) -> tuple[Address, ...]:
+    def kept(self, request: ServiceRequest, current: tuple[Address, ...]) -> tuple[Address, ...]:
         """Its address, when it may keep it."""
         try:
             holding = self.allocator.assign(request, current)
-        except Refused as why:
+        except AddressRefused as why:
             text = (
                 f'current IP for "{request.service}" not allowed by config, will attempt for new IP assignment: {why}'
             )
-            self.notes.append(Note("Normal", "ClearAssignment", text))
+            self.notes.append(ServiceEvent("Normal", "ClearAssignment", text))
             self.clear()
             current = ()
         else:
@@ -177,45 +177,47 @@ class _Passing:
                 current = ()
         try:
             wanted = _wanted(self.service)
-        except Refused as why:
+        except AddressRefused as why:
             text = f"invalid requested loadbalancer IPs: {why}"
-            raise _Waits(Note("Warning", "LoadBalancerFailed", text)) from None
+            raise _Waits(ServiceEvent("Warning", "LoadBalancerFailed", text)) from None
         if wanted and set(wanted) != set(current):
             self.clear()
             return ()
         return current
 
-    def with_other_family(self, request: Request, current: tuple[Address, ...]) -> tuple[Address, ...]:
+    def with_other_family(self, request: ServiceRequest, current: tuple[Address, ...]) -> tuple[Address, ...]:
         try:
             added = self.allocator.add_other_family(request)
-        except Refused as why:
+        except AddressRefused as why:
             text = f"cannot assign additional IP in PreferDualStack: {why}"
-            self.notes.append(Note("Normal", "AdditionalAssignFailed", text))
+            self.notes.append(ServiceEvent("Normal", "AdditionalAssignFailed", text))
             return current
-        self.notes.append(Note("Normal", "IPAllocated", f'Assigned additional IP "{added}"'))
+        self.notes.append(ServiceEvent("Normal", "IPAllocated", f'Assigned additional IP "{added}"'))
         return (*current, added)
 
-    def allocated(self, request: Request) -> tuple[Address, ...]:
+    def allocated(self, request: ServiceRequest) -> tuple[Address, ...]:
         try:
             addresses = self.allocate(request)
-        except Refused as why:
+        except AddressRefused as why:
             text = f'Failed to allocate IP for "{request.service}": {why}'
-            raise _Waits(Note("Warning", "AllocationFailed", text)) from None
-        self.notes.append(Note("Normal", "IPAllocated", f"Assigned IP {quoted(addresses)}"))
+            raise _Waits(ServiceEvent("Warning", "AllocationFailed", text)) from None
+        self.notes.append(ServiceEvent("Normal", "IPAllocated", f"Assigned IP {quoted(addresses)}"))
         return addresses
 
-    def allocate(self, request: Request) -> tuple[Address, ...]:
+    def allocate(self, request: ServiceRequest) -> tuple[Address, ...]:
         wanted, asked = _wanted(self.service), _annotation(self.service, "address-pool")
         if not wanted:
             return (
                 self.allocator.allocate_from(request, asked) if asked else self.allocator.allocate(request)
             ).addresses
         if {address.family for address in wanted} != set(request.families):
-            raise Refused(f"requested loadBalancer IP(s) {quoted(wanted)} does not match the ipFamily of the service")
+            raise AddressRefused(
+                f"requested loadBalancer IP(s) {quoted(wanted)} does not match the ipFamily of the service"
+            )
         holding = self.allocator.assign(request, wanted)
         if asked and holding.pool != asked:
             self.allocator.unassign(request.service)
-            raise Refused(
+            raise AddressRefused(
                 f"requested loadBalancer IP(s) {quoted(wanted)} is not compatible with requested address pool {asked}"
             )
         return wanted
@@ -239,13 +241,13 @@ class _Passing:
         return patch or None
 
 
-def _request(service: Json, families: tuple[Family, ...]) -> Request:
+def _request(service: Json, families: tuple[Family, ...]) -> ServiceRequest:
     spec = service["spec"]
     backend = ""
     if spec.get("externalTrafficPolicy") == "Local":
         # Traffic goes only to nodes with a backend, so two Services on one address need the same ones.
         backend = ",".join(f"{name}={value}" for name, value in sorted((spec.get("selector") or {}).items()))
-    return Request(
+    return ServiceRequest(
         service_key(service),
         namespace_of(service),
         labels_of(service),
@@ -280,13 +282,13 @@ def _wanted(service: Json) -> tuple[Address, ...]:
     """The addresses that a Service asks for, by annotation or in its spec."""
     listed, single = _annotation(service, "loadBalancerIPs"), service["spec"].get("loadBalancerIP") or ""
     if listed and single:
-        raise Refused(f"service can not have both {LOAD_BALANCER_IPS} and svc.Spec.LoadBalancerIP")
+        raise AddressRefused(f"service can not have both {LOAD_BALANCER_IPS} and svc.Spec.LoadBalancerIP")
     if single:
         try:
             return (parse_address(single),)
         except ValueError:
-            raise Refused(f'invalid spec.loadBalancerIP "{single}"') from None
+            raise AddressRefused(f'invalid spec.loadBalancerIP "{single}"') from None
     try:
         return tuple(parse_address(part.strip()) for part in listed.split(",")) if listed else ()
     except ValueError:
-        raise Refused(f'invalid {LOAD_BALANCER_IPS}: "{listed}"') from None
+        raise AddressRefused(f'invalid {LOAD_BALANCER_IPS}: "{listed}"') from None

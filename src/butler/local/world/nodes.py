@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from butler.api.objects import Change, Json, Key
     from butler.kube.client import Client
     from butler.kube.operator import Operator
-    from butler.local.world.tenants import Tenants
+    from butler.local.world.tenants import TenantConnections
 
 
 class TenantNodes:
     """Counts by tenant, kept by watches that live as long as the way into the tenant is the same."""
 
-    def __init__(self, operator: Operator, tenants: Tenants, wake: Callable[[Key], None]) -> None:
+    def __init__(self, operator: Operator, tenants: TenantConnections, wake: Callable[[Key], None]) -> None:
         self._tenants = tenants
         self._wake = wake
         self._metrics = Metrics()
@@ -74,7 +74,7 @@ class TenantNodes:
 class _View:
     """The nodes of one tenant."""
 
-    def __init__(self, tenant: Key, tenants: Tenants, wake: Callable[[Key], None], metrics: Metrics) -> None:
+    def __init__(self, tenant: Key, tenants: TenantConnections, wake: Callable[[Key], None], metrics: Metrics) -> None:
         self.names: set[str] = set()
         self.read = False
         self._tenant = tenant

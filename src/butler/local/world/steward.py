@@ -36,7 +36,7 @@ from butler.local.world import kinds, talos_trust
 from butler.local.world.cluster_api import endpoint_of
 from butler.local.world.conditions import judged, merged, true
 from butler.local.world.tenants import COMPONENT, ENTRY, SUFFIX
-from butler.local.world.view import View, owner_key
+from butler.local.world.view import WorldView, owner_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,7 +53,7 @@ _UPGRADING: Final = "Upgrading"
 _IS_READY: Final = "StewardControlPlaneIsReady"
 
 
-def add_steward(operator: Operator, view: View, plane: ControlPlane, settings: WorldSettings) -> None:
+def add_steward(operator: Operator, view: WorldView, plane: ControlPlane, settings: WorldSettings) -> None:
     secrets = operator.cache(SECRETS, label_selector="=".join(COMPONENT))
     stand_in = Steward(view, secrets, plane, settings)
     controller = Controller("world-steward", stand_in.reconcile, workers=settings.workers, metrics=operator.metrics)
@@ -71,7 +71,7 @@ def _control_plane_key(cluster: Json) -> Key:
 
 
 class Steward:
-    def __init__(self, view: View, secrets: Cache[Json], plane: ControlPlane, settings: WorldSettings) -> None:
+    def __init__(self, view: WorldView, secrets: Cache[Json], plane: ControlPlane, settings: WorldSettings) -> None:
         self._view = view
         self._secrets = secrets
         self._plane = plane

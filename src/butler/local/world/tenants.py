@@ -51,7 +51,7 @@ class _Door:
     closing: bool = False
 
 
-class Tenants:
+class TenantConnections:
     """Clients for tenant clusters by `Key(tenant namespace, cluster name)`."""
 
     def __init__(self, operator: Operator, *, connections: int = CONNECTIONS) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from butler.kube.resource import Resource
 
 
-class View:
+class WorldView:
     """The objects of Cluster API, Steward and the providers, as far as this process has heard of them."""
 
     def __init__(self, operator: Operator) -> None:

@@ -21,8 +21,8 @@ from butler.local.world.machines import add_machines
 from butler.local.world.metallb import add_metallb
 from butler.local.world.settings import WorldSettings
 from butler.local.world.steward import add_steward
-from butler.local.world.tenants import Tenants
-from butler.local.world.view import View
+from butler.local.world.tenants import TenantConnections
+from butler.local.world.view import WorldView
 
 if TYPE_CHECKING:
     from butler.kube.client import Client
@@ -34,7 +34,7 @@ NAME = "butler-world"
 def add_world(operator: Operator, tenants: ControlPlane, settings: WorldSettings | None = None) -> None:
     """Let an operator stand in for everybody else. Needs the definitions (see `definitions.install`) to be there."""
     settings = settings or WorldSettings()
-    view, ways_in = View(operator), Tenants(operator)
+    view, ways_in = WorldView(operator), TenantConnections(operator)
     add_clusters(operator, view, settings)
     add_steward(operator, view, tenants, settings)
     add_machine_deployments(operator, view, settings)
@@ -44,7 +44,7 @@ def add_world(operator: Operator, tenants: ControlPlane, settings: WorldSettings
     add_addons(operator, ways_in, settings)
 
 
-class World:
+class LocalWorld:
     """The stand-ins for one management cluster, from start to stop."""
 
     def __init__(

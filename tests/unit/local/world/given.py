@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from butler.ipam.addresses import Family
-from butler.local.world.metallb_allocator import Port, Request
+from butler.local.world.metallb_allocator import Port, ServiceRequest
 from butler.local.world.metallb_pools import Address, Pools, configuration, parse_address
 
 Json = dict[str, Any]
@@ -33,9 +33,9 @@ def request(
     policy: str = "SingleStack",
     sharing: str = "",
     backend: str = "",
-) -> Request:
+) -> ServiceRequest:
     numbers = tuple(Port("TCP", number) for number in ports or (80,))
-    return Request(f"{namespace}/{name}", namespace, labels or {}, numbers, families, policy, sharing, backend)
+    return ServiceRequest(f"{namespace}/{name}", namespace, labels or {}, numbers, families, policy, sharing, backend)
 
 
 def service(

@@ -13,7 +13,7 @@ from butler.api.labels import ConditionType
 from butler.api.meta import LocalObjectReference, ObjectMeta
 from butler.api.tenantaddon import TenantAddon, TenantAddonSpec, TenantAddonStatus
 from butler.api.tenantaddon import TenantAddonPhase as Phase
-from butler.local.world.addon_steps import Act, Situation, decide, told
+from butler.local.world.addon_steps import AddonAction, Situation, decide, told
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 READY = Situation()
@@ -30,24 +30,29 @@ def addon(phase: Phase = Phase.PENDING, *, generation: int = 1, seen: int | None
 @pytest.mark.parametrize(
     ("before", "situation", "act", "phase"),
     [
-        (addon(seen=None), READY, Act.WORK, Phase.INSTALLING),
-        (addon(seen=None), Situation(waits_for="nodes"), Act.REST, Phase.PENDING),
-        (addon(seen=None), Situation(fails_with="no"), Act.REST, Phase.FAILED),
-        (addon(seen=None), Situation(waits_for="nodes", fails_with="no"), Act.REST, Phase.PENDING),
-        (addon(Phase.INSTALLING), Situation(seconds_left=0.2), Act.WORK, Phase.INSTALLING),
-        (addon(Phase.INSTALLING), READY, Act.INSTALL, Phase.INSTALLED),
-        (addon(Phase.INSTALLING), Situation(fails_with="no"), Act.REST, Phase.FAILED),
-        (addon(Phase.INSTALLING, generation=2), READY, Act.WORK, Phase.INSTALLING),
-        (addon(Phase.FAILED), READY, Act.INSTALL, Phase.INSTALLED),
-        (addon(Phase.FAILED, generation=2), READY, Act.WORK, Phase.INSTALLING),
-        (addon(Phase.INSTALLED, installed_version="1"), READY, Act.REST, Phase.INSTALLED),
-        (addon(Phase.INSTALLED, installed_version="1"), Situation(waits_for="nodes"), Act.REST, Phase.INSTALLED),
-        (addon(Phase.INSTALLED, installed_version="1", generation=2), READY, Act.WORK, Phase.UPGRADING),
-        (addon(Phase.UPGRADING, installed_version="1"), READY, Act.INSTALL, Phase.INSTALLED),
-        (addon(Phase.UPGRADING, installed_version="1"), Situation(waits_for="API"), Act.REST, Phase.UPGRADING),
+        (addon(seen=None), READY, AddonAction.WORK, Phase.INSTALLING),
+        (addon(seen=None), Situation(waits_for="nodes"), AddonAction.REST, Phase.PENDING),
+        (addon(seen=None), Situation(fails_with="no"), AddonAction.REST, Phase.FAILED),
+        (addon(seen=None), Situation(waits_for="nodes", fails_with="no"), AddonAction.REST, Phase.PENDING),
+        (addon(Phase.INSTALLING), Situation(seconds_left=0.2), AddonAction.WORK, Phase.INSTALLING),
+        (addon(Phase.INSTALLING), READY, AddonAction.INSTALL, Phase.INSTALLED),
+        (addon(Phase.INSTALLING), Situation(fails_with="no"), AddonAction.REST, Phase.FAILED),
+        (addon(Phase.INSTALLING, generation=2), READY, AddonAction.WORK, Phase.INSTALLING),
+        (addon(Phase.FAILED), READY, AddonAction.INSTALL, Phase.INSTALLED),
+        (addon(Phase.FAILED, generation=2), READY, AddonAction.WORK, Phase.INSTALLING),
+        (addon(Phase.INSTALLED, installed_version="1"), READY, AddonAction.REST, Phase.INSTALLED),
+        (
+            addon(Phase.INSTALLED, installed_version="1"),
+            Situation(waits_for="nodes"),
+            AddonAction.REST,
+            Phase.INSTALLED,
+        ),
+        (addon(Phase.INSTALLED, installed_version="1", generation=2), READY, AddonAction.WORK, Phase.UPGRADING),
+        (addon(Phase.UPGRADING, installed_version="1"), READY, AddonAction.INSTALL, Phase.INSTALLED),
+        (addon(Phase.UPGRADING, installed_version="1"), Situation(waits_for="API"), AddonAction.REST, Phase.UPGRADING),
     ],
 )
-def test_what_comes_next(before: TenantAddon, situation: Situation, act: Act, phase: Phase) -> None:
+def test_what_comes_next(before: TenantAddon, situation: Situation, act: AddonAction, phase: Phase) -> None:
     step = decide(before, situation)
     assert (step.act, step.phase) == (act, phase)
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from butler.ipam.addresses import Family
-from butler.local.world.metallb_allocator import Allocator, Counts, Refused, Request
+from butler.local.world.metallb_allocator import AddressRefused, Allocator, Counts, ServiceRequest
 from butler.local.world.metallb_pools import Address, Pools, configuration
 from unit.local.world.given import ip, pool, pools, request
 
@@ -31,7 +31,7 @@ def test_the_first_free_address_is_taken_in_the_order_of_the_lines() -> None:
     mine = allocator(pools(a="10.0.9.1-10.0.9.2 10.0.0.1-10.0.0.2"))
     given_out = [texts(mine.allocate(request(f"s{number}")).addresses)[0] for number in range(4)]
     assert given_out == ["10.0.9.1", "10.0.9.2", "10.0.0.1", "10.0.0.2"]
-    with pytest.raises(Refused, match=r"^no available IPs$"):
+    with pytest.raises(AddressRefused, match=r"^no available IPs$"):
         mine.allocate(request("late"))
     mine.unassign("default/s1")
     assert texts(mine.allocate(request("late")).addresses) == ["10.0.9.2"]
@@ -67,7 +67,7 @@ def test_pools_of_ones_own_come_first_by_priority_then_those_for_everyone() -> N
     )
     chosen = [mine.allocate(request(f"s{number}")).pool for number in range(5)]
     assert chosen == ["first", "later", "mere", "last", "all"]
-    with pytest.raises(Refused):
+    with pytest.raises(AddressRefused):
         mine.allocate(request("late"))
     assert mine.allocate_from(request("late"), "asked").pool == "asked"
 
@@ -78,12 +78,12 @@ def test_a_pool_that_is_asked_for_must_exist_have_room_and_serve() -> None:
             [pool("a", "10.0.0.1/32"), pool("theirs", "10.1.0.1/32", serviceAllocation={"namespaces": ["elsewhere"]})]
         )
     )
-    with pytest.raises(Refused, match='unknown pool "b"'):
+    with pytest.raises(AddressRefused, match='unknown pool "b"'):
         mine.allocate_from(request(), "b")
-    with pytest.raises(Refused, match="pool theirs not compatible for ip assignment"):
+    with pytest.raises(AddressRefused, match="pool theirs not compatible for ip assignment"):
         mine.allocate_from(request(), "theirs")
     mine.allocate(request("other"))
-    with pytest.raises(Refused, match=r'^\["<nil>"\] is not allowed in config$'):
+    with pytest.raises(AddressRefused, match=r'^\["<nil>"\] is not allowed in config$'):
         mine.allocate_from(request(), "a")
 
 
@@ -100,7 +100,7 @@ def test_a_pool_that_is_asked_for_must_exist_have_room_and_serve() -> None:
     ],
 )
 def test_sharing_needs_one_key_the_same_backends_and_different_ports(
-    first: Request, second: Request, together: bool
+    first: ServiceRequest, second: ServiceRequest, together: bool
 ) -> None:
     mine = allocator(pools(a="10.0.0.1-10.0.0.2"))
     mine.allocate(first)
@@ -110,11 +110,13 @@ def test_sharing_needs_one_key_the_same_backends_and_different_ports(
 def test_refusals_say_who_or_which_port_is_in_the_way() -> None:
     mine = allocator(pools(a="10.0.0.1-10.0.0.2"))
     mine.assign(request("a", 80, sharing="k"), (ip("10.0.0.1"),))
-    with pytest.raises(Refused, match='can\'t change sharing key for "default/b", address also in use by default/a'):
+    with pytest.raises(
+        AddressRefused, match='can\'t change sharing key for "default/b", address also in use by default/a'
+    ):
         mine.assign(request("b", 443), (ip("10.0.0.1"),))
-    with pytest.raises(Refused, match=r'port TCP/80 is already in use on "10\.0\.0\.1"'):
+    with pytest.raises(AddressRefused, match=r'port TCP/80 is already in use on "10\.0\.0\.1"'):
         mine.assign(request("b", 80, sharing="k"), (ip("10.0.0.1"),))
-    with pytest.raises(Refused, match=r'\["10.9.9.9"\] is not allowed in config'):
+    with pytest.raises(AddressRefused, match=r'\["10.9.9.9"\] is not allowed in config'):
         mine.assign(request("b"), (ip("10.9.9.9"),))
     assert mine.held_by("default/b") is None
 
@@ -142,11 +144,11 @@ def test_two_families_come_from_one_pool_and_one_will_do_for_those_who_prefer() 
     mine = allocator(pools(a="10.0.0.1/32", b="10.1.0.1/32 fc00::1/128", c="fc01::1/128"))
     strict = request("strict", families=both, policy="RequireDualStack")
     assert texts(mine.allocate(strict).addresses) == ["10.1.0.1", "fc00::1"]
-    with pytest.raises(Refused):
+    with pytest.raises(AddressRefused):
         mine.allocate(request("second", families=both, policy="RequireDualStack"))
     relaxed = request("relaxed", families=both, policy="PreferDualStack")
     assert texts(mine.allocate(relaxed).addresses) == ["10.0.0.1"]
-    with pytest.raises(Refused, match=r'^\["10.0.0.1" "<nil>"\] is not allowed in config$'):
+    with pytest.raises(AddressRefused, match=r'^\["10.0.0.1" "<nil>"\] is not allowed in config$'):
         mine.add_other_family(relaxed)
     mine.set_pools(pools(a="10.0.0.1/32 fc00::9/128", b="10.1.0.1/32 fc00::1/128"))
     assert str(mine.add_other_family(relaxed)) == "fc00::9"
@@ -185,7 +187,7 @@ def in_order(given_pools: Pools) -> Iterator[Address]:
                     yield Address(block.family, value)
 
 
-def may_have(asking: Request, address: Address, others: dict[str, tuple[Request, Address]]) -> bool:
+def may_have(asking: ServiceRequest, address: Address, others: dict[str, tuple[ServiceRequest, Address]]) -> bool:
     beside = [each for name, (each, where) in others.items() if where == address and name != asking.service]
     return all(
         item.sharing == asking.sharing != ""
@@ -200,20 +202,20 @@ def may_have(asking: Request, address: Address, others: dict[str, tuple[Request,
 def test_every_history_goes_as_the_rules_say_when_read_slowly(steps: list[tuple[str, object]]) -> None:
     mine = Allocator()
     current: Pools = {}
-    model: dict[str, tuple[Request, Address]] = {}
+    model: dict[str, tuple[ServiceRequest, Address]] = {}
     for verb, what in steps:
         if isinstance(what, dict):
             current = what
             mine.set_pools(current)
             offered = set(in_order(current))
             model = {name: held for name, held in model.items() if held[1] in offered}
-        elif isinstance(what, Request):
+        elif isinstance(what, ServiceRequest):
             mine.unassign(what.service)
             model.pop(what.service, None)
             expected = next((item for item in in_order(current) if may_have(what, item, model)), None)
             try:
                 got = mine.allocate(what).addresses
-            except Refused:
+            except AddressRefused:
                 assert expected is None
             else:
                 assert got == (expected,)

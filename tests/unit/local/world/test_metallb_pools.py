@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from butler.ipam.addresses import Family
-from butler.local.world.metallb_pools import Unusable, configuration, parse_block, uses_namespace_labels
+from butler.local.world.metallb_pools import UnusablePools, configuration, parse_block, uses_namespace_labels
 from unit.local.world.given import ip, pool, pools
 
 
@@ -48,13 +48,13 @@ def test_a_range_between_two_families_holds_nothing() -> None:
     ],
 )
 def test_what_is_wrong_is_said_in_the_words_of_metallb(line: str, why: str) -> None:
-    with pytest.raises(Unusable) as refused:
+    with pytest.raises(UnusablePools) as refused:
         configuration([pool("good", "10.0.0.0/24"), pool("bad", line)])
     assert str(refused.value) == f'parsing address pool bad: invalid CIDR "{line}" in pool "bad": {why}'
 
 
 def test_of_pools_that_overlap_the_first_networks_that_do_are_named() -> None:
-    with pytest.raises(Unusable) as refused:
+    with pytest.raises(UnusablePools) as refused:
         configuration([pool("a", "10.0.0.10-10.0.0.19"), pool("b", "10.0.0.13-10.0.0.14")])
     assert str(refused.value) == ('CIDR "10.0.0.13/32" in pool "b" overlaps with already defined CIDR "10.0.0.12/30"')
 
@@ -79,20 +79,20 @@ def test_addresses_are_counted_as_metallb_counts_them(lines: str, careful: bool,
     "line", ["", "10.0.0.1", "10.0.0.9-10.0.0.1", "10.0.0.1-", "ten-eleven", "10.0.0.0/33", "10.0.0.0/255.255.255.0"]
 )
 def test_a_line_that_makes_no_sense_makes_all_pools_unusable(line: str) -> None:
-    with pytest.raises(Unusable):
+    with pytest.raises(UnusablePools):
         configuration([pool("good", "10.0.0.0/24"), pool("bad", line)])
 
 
 def test_a_pool_without_addresses_makes_all_pools_unusable() -> None:
-    with pytest.raises(Unusable, match="parsing address pool empty: pool has no prefixes defined"):
+    with pytest.raises(UnusablePools, match="parsing address pool empty: pool has no prefixes defined"):
         configuration([pool("good", "10.0.0.0/24"), pool("empty")])
 
 
 @pytest.mark.parametrize("other", ["10.0.0.255-10.0.1.0", "10.0.0.0/8", "10.0.0.7-10.0.0.7"])
 def test_no_address_may_stand_in_two_places(other: str) -> None:
-    with pytest.raises(Unusable, match="overlap"):
+    with pytest.raises(UnusablePools, match="overlap"):
         configuration([pool("a", "10.0.0.0/24"), pool("b", other)])
-    with pytest.raises(Unusable, match="overlap"):
+    with pytest.raises(UnusablePools, match="overlap"):
         configuration([pool("a", "10.0.0.0/24", other)])
 
 
@@ -117,15 +117,15 @@ def test_pools_are_for_everyone_unless_they_say_for_whom() -> None:
 
 
 def test_a_namespace_named_twice_and_a_wrong_selector_are_unusable() -> None:
-    with pytest.raises(Unusable):
+    with pytest.raises(UnusablePools):
         configuration([pool("a", "10.0.0.0/24", serviceAllocation={"namespaces": ["x", "x"]})])
-    with pytest.raises(Unusable):
+    with pytest.raises(UnusablePools):
         configuration([pool("a", "10.0.0.0/24", serviceAllocation={"serviceSelectors": [{}, {}]})])
     twice = {"serviceSelectors": [{"matchExpressions": [{"key": "a", "operator": "In", "values": ["b", "b"]}]}]}
-    with pytest.raises(Unusable, match="match expression value"):
+    with pytest.raises(UnusablePools, match="match expression value"):
         configuration([pool("a", "10.0.0.0/24", serviceAllocation=twice)])
     bad = {"serviceSelectors": [{"matchExpressions": [{"key": "a", "operator": "Near", "values": ["b"]}]}]}
-    with pytest.raises(Unusable):
+    with pytest.raises(UnusablePools):
         configuration([pool("a", "10.0.0.0/24", serviceAllocation=bad)])
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from butler.cli.toolkit.session import Access, run
+from butler.cli.toolkit.session import ClusterAccess, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -19,7 +19,7 @@ from butler.cli.commands.shared.allocation_request import ask, request_options
 )
 @request_options
 def create(
-    access: Access,
+    access: ClusterAccess,
     name: str,
     pool: str,
     tenant: str,

@@ -8,7 +8,7 @@ import click
 
 from butler.cli.commands.allocation import allocation_name
 from butler.cli.toolkit import options
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @allocation_name
 @options.access()
 @options.output()
-def get(access: Access, name: str, output: Output) -> None:
+def get(access: ClusterAccess, name: str, output: Output) -> None:
     """Tell all about one allocation on one screen.
 
     What was asked for and what was granted, by which pool and since when; whether the tenant cluster is there;
@@ -36,7 +36,7 @@ def get(access: Access, name: str, output: Output) -> None:
     from butler.cli.toolkit.objects import read_one
     from butler.kube.kinds import ALLOCATIONS
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         found = await read_one(session, ALLOCATIONS, name, session.home)
         if not output.is_table:
             allocations_table().one(found, output)
@@ -50,7 +50,7 @@ def get(access: Access, name: str, output: Output) -> None:
     run(access, work)
 
 
-async def _events(session: Session, allocation: IPAllocation) -> list[Event]:
+async def _events(session: CommandSession, allocation: IPAllocation) -> list[Event]:
     """What happened to it, oldest first, as far as the server keeps it and we may read it."""
     from butler.cli.estate.events import TOLD
     from butler.kube.errors import Forbidden

@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
@@ -30,7 +30,7 @@ PHASES = ["Pending", "Allocated", "Draining", "Failed", "Releasing", "Released"]
 @options.watch
 @options.output()
 def list_(
-    access: Access,
+    access: ClusterAccess,
     pool: str | None,
     tenant: str | None,
     type_: str | None,
@@ -78,7 +78,7 @@ def list_(
 
     showing = allocations_table(namespaces=access.all_namespaces)
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         if watch:
             await follow_table(session, ALLOCATIONS, session.homes, showing, output, selector=selector, keep=is_wanted)
         every = await read_all(session, ALLOCATIONS, session.homes, selector=selector)
@@ -88,7 +88,7 @@ def list_(
     run(access, work)
 
 
-def _empty(access: Access, session: Session, others: bool) -> str:
+def _empty(access: ClusterAccess, session: CommandSession, others: bool) -> str:
     where = "any namespace" if access.all_namespaces else f"namespace {session.home}"
     if others:
         return f"No allocation in {where} is like that; leave out an option, or see released ones with --all."

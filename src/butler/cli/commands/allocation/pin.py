@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, run
+from butler.cli.toolkit.session import ClusterAccess, Failure, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -18,7 +18,7 @@ from butler.cli.commands.shared.allocation_request import ask, request_options
 @click.option("--range", "range_", metavar="START-END", required=True, help="Which; one address, a range or a network.")
 @request_options
 def pin(
-    access: Access,
+    access: ClusterAccess,
     name: str,
     pool: str,
     tenant: str,

@@ -10,7 +10,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
-from butler.cli.toolkit.session import Access, Failure, Session, missing, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, missing, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Sequence
@@ -36,7 +36,7 @@ T = TypeVar("T")
 @options.access()
 @options.output("table", "json", "yaml", "jsonpath")
 def release(
-    access: Access,
+    access: ClusterAccess,
     names: tuple[str, ...],
     force: bool,
     yes: bool,
@@ -62,7 +62,7 @@ def release(
       butleradm allocation release web-nodes --force
     """
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         from butler.cli.drawings.allocation import impact_text
         from butler.cli.toolkit.objects import read_estate
         from butler.cli.toolkit.output import structured
@@ -103,7 +103,7 @@ def _found(estate: Estate, name: str) -> IPAllocation:
     return found
 
 
-async def _impacts(session: Session, estate: Estate, chosen: Sequence[IPAllocation]) -> list[Impact]:
+async def _impacts(session: CommandSession, estate: Estate, chosen: Sequence[IPAllocation]) -> list[Impact]:
     """Ask the management cluster and the tenants what uses the addresses."""
     from butler.api.objects import key_of
     from butler.cli.estate.inventories import inventories
@@ -126,7 +126,7 @@ async def _impacts(session: Session, estate: Estate, chosen: Sequence[IPAllocati
     return found
 
 
-async def _machines(session: Session, cluster: TenantCluster) -> list[Use]:
+async def _machines(session: CommandSession, cluster: TenantCluster) -> list[Use]:
     """The Machines of a cluster with the addresses that they report, as far as they may be read."""
     from butler.api.objects import key_of
     from butler.capi.naming import MACHINE
@@ -161,7 +161,7 @@ def _question(impacts: Sequence[Impact]) -> str:
 
 
 async def _release(
-    session: Session, chosen: Sequence[IPAllocation], insists: Collection[str], dry_run: str, *, quiet: bool
+    session: CommandSession, chosen: Sequence[IPAllocation], insists: Collection[str], dry_run: str, *, quiet: bool
 ) -> None:
     """Delete them, each only if it is still as it was shown: one that held nothing may hold addresses by now."""
     from butler.cli.toolkit.output import done
@@ -194,7 +194,7 @@ async def _release(
 
 
 async def _as_shown(
-    session: Session, shown: IPAllocation, write: Callable[[IPAllocation], Coroutine[Any, Any, T]]
+    session: CommandSession, shown: IPAllocation, write: Callable[[IPAllocation], Coroutine[Any, Any, T]]
 ) -> T:
     """Write in the version that was shown, or in a later one that says the same."""
     from butler.kube.errors import Conflict
@@ -212,7 +212,7 @@ async def _as_shown(
                 raise
 
 
-async def _insist(session: Session, allocation: IPAllocation) -> IPAllocation:
+async def _insist(session: CommandSession, allocation: IPAllocation) -> IPAllocation:
     """Put the annotation on it that admission and the controllers ask for, if it is still as it was shown."""
     from butler.api.labels import Annotation
     from butler.kube.kinds import ALLOCATIONS
@@ -228,7 +228,7 @@ async def _insist(session: Session, allocation: IPAllocation) -> IPAllocation:
     return await session.client.patch(ALLOCATIONS, meta.name, patch, meta.namespace)
 
 
-async def _wait(session: Session, chosen: Sequence[IPAllocation], timeout: float) -> None:
+async def _wait(session: CommandSession, chosen: Sequence[IPAllocation], timeout: float) -> None:
     from butler.cli.toolkit.follow import Progress, wait_until
     from butler.kube.kinds import ALLOCATIONS
 

@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 from butler.cli.toolkit.terminal import say
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("name", shell_complete=names_of("tenantclusters", in_place=True))
 @options.access(options.IN_PLACE)
 @options.output("table", "json", "yaml", "jsonpath")
-def addresses(name: str, access: Access, output: Output) -> None:
+def addresses(name: str, access: ClusterAccess, output: Output) -> None:
     """Show every address of a cluster and who has it.
 
     The ranges come from Butler; which node or Service has an address is asked of the cluster itself, with the
@@ -38,7 +38,7 @@ def addresses(name: str, access: Access, output: Output) -> None:
       butlerctl cluster addresses web -o jsonpath='{.waitingServices}'
     """
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         from butler.cli.drawings.tenant_addresses import screen
         from butler.cli.toolkit.objects import read_one
         from butler.cli.toolkit.output import structured
@@ -57,18 +57,18 @@ def addresses(name: str, access: Access, output: Output) -> None:
     run(access, work)
 
 
-async def _look(session: Session, cluster: TenantCluster) -> TenantAddresses:
+async def _look(session: CommandSession, cluster: TenantCluster) -> TenantAddresses:
     """Ask both sides."""
     import asyncio
 
     from butler.api.objects import key_of
     from butler.cli.estate.inventories import inventories
-    from butler.cli.estate.permissions import Sight
+    from butler.cli.estate.permissions import PermittedReads
     from butler.reports.tenant.addresses import tenant_addresses
     from butler.reports.tenant.summary import blocks
     from butler.rules.loadbalancer.policy import terms_of
 
-    sight = Sight(session)
+    sight = PermittedReads(session)
     allocations, provider, asked = await asyncio.gather(
         sight.allocations(), sight.provider(cluster), inventories(session, [cluster])
     )

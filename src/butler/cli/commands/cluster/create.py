@@ -9,7 +9,7 @@ import click
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import HOME, Access, Failure, Session, run
+from butler.cli.toolkit.session import HOME, ClusterAccess, CommandSession, Failure, run
 from butler.cli.toolkit.terminal import say
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ SYSTEMS = ("rocky", "flatcar", "talos")
 def create(
     name: str | None,
     file: str | None,
-    access: Access,
+    access: ClusterAccess,
     dry_run: str,
     wait: bool,
     timeout: float,
@@ -71,18 +71,18 @@ def create(
       butlerctl cluster create web --kubernetes-version v1.33.2 --dry-run=client > web.yaml
       butlerctl cluster create old --kubernetes-version v1.32.1 --lb-range 10.92.90.60-10.92.90.61
     """
-    from butler.cli.toolkit.objects import IN_FILE, as_json, item
+    from butler.cli.toolkit.objects import IN_FILE, as_json, load_object
     from butler.cli.toolkit.output import done, structured
     from butler.kube.kinds import CLUSTERS
 
     body = manifest(name, file, given)
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         from butler.cli.estate.address_preview import tell_preview
 
         meta = body["metadata"]
         meta["namespace"] = session.access.namespace or meta.get("namespace") or session.place
-        cluster = item(CLUSTERS, body, IN_FILE).obj
+        cluster = load_object(CLUSTERS, body, IN_FILE).obj
         await tell_preview(session, cluster, new=True)
         if dry_run == "client":
             _show(body, output)
@@ -90,7 +90,7 @@ def create(
         raw = await session.client.create(
             as_json(CLUSTERS), body, meta["namespace"], dry_run=dry_run == "server", field_validation="Strict"
         )
-        made = item(CLUSTERS, raw)
+        made = load_object(CLUSTERS, raw)
         if output.format in ("json", "yaml"):
             structured(made.raw, output)
         elif output.format == "name":

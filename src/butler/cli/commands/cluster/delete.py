@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 from butler.cli.toolkit.terminal import say
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @options.dry_run
 @options.yes
 @options.wait(900.0)
-def delete(name: str, access: Access, dry_run: str, yes: bool, wait: bool, timeout: float) -> None:
+def delete(name: str, access: ClusterAccess, dry_run: str, yes: bool, wait: bool, timeout: float) -> None:
     """Delete a cluster with everything on it.
 
     Shows what goes, and asks for the cluster's name. Then, in this order: its load balancers, addons, control plane,
@@ -35,7 +35,7 @@ def delete(name: str, access: Access, dry_run: str, yes: bool, wait: bool, timeo
       butlerctl cluster delete web --dry-run=client
     """
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         from butler.cli.toolkit.objects import read_one
         from butler.cli.toolkit.output import done
         from butler.cli.toolkit.terminal import confirm_by_name
@@ -62,14 +62,14 @@ def delete(name: str, access: Access, dry_run: str, yes: bool, wait: bool, timeo
     run(access, work)
 
 
-async def _tell_what_goes(session: Session, cluster: TenantCluster) -> None:
+async def _tell_what_goes(session: CommandSession, cluster: TenantCluster) -> None:
     """Say on stderr what is lost."""
-    from butler.cli.estate.permissions import Sight
+    from butler.cli.estate.permissions import PermittedReads
     from butler.cli.toolkit.screen import facts
     from butler.cli.toolkit.session import HOME
     from butler.reports.tenant.summary import tenant
 
-    sight = Sight(session)
+    sight = PermittedReads(session)
     view = tenant(cluster, await sight.allocations(), None, HOME)
     use = view.load_balancers
     held = [f"{block.text} ({block.size})" for block in view.blocks or () if block.range]

@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @options.access(options.IN_PLACE)
 @options.watch
 @options.output()
-def events(name: str, access: Access, watch: bool, output: Output) -> None:
+def events(name: str, access: ClusterAccess, watch: bool, output: Output) -> None:
     """Show what happened to a cluster lately, the latest last.
 
     Only of this very cluster, not of an earlier one of its name. API servers forget events after a while, most after
@@ -32,7 +32,7 @@ def events(name: str, access: Access, watch: bool, output: Output) -> None:
       butlerctl cluster events web -o custom-columns=REASON:.reason,MESSAGE:.message
     """
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         from butler.cli.estate.events import TOLD, about, events_table, read_events
         from butler.cli.toolkit.follow import follow_table
         from butler.cli.toolkit.objects import read_one

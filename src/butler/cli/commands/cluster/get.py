@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -21,7 +21,7 @@ cluster_name = click.argument("name", shell_complete=names_of("tenantclusters", 
 @cluster_name
 @options.access(options.IN_PLACE)
 @options.output()
-def get(name: str, access: Access, output: Output) -> None:
+def get(name: str, access: ClusterAccess, output: Output) -> None:
     """Tell all about one cluster, on one screen.
 
     First where it stands and why; then its conditions in the order in which they turned, its addresses,
@@ -38,7 +38,7 @@ def get(name: str, access: Access, output: Output) -> None:
     from butler.cli.toolkit.objects import read_one
     from butler.kube.kinds import CLUSTERS
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         found = await read_one(session, CLUSTERS, name, session.place)
         if not output.is_table:
             clusters_table().one(found, output)

@@ -9,7 +9,7 @@ import click
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from butler.api.objects import Json
@@ -36,7 +36,7 @@ def kubeconfig(
     merge: bool,
     context_name: str | None,
     set_context: bool,
-    access: Access,
+    access: ClusterAccess,
     yes: bool,
 ) -> None:
     """Get the administrator's kubeconfig of a cluster.
@@ -58,7 +58,7 @@ def kubeconfig(
     if (context_name or set_context) and not merge:
         raise click.UsageError("--context-name and --set-context need --merge")
 
-    async def work(session: Session) -> str:
+    async def work(session: CommandSession) -> str:
         from butler.cli.toolkit.objects import read_one
         from butler.kube.kinds import CLUSTERS
         from butler.kube.resource import SECRETS
@@ -95,11 +95,11 @@ def _write(text: str, file: str, *, yes: bool) -> None:
     click.echo(f"written to {path}, readable by you alone")
 
 
-def _merge(text: str, name: str, access: Access, *, use: bool) -> None:
-    from butler.cli.toolkit.kubeconfig_file import Kubeconfig, files
+def _merge(text: str, name: str, access: ClusterAccess, *, use: bool) -> None:
+    from butler.cli.toolkit.kubeconfig_file import KubeconfigFiles, files
 
     cluster, user = _entries(text)
-    mine = Kubeconfig(files(access.kubeconfig))
+    mine = KubeconfigFiles(files(access.kubeconfig))
     if taken := mine.in_the_way(name, cluster["server"]):
         raise Failure(f"{mine.where} has {taken}: choose another name with --context-name", Exit.CONFLICT)
     path = mine.merge(name, cluster, user, use=use)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from butler.cli.toolkit import options
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @options.selector
 @options.watch
 @options.output()
-def list_(access: Access, selector: str | None, watch: bool, output: Output) -> None:
+def list_(access: ClusterAccess, selector: str | None, watch: bool, output: Output) -> None:
     """List clusters, where they stand and what they hold.
 
     VERSION is what the control plane runs, with an arrow to where it goes. WORKERS counts those that are ready and
@@ -39,7 +39,7 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
 
     showing = clusters_table(namespaces=access.all_namespaces)
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         if watch:
             await follow_table(session, CLUSTERS, session.places, showing, output, selector=selector)
         found = await read_all(session, CLUSTERS, session.places, selector=selector)

@@ -6,7 +6,7 @@ import click
 
 from butler.cli.commands.shared.cluster_change import change_cluster, cluster_name, refuse_leaving
 from butler.cli.toolkit import options
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 from butler.cli.toolkit.terminal import confirm, say
 
 
@@ -17,7 +17,7 @@ from butler.cli.toolkit.terminal import confirm, say
 @options.dry_run
 @options.yes
 @options.wait(900.0)
-def scale(name: str, workers: int, access: Access, dry_run: str, yes: bool, wait: bool, timeout: float) -> None:
+def scale(name: str, workers: int, access: ClusterAccess, dry_run: str, yes: bool, wait: bool, timeout: float) -> None:
     """Change how many workers a cluster has.
 
     More workers may need more addresses: those that the cluster would get are shown first. On Harvester a cluster
@@ -33,7 +33,7 @@ def scale(name: str, workers: int, access: Access, dry_run: str, yes: bool, wait
       butlerctl cluster scale web --workers 500 --dry-run=server
     """
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         import msgspec
 
         from butler.cli.estate.address_preview import tell_preview

@@ -6,7 +6,7 @@ import click
 
 from butler.cli.commands.shared.cluster_change import change_cluster, cluster_name, refuse_leaving
 from butler.cli.toolkit import options
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 
 @click.command("upgrade", short_help="Bring a cluster to another version of Kubernetes.")
@@ -15,7 +15,7 @@ from butler.cli.toolkit.session import Access, Failure, Session, run
 @options.access(options.IN_PLACE)
 @options.dry_run
 @options.wait(1800.0)
-def upgrade(name: str, version: str, access: Access, dry_run: str, wait: bool, timeout: float) -> None:
+def upgrade(name: str, version: str, access: ClusterAccess, dry_run: str, wait: bool, timeout: float) -> None:
     """Bring a cluster to another version of Kubernetes.
 
     First the control plane, then the workers, which are replaced one after the other. A version goes up by one minor
@@ -27,7 +27,7 @@ def upgrade(name: str, version: str, access: Access, dry_run: str, wait: bool, t
       butlerctl cluster upgrade web --version v1.34.1 --wait
     """
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         from butler.cli.toolkit.objects import read_one
         from butler.kube.kinds import CLUSTERS
         from butler.rules.tenant.blocked import Blocked

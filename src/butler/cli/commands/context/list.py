@@ -33,13 +33,13 @@ def list_(kubeconfig: str | None, output: Output) -> None:
 
 
 def _table() -> Showing[Any]:
-    from butler.cli.toolkit.output import Column, Showing
+    from butler.cli.toolkit.output import Showing, TableColumn
 
-    columns: list[Column[Any]] = [
-        Column("Current", lambda item: "*" if item.current else " "),
-        Column("Name", lambda item: item.name),
-        Column("Namespace", lambda item: item.namespace),
-        Column("Server", lambda item: item.server),
-        Column("User", lambda item: item.user, spare=True),
+    columns: list[TableColumn[Any]] = [
+        TableColumn("Current", lambda item: "*" if item.current else " "),
+        TableColumn("Name", lambda item: item.name),
+        TableColumn("Namespace", lambda item: item.namespace),
+        TableColumn("Server", lambda item: item.server),
+        TableColumn("User", lambda item: item.user, spare=True),
     ]
     return Showing(columns, raw=lambda item: item.raw, name=lambda entry: str(entry.name))

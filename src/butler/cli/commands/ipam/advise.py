@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.argument("pool", required=False, shell_complete=names_of("networkpools"))
 @options.access()
 @options.output("table", "json", "yaml", "jsonpath")
-def advise(pool: str | None, access: Access, output: Output) -> None:
+def advise(pool: str | None, access: ClusterAccess, output: Output) -> None:
     """Explain fragmentation, and what would open the largest hole.
 
     Tells how much of a pool is free and in which holes, the largest request that fits, and which requests wait. Then
@@ -44,7 +44,7 @@ def advise(pool: str | None, access: Access, output: Output) -> None:
     from butler.reports.pool.advice import advise as about
     from butler.reports.pool.advice_json import advice_json
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         estate = await read_estate(session)
         pools = [pool_of(estate, pool)] if pool is not None else list(estate.pools)
         found = [about(item, estate) for item in pools]

@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="Also those that hold nothing: Pending, Failed, Released.")
 @options.access()
 @options.output("csv", "json", "yaml", default="csv")
-def export(access: Access, pool: str | None, everything: bool, output: Output) -> None:
+def export(access: ClusterAccess, pool: str | None, everything: bool, output: Output) -> None:
     """Write all allocations as CSV, JSON or YAML, in a form that stays, for other programs and for `ipam import`.
 
     One row for each allocation, by pool and address. The columns of CSV, in this order for ever:
@@ -52,7 +52,7 @@ def export(access: Access, pool: str | None, everything: bool, output: Output) -
     from butler.reports.exchange.rows import FIELDS, document, in_order, record
     from butler.rules.allocation.held import readable_range
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         if pool is not None:
             await read_one(session, POOLS, pool, session.home)
         found = [item.obj for item in await read_all(session, ALLOCATIONS, session.home)]

@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 )
 @options.access()
 @options.output("table", "json", "yaml", "jsonpath")
-def forecast(pool: str | None, size: int | None, access: Access, output: Output) -> None:
+def forecast(pool: str | None, size: int | None, access: ClusterAccess, output: Output) -> None:
     """Tell in how many days a pool is full.
 
     For each tier (70, 85, 95 % allocated) and each block size: in how many days it is reached, or the first request
@@ -54,7 +54,7 @@ def forecast(pool: str | None, size: int | None, access: Access, output: Output)
     from butler.reports.forecast.forecast import forecast as about
     from butler.reports.forecast.forecast_json import forecast_json
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         estate = await read_estate(session)
         pools = [pool_of(estate, pool)] if pool is not None else list(estate.pools)
         now = datetime.now(UTC)

@@ -9,7 +9,7 @@ import click
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.cli.estate.consistency_check import Repaired, Scope
@@ -51,7 +51,7 @@ class _WithCodes(click.Command):
 @click.pass_context
 def fsck(
     ctx: click.Context,
-    access: Access,
+    access: ClusterAccess,
     pool: str | None,
     tenant: str | None,
     no_tenants: bool,
@@ -93,7 +93,9 @@ def fsck(
     ctx.exit(Exit.OK if report.is_clean else Exit.FINDINGS)
 
 
-async def _work(session: Session, scope: Scope, output: Output, *, repair: bool, yes: bool, dry_run: str) -> Report:
+async def _work(
+    session: CommandSession, scope: Scope, output: Output, *, repair: bool, yes: bool, dry_run: str
+) -> Report:
     from butler.cli.estate.consistency_check import check, repairs_in
     from butler.cli.toolkit.follow import ProgressLine
 
@@ -113,7 +115,7 @@ async def _work(session: Session, scope: Scope, output: Output, *, repair: bool,
 
 
 async def _repair(
-    session: Session,
+    session: CommandSession,
     scope: Scope,
     report: Report,
     repairs: list[Repair],

@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from butler.api.objects import Key
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 @options.access()
 @options.output("table", "json", "yaml", "jsonpath")
 def import_(
-    access: Access,
+    access: ClusterAccess,
     file: str | None,
     format_: str | None,
     from_tenant: str | None,
@@ -106,7 +106,7 @@ def import_(
     contents = None if file is None else read_rows(file, format_)
     whose = None if file is not None else _tenant(from_tenant or tenant or "")
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         from butler.cli.toolkit.objects import read_estate
         from butler.cli.toolkit.terminal import say
 
@@ -124,7 +124,7 @@ def import_(
 
 
 async def _import(
-    session: Session,
+    session: CommandSession,
     estate: Estate,
     contents: Contents,
     skip_conflicts: bool,
@@ -233,7 +233,7 @@ def _tenant(text: str) -> Key:
     return Key(namespace, name)
 
 
-async def _adopted(session: Session, clusters: Any, whose: Key, kubeconfig: str | None) -> Adoption:
+async def _adopted(session: CommandSession, clusters: Any, whose: Key, kubeconfig: str | None) -> Adoption:
     """What a running cluster uses, as rows."""
     from butler.api.objects import key_of
     from butler.cli.estate.inventories import inventories, inventory_by

@@ -9,7 +9,7 @@ import click
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, missing, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, missing, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -62,7 +62,7 @@ _addresses = click.IntRange(1, MOST_ADDRESSES)
 )
 @options.access()
 @options.output("table", "json", "yaml", "jsonpath")
-def plan(access: Access, output: Output, **asked: Any) -> None:
+def plan(access: ClusterAccess, output: Output, **asked: Any) -> None:
     """Tell what would happen, without doing it.
 
     The answer comes from the functions that decide in production, played through on a copy of what the API server
@@ -99,7 +99,7 @@ def plan(access: Access, output: Output, **asked: Any) -> None:
 
     tenants, requests, edit = _question(**asked)
 
-    async def work(session: Session) -> bool:
+    async def work(session: CommandSession) -> bool:
         estate = await read_estate(session)
         for name in asked["pools"]:
             pool_of(estate, name)

@@ -8,10 +8,10 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
-    from butler.cli.drawings.who import Live
+    from butler.cli.drawings.who import LiveAnswer
     from butler.cli.toolkit.output import Output
     from butler.reports.address_lookup import Answer
     from butler.reports.estate import Estate
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option("--live", is_flag=True, help="Also ask the tenant clusters which Node or Service has it right now.")
 @options.access()
 @options.output("table", "json", "yaml", "jsonpath")
-def who(access: Access, address: str, live: bool, output: Output) -> None:
+def who(access: ClusterAccess, address: str, live: bool, output: Output) -> None:
     """Tell whose an address is, since when, and whose it was.
 
     ADDRESS is one address, a range (START-END) or a network (10.40.1.0/24). The answer names the pool, what the pool
@@ -57,7 +57,7 @@ def who(access: Access, address: str, live: bool, output: Output) -> None:
     except BadAddress as error:
         raise Failure(str(error), Exit.USAGE) from None
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         from datetime import UTC, datetime
 
         from butler.cli.drawings.who import drawn
@@ -80,7 +80,7 @@ def who(access: Access, address: str, live: bool, output: Output) -> None:
     run(access, work)
 
 
-def _unknown(answer: Answer, live: Live | None) -> str:
+def _unknown(answer: Answer, live: LiveAnswer | None) -> str:
     from butler.ipam.addresses import Family
 
     if answer.family is Family.V6:
@@ -95,10 +95,10 @@ def _unknown(answer: Answer, live: Live | None) -> str:
     return f"nobody knows {answer.text}: {where}, and no tenant uses it{silent}; look for it outside of Butler"
 
 
-async def _live(session: Session, estate: Estate, answer: Answer) -> Live:
+async def _live(session: CommandSession, estate: Estate, answer: Answer) -> LiveAnswer:
     """Ask who holds it, or everybody where nobody does."""
     from butler.api.objects import key_of
-    from butler.cli.drawings.who import Live
+    from butler.cli.drawings.who import LiveAnswer
     from butler.cli.estate.inventories import inventories
     from butler.reports.tenant.address_use import announced_in, uses_in
 
@@ -108,14 +108,14 @@ async def _live(session: Session, estate: Estate, answer: Answer) -> Live:
     told = {tenant: used for tenant, used in said.items() if not isinstance(used, str)}
     silent = {tenant: why for tenant, why in said.items() if isinstance(why, str)}
     silent |= dict.fromkeys(owners - said.keys(), "Butler has no such TenantCluster")
-    return Live(
+    return LiveAnswer(
         uses_in(answer.asked, answer.family, told),
         announced_in(answer.asked, answer.family, told),
         silent,
     )
 
 
-def _live_json(live: Live | None) -> dict[str, Any]:
+def _live_json(live: LiveAnswer | None) -> dict[str, Any]:
     if live is None:
         return {}
     return {

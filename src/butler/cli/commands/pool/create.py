@@ -10,7 +10,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -45,7 +45,7 @@ Json = dict[str, Any]
 @options.dry_run
 @options.output("table", "json", "yaml", "name", "jsonpath")
 def create(
-    access: Access,
+    access: ClusterAccess,
     name: str | None,
     cidr: str | None,
     windows: tuple[str, ...],
@@ -82,16 +82,18 @@ def create(
     run(access, lambda session: _create(session, body, wait=wait, timeout=timeout, dry_run=dry_run, output=output))
 
 
-async def _create(session: Session, body: Json, *, wait: bool, timeout: float, dry_run: str, output: Output) -> None:
+async def _create(
+    session: CommandSession, body: Json, *, wait: bool, timeout: float, dry_run: str, output: Output
+) -> None:
     from butler.cli.commands.shared.pool_change import refuse_or_warn, report, wait_ready
-    from butler.cli.toolkit.objects import IN_FILE, as_json, item, read_all
+    from butler.cli.toolkit.objects import IN_FILE, as_json, load_object, read_all
     from butler.kube.errors import Forbidden
     from butler.kube.kinds import POOLS
     from butler.rules.pool.admission import judge
 
     meta = body["metadata"]
     meta["namespace"] = meta.get("namespace") or session.home
-    made = item(POOLS, body, IN_FILE)
+    made = load_object(POOLS, body, IN_FILE)
     try:
         others = [entry.obj for entry in await read_all(session, POOLS, meta["namespace"])]
     except Forbidden:

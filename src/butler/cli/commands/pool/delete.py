@@ -9,7 +9,7 @@ import click
 from butler.cli.commands.pool import pool_name
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @options.yes
 @options.wait()
 @options.dry_run
-def delete(access: Access, name: str, yes: bool, wait: bool, timeout: float, dry_run: str) -> None:
+def delete(access: ClusterAccess, name: str, yes: bool, wait: bool, timeout: float, dry_run: str) -> None:
     """Delete a pool that nobody holds addresses of.
 
     A pool with addresses in use is not deleted; the refusal names who holds them. Allocations that wait for
@@ -39,7 +39,7 @@ def delete(access: Access, name: str, yes: bool, wait: bool, timeout: float, dry
     from butler.cli.toolkit.terminal import confirm
     from butler.kube.kinds import POOLS
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         found, waiting = await _deletable(session, name)
         if dry_run == "client":
             done(POOLS, name, "deleted", dry_run)
@@ -58,7 +58,7 @@ def delete(access: Access, name: str, yes: bool, wait: bool, timeout: float, dry
     run(access, work)
 
 
-async def _deletable(session: Session, name: str) -> tuple[NetworkPool, int]:
+async def _deletable(session: CommandSession, name: str) -> tuple[NetworkPool, int]:
     """A pool that nobody holds addresses of, and how many wait for some; Failure where somebody does."""
     from butler.cli.toolkit.objects import pool_of, read_addresses
     from butler.rules.pool.admission import why_not_deleted
@@ -71,7 +71,7 @@ async def _deletable(session: Session, name: str) -> tuple[NetworkPool, int]:
     return found, sum(allocation.status.phase in ("Pending", "Failed") for allocation in estate.of_pool(name))
 
 
-async def _delete(session: Session, found: NetworkPool, *, dry_run: bool) -> None:
+async def _delete(session: CommandSession, found: NetworkPool, *, dry_run: bool) -> None:
     """Delete exactly this pool, in the version that nobody held addresses of: every grant makes a new one."""
     from butler.cli.commands.shared.pool_change import ATTEMPTS
     from butler.kube.errors import Conflict

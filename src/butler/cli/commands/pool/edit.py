@@ -12,12 +12,12 @@ import click
 from butler.cli.commands.pool import pool_name
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
-    from butler.cli.toolkit.objects import Item
+    from butler.cli.toolkit.objects import LoadedObject
     from butler.cli.toolkit.output import Output
 
 Json = dict[str, Any]
@@ -49,7 +49,7 @@ class _Outcome:
 @options.wait()
 @options.dry_run
 @options.output("table", "json", "yaml", "name", "jsonpath")
-def edit(access: Access, name: str, wait: bool, timeout: float, dry_run: str, output: Output) -> None:
+def edit(access: ClusterAccess, name: str, wait: bool, timeout: float, dry_run: str, output: Output) -> None:
     """Edit a pool as YAML, in your editor.
 
     The editor is $KUBE_EDITOR, else $EDITOR, else vi. When an edit is refused, the editor opens again on your text
@@ -73,7 +73,7 @@ def edit(access: Access, name: str, wait: bool, timeout: float, dry_run: str, ou
         run(access, lambda session: wait_ready(session, name, session.home, timeout))
 
 
-def _edit(access: Access, name: str, dry_run: str) -> Json | None:
+def _edit(access: ClusterAccess, name: str, dry_run: str) -> Json | None:
     """Ask until an edit is written, or given up; None where nothing is changed."""
     from butler.cli.toolkit.editor import Editing
     from butler.cli.toolkit.terminal import say
@@ -109,11 +109,11 @@ def _edit(access: Access, name: str, dry_run: str) -> Json | None:
             note = f"{textwrap.fill(refused, 110, break_on_hyphens=False)}\nMend it, or leave it as it is to give up."
 
 
-def _writing(base: Json, wanted: Json, dry_run: str) -> Callable[[Session], Coroutine[Any, Any, _Outcome]]:
+def _writing(base: Json, wanted: Json, dry_run: str) -> Callable[[CommandSession], Coroutine[Any, Any, _Outcome]]:
     return lambda session: _write(session, base, wanted, dry_run)
 
 
-async def _read(session: Session, name: str) -> Json:
+async def _read(session: CommandSession, name: str) -> Json:
     from butler.cli.toolkit.objects import read_one
     from butler.kube.kinds import POOLS
 
@@ -162,7 +162,7 @@ def _yaml_words(error: Any) -> str:
     return f"{getattr(error, 'problem', None) or error}{where}"
 
 
-async def _write(session: Session, base: Json, wanted: Json, dry_run: str) -> _Outcome:
+async def _write(session: CommandSession, base: Json, wanted: Json, dry_run: str) -> _Outcome:
     """Judge an edit and write it over the version that it was made from, or a later one with only another status."""
     from butler.cli.commands.shared.pool_change import ATTEMPTS
     from butler.cli.toolkit.objects import as_json, read_all
@@ -202,16 +202,16 @@ async def _write(session: Session, base: Json, wanted: Json, dry_run: str) -> _O
     raise Failure(f"{name} changes faster than it can be edited, so nothing was changed: try again", Exit.CONFLICT)
 
 
-def _judged(now: Item[Any], wanted: Json, pools: list[Any], allocations: list[Any]) -> str:
+def _judged(now: LoadedObject[Any], wanted: Json, pools: list[Any], allocations: list[Any]) -> str:
     """Why an edit is refused, by the rules of admission; empty when it is not. Warnings are said."""
-    from butler.cli.toolkit.objects import item
+    from butler.cli.toolkit.objects import load_object
     from butler.cli.toolkit.terminal import say
     from butler.kube.kinds import POOLS
     from butler.rules.pool.admission import judge
 
     try:
         whole = {**now.raw, **wanted, "metadata": {**now.raw["metadata"], **wanted["metadata"]}}
-        new = item(POOLS, whole, hint="")
+        new = load_object(POOLS, whole, hint="")
     except Failure as failure:
         return failure.message
     verdict = judge(now.obj, new.obj, pools, allocations)

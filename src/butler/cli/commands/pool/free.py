@@ -9,7 +9,7 @@ import click
 from butler.cli.commands.pool import pool_name
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--size", type=click.IntRange(1, 65536), metavar="N", help="Only blocks with room for N addresses.")
 @click.option("--align", is_flag=True, help="Only whole networks: beginning at a multiple of their size.")
 @options.output("table", "json", "yaml", "csv", "jsonpath")
-def free(access: Access, name: str, size: int | None, align: bool, output: Output) -> None:
+def free(access: ClusterAccess, name: str, size: int | None, align: bool, output: Output) -> None:
     """Find free blocks of a pool, and the one that a request would get.
 
     A block is a run of free addresses, as long as can be. With --size, FIT is where so many addresses would lie in
@@ -52,7 +52,7 @@ def free(access: Access, name: str, size: int | None, align: bool, output: Outpu
             f"--align finds networks, and {size} is no size of one: ask for {1 << size.bit_length()}"
         )
 
-    async def work(session: Session) -> tuple[NetworkPool, Standing]:
+    async def work(session: CommandSession) -> tuple[NetworkPool, Standing]:
         found = (await read_one(session, POOLS, name, session.home)).obj
         allocations = [item.obj for item in await read_all(session, ALLOCATIONS, session.home)]
         try:

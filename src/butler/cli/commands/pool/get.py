@@ -8,7 +8,7 @@ import click
 
 from butler.cli.commands.pool import pool_name
 from butler.cli.toolkit import options
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @pool_name
 @options.access()
 @options.output()
-def get(access: Access, name: str, output: Output) -> None:
+def get(access: ClusterAccess, name: str, output: Output) -> None:
     """Tell all about one pool on one screen.
 
     Its network, windows and reserved blocks; how many addresses are held, and how many more to each capacity tier;
@@ -39,7 +39,7 @@ def get(access: Access, name: str, output: Output) -> None:
     from butler.cli.toolkit.objects import read_all, read_one
     from butler.kube.kinds import ALLOCATIONS, POOLS
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         found = await read_one(session, POOLS, name, session.home)
         if not output.is_table:
             pools_table().one(found, output)
@@ -50,12 +50,12 @@ def get(access: Access, name: str, output: Output) -> None:
     run(access, work)
 
 
-async def _events(session: Session, pool: NetworkPool) -> list[Any] | None:
+async def _events(session: CommandSession, pool: NetworkPool) -> list[Any] | None:
     """The Events about exactly this pool, oldest first; None where they may not be read."""
     from datetime import UTC, datetime
 
     from butler.cli.estate.events import TOLD
-    from butler.cli.toolkit.objects import item
+    from butler.cli.toolkit.objects import load_object
     from butler.kube.errors import Forbidden
     from butler.kube.resource import EVENTS
 
@@ -65,7 +65,7 @@ async def _events(session: Session, pool: NetworkPool) -> list[Any] | None:
     except Forbidden:
         return None
     long_ago = datetime.min.replace(tzinfo=UTC)
-    return sorted((item(TOLD, raw).obj for raw in listed.items), key=lambda obj: obj.last or long_ago)
+    return sorted((load_object(TOLD, raw).obj for raw in listed.items), key=lambda obj: obj.last or long_ago)
 
 
 def _show(pool: NetworkPool, allocations: list[Any], events: list[Any] | None) -> None:

@@ -9,7 +9,7 @@ import click
 from butler.cli.commands.pool import pool_name
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPoolSpec
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @options.dry_run
 @options.output("table", "json", "yaml", "name", "jsonpath")
 def grow(
-    access: Access,
+    access: ClusterAccess,
     name: str,
     cidr: str | None,
     window: str | None,
@@ -68,7 +68,7 @@ def grow(
         _insist_on_growth(name, change)
         return f"Grow {name} like this? Make sure that nobody else uses the new addresses." if by else None
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         from butler.cli.commands.shared.pool_change import change_pool, wait_ready
 
         made = await change_pool(

@@ -9,7 +9,7 @@ import click
 from butler.cli.commands.pool import pool_name
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @click.option("--to", "last", metavar="ADDRESS", help="End here.  [default: where the pool ends]")
 @click.option("--zoom", metavar="CIDR", help="Show this part, in place of --from and --to.")
 @options.output("table", "json", "yaml", "csv", "jsonpath")
-def map_(access: Access, name: str, first: str | None, last: str | None, zoom: str | None, output: Output) -> None:
+def map_(
+    access: ClusterAccess, name: str, first: str | None, last: str | None, zoom: str | None, output: Output
+) -> None:
     """Draw a pool: who holds which addresses, in true positions.
 
     Rows of cells, each row labelled with its first address. A cell is one address, or a power of two of them where
@@ -56,7 +58,7 @@ def map_(access: Access, name: str, first: str | None, last: str | None, zoom: s
     if zoom and (first or last):
         raise click.UsageError("--zoom stands in place of --from and --to: give one or the other")
 
-    async def work(session: Session) -> PoolSegments:
+    async def work(session: CommandSession) -> PoolSegments:
         found = await read_one(session, POOLS, name, session.home)
         allocations = await read_all(session, ALLOCATIONS, session.home)
         return segments_of(found.obj, [allocation.obj for allocation in allocations])

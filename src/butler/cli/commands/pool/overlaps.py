@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @click.command(short_help="Look for addresses that two have, and for pools that overlap.")
 @options.access(all_namespaces=True)
 @options.output("table", "json", "yaml", "csv", "jsonpath")
-def overlaps(access: Access, output: Output) -> None:
+def overlaps(access: ClusterAccess, output: Output) -> None:
     """Look for addresses that two have, and for pools that overlap.
 
     Butler lets none of this happen, but people who edit by hand, restore a backup or switch admission off can:
@@ -40,7 +40,7 @@ def overlaps(access: Access, output: Output) -> None:
     from butler.cli.toolkit.objects import read_addresses
     from butler.reports.pool.overlaps import overlaps as look
 
-    async def work(session: Session) -> tuple[int, int, list[Finding]]:
+    async def work(session: CommandSession) -> tuple[int, int, list[Finding]]:
         estate = await read_addresses(session, session.homes)
         return len(estate.pools), len(estate.allocations), look(estate.pools, estate.allocations)
 

@@ -9,7 +9,7 @@ import click
 from butler.cli.commands.pool import pool_name
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPoolSpec
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @options.dry_run
 @options.output("table", "json", "yaml", "name", "jsonpath")
 def reserve(
-    access: Access,
+    access: ClusterAccess,
     name: str,
     cidr: str,
     description: str | None,
@@ -58,7 +58,7 @@ def reserve(
 
         return without_reserved(spec, block) if remove else with_reserved(spec, block, description)
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         from butler.cli.commands.shared.pool_change import change_pool, wait_ready
 
         verb = "no longer reserves" if remove else "reserves"

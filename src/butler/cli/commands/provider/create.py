@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import HOME, Access, Failure, Session, run
+from butler.cli.toolkit.session import HOME, ClusterAccess, CommandSession, Failure, run
 from butler.cli.toolkit.terminal import say
 
 if TYPE_CHECKING:
@@ -28,7 +28,13 @@ KINDS = ("harvester", "nutanix", "proxmox", "aws", "gcp", "azure")
 @options.dry_run
 @options.wait(60.0)
 def create(
-    name: str | None, file: str | None, example: str | None, access: Access, dry_run: str, wait: bool, timeout: float
+    name: str | None,
+    file: str | None,
+    example: str | None,
+    access: ClusterAccess,
+    dry_run: str,
+    wait: bool,
+    timeout: float,
 ) -> None:
     """Make a provider from a file, or print one to start from.
 
@@ -58,7 +64,7 @@ def create(
 
     objects = provider_objects(file, name)
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         for obj in objects:
             meta = obj["metadata"]
             meta["namespace"] = session.access.namespace or meta.get("namespace") or HOME
@@ -73,16 +79,16 @@ def create(
     run(access, work)
 
 
-async def _judge(session: Session, objects: list[Json]) -> None:
+async def _judge(session: CommandSession, objects: list[Json]) -> None:
     """Refuse what admission would refuse, and pass on what it would warn of."""
-    from butler.cli.estate.permissions import Sight
-    from butler.cli.toolkit.objects import IN_FILE, item
+    from butler.cli.estate.permissions import PermittedReads
+    from butler.cli.toolkit.objects import IN_FILE, load_object
     from butler.kube.kinds import POOLS, PROVIDERS
     from butler.rules.provider.admission import Surroundings, judge
 
-    config = item(PROVIDERS, objects[-1], IN_FILE).obj
-    own = [item(POOLS, obj, IN_FILE).obj for obj in objects if obj["kind"] == "NetworkPool"]
-    known = await Sight(session).pools()
+    config = load_object(PROVIDERS, objects[-1], IN_FILE).obj
+    own = [load_object(POOLS, obj, IN_FILE).obj for obj in objects if obj["kind"] == "NetworkPool"]
+    known = await PermittedReads(session).pools()
     pools = {entry.metadata.name: entry for entry in (*own, *(known or ()))}
     verdict = judge(None, config, Surroundings(HOME, pools))
     if verdict.problems:
@@ -100,7 +106,7 @@ def _resource(body: Json) -> Resource[Json]:
     return {"NetworkPool": as_json(POOLS), "Secret": SECRETS, "ProviderConfig": as_json(PROVIDERS)}[body["kind"]]
 
 
-async def _make(session: Session, body: Json, *, dry_run: bool) -> Json | None:
+async def _make(session: CommandSession, body: Json, *, dry_run: bool) -> Json | None:
     """Create one object; None where it was there already."""
     from butler.cli.toolkit.output import done
     from butler.kube.errors import AlreadyExists
@@ -133,17 +139,17 @@ def _print(objects: list[Json]) -> None:
     click.echo(dumped(*shown), nl=False)
 
 
-async def _wait(session: Session, made: Json, timeout: float) -> None:
+async def _wait(session: CommandSession, made: Json, timeout: float) -> None:
     from butler.cli.toolkit.follow import Progress, wait_until
-    from butler.cli.toolkit.objects import item
+    from butler.cli.toolkit.objects import load_object
     from butler.kube.kinds import PROVIDERS
 
-    config = item(PROVIDERS, made).obj
+    config = load_object(PROVIDERS, made).obj
 
     def judge(raw: Json | None) -> Progress:
         if raw is None:
             return Progress("it was deleted meanwhile", failed=True)
-        return progress(item(PROVIDERS, raw).obj)
+        return progress(load_object(PROVIDERS, raw).obj)
 
     await wait_until(session, PROVIDERS, config.metadata.name, config.metadata.namespace, judge, timeout)
 

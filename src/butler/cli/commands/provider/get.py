@@ -8,7 +8,7 @@ import click
 
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
-from butler.cli.toolkit.session import HOME, Access, Session, run
+from butler.cli.toolkit.session import HOME, ClusterAccess, CommandSession, run
 from butler.cli.toolkit.terminal import say
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ IN_HOME = f"Namespace of the provider.  [default: {HOME}]"
 @click.argument("name", shell_complete=names_of("providerconfigs"))
 @options.access(IN_HOME)
 @options.output()
-def get(name: str, access: Access, output: Output) -> None:
+def get(name: str, access: ClusterAccess, output: Output) -> None:
     """Tell all about one provider, on one screen.
 
     Whether clusters can be put there and why not; its pools in the order in which they are tried, what they are for
@@ -39,7 +39,7 @@ def get(name: str, access: Access, output: Output) -> None:
     from butler.cli.toolkit.objects import read_one
     from butler.kube.kinds import PROVIDERS
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         found = await read_one(session, PROVIDERS, name, session.home)
         if output.is_table:
             await _show(session, found.obj)
@@ -49,18 +49,18 @@ def get(name: str, access: Access, output: Output) -> None:
     run(access, work)
 
 
-async def _show(session: Session, config: ProviderConfig) -> None:
+async def _show(session: CommandSession, config: ProviderConfig) -> None:
     import asyncio
     from datetime import UTC, datetime
 
     from butler.api.objects import key_of
     from butler.cli.drawings.provider import screen
-    from butler.cli.estate.permissions import Sight
+    from butler.cli.estate.permissions import PermittedReads
     from butler.cli.toolkit.objects import read_all
     from butler.kube.kinds import CLUSTERS
     from butler.reports.provider.summary import provider_view
 
-    sight = Sight(session)
+    sight = PermittedReads(session)
     pools = await sight.pools()
     allocations, providers, clusters = await asyncio.gather(
         sight.allocations(),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from butler.cli.toolkit import options
-from butler.cli.toolkit.session import HOME, Access, Session, run
+from butler.cli.toolkit.session import HOME, ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
@@ -21,7 +21,7 @@ IN_HOME = f"Namespace of the provider.  [default: {HOME}]"
 @options.selector
 @options.watch
 @options.output()
-def list_(access: Access, selector: str | None, watch: bool, output: Output) -> None:
+def list_(access: ClusterAccess, selector: str | None, watch: bool, output: Output) -> None:
     """List providers, and how many tenants they have room for.
 
     MODE is ipam where Butler hands out addresses, cloud where the provider does. ROOM is about how many more tenants
@@ -40,7 +40,7 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
 
     showing = providers_table(namespaces=access.all_namespaces)
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         if watch:
             await follow_table(session, PROVIDERS, session.homes, showing, output, selector=selector)
         found = await read_all(session, PROVIDERS, session.homes, selector=selector)

@@ -9,7 +9,7 @@ import click
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import HOME, Access, Session, run
+from butler.cli.toolkit.session import HOME, ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.api.objects import Json
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 )
 @options.access(f"Namespace of the provider.  [default: {HOME}]")
 @options.output("table", "json", "yaml", "jsonpath")
-def validate(name: str | None, file: str | None, access: Access, output: Output) -> None:
+def validate(name: str | None, file: str | None, access: ClusterAccess, output: Output) -> None:
     """Say everything that is wrong with a provider: one that exists, or one in a file.
 
     Looked at are its settings, its pools (that they exist, hand out addresses, hold the gateway and have room), the
@@ -44,14 +44,14 @@ def validate(name: str | None, file: str | None, access: Access, output: Output)
     if bool(name) == bool(file):
         raise click.UsageError("say what to validate: the NAME of a provider, or -f FILE")
 
-    async def work(session: Session) -> tuple[str, list[Finding]]:
+    async def work(session: CommandSession) -> tuple[str, list[Finding]]:
         return await (_of_file(session, file) if file else _of_stored(session, name or ""))
 
     judged, found = run(access, work)
     _show(judged, found, output)
 
 
-async def _of_stored(session: Session, name: str) -> tuple[str, list[Finding]]:
+async def _of_stored(session: CommandSession, name: str) -> tuple[str, list[Finding]]:
     from butler.cli.toolkit.objects import read_one
     from butler.kube.kinds import PROVIDERS
 
@@ -59,16 +59,16 @@ async def _of_stored(session: Session, name: str) -> tuple[str, list[Finding]]:
     return name, await _look(session, config, [], stored=True)
 
 
-async def _of_file(session: Session, file: str) -> tuple[str, list[Finding]]:
+async def _of_file(session: CommandSession, file: str) -> tuple[str, list[Finding]]:
     from butler.cli.toolkit.documents import provider_objects
-    from butler.cli.toolkit.objects import IN_FILE, item
+    from butler.cli.toolkit.objects import IN_FILE, load_object
     from butler.kube.kinds import PROVIDERS
     from butler.reports.provider.findings import Severity
 
     objects = provider_objects(file, None)
     for obj in objects:
         obj["metadata"]["namespace"] = session.access.namespace or obj["metadata"].get("namespace") or HOME
-    config = item(PROVIDERS, objects[-1], IN_FILE).obj
+    config = load_object(PROVIDERS, objects[-1], IN_FILE).obj
     found = await _look(session, config, objects, stored=False)
     known = " ".join(finding.message for finding in found)
     # Admission says the same in the same words; once is enough.
@@ -77,7 +77,7 @@ async def _of_file(session: Session, file: str) -> tuple[str, list[Finding]]:
     return config.metadata.name, sorted(every, key=lambda finding: list(Severity).index(finding.severity))
 
 
-async def _shown_to_server(session: Session, body: Json) -> list[Finding]:
+async def _shown_to_server(session: CommandSession, body: Json) -> list[Finding]:
     """What the server says to it, which has rules of its own; nothing is stored."""
     from butler.cli.toolkit.objects import as_json
     from butler.kube.errors import ApiError, Forbidden, Invalid
@@ -100,24 +100,24 @@ async def _shown_to_server(session: Session, body: Json) -> list[Finding]:
     return []
 
 
-async def _look(session: Session, config: ProviderConfig, objects: list[Json], *, stored: bool) -> list[Finding]:
+async def _look(session: CommandSession, config: ProviderConfig, objects: list[Json], *, stored: bool) -> list[Finding]:
     """Read what belongs to a provider, with what stands in the same file, and judge it."""
-    from butler.cli.estate.permissions import Sight
-    from butler.cli.toolkit.objects import IN_FILE, item
+    from butler.cli.estate.permissions import PermittedReads
+    from butler.cli.toolkit.objects import IN_FILE, load_object
     from butler.kube.kinds import POOLS
     from butler.reports.provider.findings import findings
 
-    sight = Sight(session)
+    sight = PermittedReads(session)
     known = await sight.pools()
     pools = None if known is None else {pool.metadata.name: pool for pool in known}
     for obj in objects:
         if pools is not None and obj["kind"] == "NetworkPool":
-            pools.setdefault(obj["metadata"]["name"], item(POOLS, obj, IN_FILE).obj)
+            pools.setdefault(obj["metadata"]["name"], load_object(POOLS, obj, IN_FILE).obj)
     secret = await _secret(session, config, objects)
     return findings(config, pools, await sight.allocations(), secret, HOME, stored=stored)
 
 
-async def _secret(session: Session, config: ProviderConfig, objects: list[Json]) -> SecretSeen:
+async def _secret(session: CommandSession, config: ProviderConfig, objects: list[Json]) -> SecretSeen:
     from butler.api.objects import Key
     from butler.kube.errors import Forbidden, NotFound
     from butler.kube.resource import SECRETS

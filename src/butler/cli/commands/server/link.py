@@ -9,15 +9,15 @@ import click
 from butler.cli.toolkit import options
 
 if TYPE_CHECKING:
-    from butler.cli.toolkit.session import Access
+    from butler.cli.toolkit.session import ClusterAccess
 from butler.cli.commands.server import IN_RECORDS, RECORDS
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 
 @click.command(short_help="Make a link that opens the console on this machine once.")
 @options.access(IN_RECORDS)
-def link(access: Access) -> None:
+def link(access: ClusterAccess) -> None:
     """Make a link that opens the console on this machine once, within ten minutes.
 
     Whoever opens it is in the console who the kubeconfig's user is to Kubernetes. It has to be a console that takes
@@ -31,7 +31,7 @@ def link(access: Access) -> None:
     click.echo(run(access, make_link))
 
 
-async def make_link(session: Session) -> str:
+async def make_link(session: CommandSession) -> str:
     """A link into the console that runs on this machine, for the user of the kubeconfig."""
     from datetime import UTC, datetime
 

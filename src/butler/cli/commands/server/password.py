@@ -9,10 +9,10 @@ import click
 from butler.cli.toolkit import options
 
 if TYPE_CHECKING:
-    from butler.cli.toolkit.session import Access
+    from butler.cli.toolkit.session import ClusterAccess
     from butler.server.access.passwords import Admin
 from butler.cli.commands.server import IN_RECORDS, RECORDS
-from butler.cli.toolkit.session import Access, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 
 @click.command(short_help="Give the console's local administrator a new password.")
@@ -26,7 +26,7 @@ from butler.cli.toolkit.session import Access, Session, run
     help="In which groups; may be repeated.  [default: as it is, else butler:admins]",
 )
 @options.access(IN_RECORDS)
-def password(access: Access, login: str | None, user: str | None, groups: tuple[str, ...]) -> None:
+def password(access: ClusterAccess, login: str | None, user: str | None, groups: tuple[str, ...]) -> None:
     """Give the console's local administrator a new password, and print it: it is kept nowhere.
 
     The first call makes the account. Whoever came in with the old password is out. The account may do what Kubernetes
@@ -44,7 +44,7 @@ def password(access: Access, login: str | None, user: str | None, groups: tuple[
 
 
 async def new_password(
-    session: Session, login: str | None, user: str | None, groups: tuple[str, ...]
+    session: CommandSession, login: str | None, user: str | None, groups: tuple[str, ...]
 ) -> tuple[Admin, str]:
     """The local administrator's account with a new password."""
     from butler.server.access.passwords import reset_admin

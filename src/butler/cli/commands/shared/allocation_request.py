@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.toolkit.follow import Progress
     from butler.cli.toolkit.output import Output
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
     from butler.ipam.addresses import Range
 
 
@@ -43,7 +43,7 @@ def request_options(command: Any) -> Any:
 
 
 async def ask(
-    session: Session,
+    session: CommandSession,
     name: str,
     pool: str,
     tenant: str,
@@ -100,7 +100,7 @@ def tenant_named(text: str) -> Key:
     return Key(namespace, name)
 
 
-async def _cluster(session: Session, whose: Key) -> TenantCluster | None:
+async def _cluster(session: CommandSession, whose: Key) -> TenantCluster | None:
     """The TenantCluster, where it exists and may be read."""
     from butler.kube.errors import Forbidden, NotFound
     from butler.kube.kinds import CLUSTERS
@@ -111,7 +111,7 @@ async def _cluster(session: Session, whose: Key) -> TenantCluster | None:
         return None
 
 
-async def _foretold(session: Session, request: IPAllocation) -> str:
+async def _foretold(session: CommandSession, request: IPAllocation) -> str:
     """What the pool would answer as things stand; Failure where there is no such pool."""
     from datetime import UTC, datetime
 

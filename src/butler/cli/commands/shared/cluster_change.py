@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from butler.cli.toolkit.completion_names import names_of
-from butler.cli.toolkit.session import Failure, Session
+from butler.cli.toolkit.session import CommandSession, Failure
 
 if TYPE_CHECKING:
     from butler.api.objects import Json
@@ -27,7 +27,7 @@ def refuse_leaving(cluster: TenantCluster) -> None:
 
 
 async def change_cluster(
-    session: Session, cluster: TenantCluster, spec: Json, said: str, dry_run: str, timeout: float | None
+    session: CommandSession, cluster: TenantCluster, spec: Json, said: str, dry_run: str, timeout: float | None
 ) -> None:
     """Write a change of what was read, and of nothing that somebody else made of it; follow it where asked to."""
     from butler.cli.toolkit.output import done
@@ -45,12 +45,12 @@ async def change_cluster(
         await wait_until_ready(session, written, timeout)
 
 
-async def _patched(session: Session, cluster: TenantCluster, spec: Json, *, dry_run: bool) -> TenantCluster:
+async def _patched(session: CommandSession, cluster: TenantCluster, spec: Json, *, dry_run: bool) -> TenantCluster:
     """The cluster with a change; Conflict when somebody else changed it since it was read.
 
     Butler writes to its status all the time, which leaves the generation as it was: then the change is sent again.
     """
-    from butler.cli.toolkit.objects import as_json, item, read_one
+    from butler.cli.toolkit.objects import as_json, load_object, read_one
     from butler.kube.errors import Conflict
     from butler.kube.kinds import CLUSTERS
 
@@ -62,7 +62,7 @@ async def _patched(session: Session, cluster: TenantCluster, spec: Json, *, dry_
             raw = await session.client.patch(
                 as_json(CLUSTERS), seen.name, patch, seen.namespace, dry_run=dry_run, field_validation="Strict"
             )
-            return item(CLUSTERS, raw).obj
+            return load_object(CLUSTERS, raw).obj
         except Conflict:
             now = (await read_one(session, CLUSTERS, seen.name, seen.namespace)).obj.metadata
             if not left or (now.uid, now.generation) != (seen.uid, seen.generation):

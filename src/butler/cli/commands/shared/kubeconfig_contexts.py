@@ -12,7 +12,7 @@ from butler.cli.toolkit.session import Failure
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from butler.cli.toolkit.kubeconfig_file import Context, Kubeconfig
+    from butler.cli.toolkit.kubeconfig_file import Context, KubeconfigFiles
 
 
 kubeconfig_option = click.option(
@@ -33,10 +33,10 @@ def complete_contexts(ctx: click.Context, _: click.Parameter, incomplete: str) -
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
-def open_kubeconfig(given: str | None) -> Kubeconfig:
-    from butler.cli.toolkit.kubeconfig_file import Kubeconfig, files
+def open_kubeconfig(given: str | None) -> KubeconfigFiles:
+    from butler.cli.toolkit.kubeconfig_file import KubeconfigFiles, files
 
-    found = Kubeconfig(files(given))
+    found = KubeconfigFiles(files(given))
     if not found.exists:
         raise Failure(
             f"there is no kubeconfig at {found.where}: start a server with butleradm local up, or name a file with"
@@ -46,7 +46,7 @@ def open_kubeconfig(given: str | None) -> Kubeconfig:
     return found
 
 
-def context_named(found: Kubeconfig, name: str) -> Context:
+def context_named(found: KubeconfigFiles, name: str) -> Context:
     from difflib import get_close_matches
 
     known = {item.name: item for item in found.contexts()}

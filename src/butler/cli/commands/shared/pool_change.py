@@ -16,7 +16,7 @@ from butler.api.codec import merge_patch, to_json
 from butler.cli.tables.pools import pools_table
 from butler.cli.toolkit.exit_codes import Exit
 from butler.cli.toolkit.follow import Progress, wait_until
-from butler.cli.toolkit.objects import Item, as_json, item, pool_of, read_addresses
+from butler.cli.toolkit.objects import LoadedObject, as_json, load_object, pool_of, read_addresses
 from butler.cli.toolkit.output import done, structured, table
 from butler.cli.toolkit.session import Failure
 from butler.cli.toolkit.terminal import confirm, say
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool, NetworkPoolSpec
     from butler.api.objects import Json
     from butler.cli.toolkit.output import Output
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
     from butler.reports.pool.summary import Standing
 
     Edit = Callable[[NetworkPoolSpec], NetworkPoolSpec]
@@ -43,7 +43,7 @@ GIVEN_UP = ("ValidationFailed", "Overlap", "Deleting")
 
 
 async def change_pool(
-    session: Session,
+    session: CommandSession,
     name: str,
     edit: Edit,
     *,
@@ -52,7 +52,7 @@ async def change_pool(
     output: Output,
     question: Callable[[Change], str | None] = lambda _: None,
     yes: bool = True,
-) -> Item[NetworkPool] | None:
+) -> LoadedObject[NetworkPool] | None:
     """Show what an edit does, ask where there is a question, and write it; None where it changes nothing."""
     shown: NetworkPoolSpec | None = None
     for _ in range(ATTEMPTS):
@@ -89,7 +89,7 @@ async def change_pool(
         except Conflict:
             continue
         report(made, verb, output, dry_run)
-        return item(POOLS, made)
+        return load_object(POOLS, made)
     raise Failure(f"{name} changes faster than it can be edited: try again", Exit.CONFLICT)
 
 
@@ -135,7 +135,7 @@ def report(raw: Json, verb: str, output: Output, dry_run: str) -> None:
     elif output.format == "name":
         click.echo(name)
     else:
-        structured(pools_table().raw(item(POOLS, raw)), output)
+        structured(pools_table().raw(load_object(POOLS, raw)), output)
 
 
 def _bare(pool: NetworkPool) -> Json:
@@ -156,7 +156,7 @@ def bare(name: str, namespace: str, spec: Any) -> Json:
     }
 
 
-async def wait_ready(session: Session, name: str, namespace: str, timeout: float) -> None:
+async def wait_ready(session: CommandSession, name: str, namespace: str, timeout: float) -> None:
     """Follow a pool until it hands out addresses by its newest spec."""
 
     def judge(raw: Json | None) -> Progress:

@@ -10,19 +10,19 @@ import click
 
 from butler.cli.drawings.tenant import screen
 from butler.cli.estate.events import read_events
-from butler.cli.estate.permissions import Sight
+from butler.cli.estate.permissions import PermittedReads
 from butler.cli.toolkit.session import HOME
 from butler.cli.toolkit.terminal import say
 from butler.reports.tenant.summary import tenant
 
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
-    from butler.cli.toolkit.session import Session
+    from butler.cli.toolkit.session import CommandSession
 
 
-async def show_tenant(session: Session, cluster: TenantCluster) -> None:
+async def show_tenant(session: CommandSession, cluster: TenantCluster) -> None:
     """Print the screen of a cluster; what may not be read is left out, and named on stderr."""
-    sight = Sight(session)
+    sight = PermittedReads(session)
     allocations, provider, events = await asyncio.gather(
         sight.allocations(),
         sight.provider(cluster),

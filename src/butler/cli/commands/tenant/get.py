@@ -9,11 +9,11 @@ import click
 from butler.cli.toolkit import options
 from butler.cli.toolkit.completion_names import names_of
 from butler.cli.toolkit.exit_codes import Exit
-from butler.cli.toolkit.session import Access, Failure, Session, run
+from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, run
 
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
-    from butler.cli.toolkit.objects import Item
+    from butler.cli.toolkit.objects import LoadedObject
     from butler.cli.toolkit.output import Output
 
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("name", metavar="[NAMESPACE/]NAME", shell_complete=names_of("tenantclusters", everywhere=True))
 @options.access("Namespace of the cluster.  [default: wherever there is one of that name]")
 @options.output()
-def get(name: str, access: Access, output: Output) -> None:
+def get(name: str, access: ClusterAccess, output: Output) -> None:
     """Tell all about one cluster of a team, on one screen: what its team sees with `butlerctl cluster get`.
 
     A name alone is looked for in all namespaces; where several have a cluster of that name, say which one.
@@ -34,7 +34,7 @@ def get(name: str, access: Access, output: Output) -> None:
     """
     from butler.cli.tables.clusters import clusters_table
 
-    async def work(session: Session) -> None:
+    async def work(session: CommandSession) -> None:
         found = await _find(session, name)
         if not output.is_table:
             clusters_table(namespaces=True).one(found, output)
@@ -46,7 +46,7 @@ def get(name: str, access: Access, output: Output) -> None:
     run(access, work)
 
 
-async def _find(session: Session, text: str) -> Item[TenantCluster]:
+async def _find(session: CommandSession, text: str) -> LoadedObject[TenantCluster]:
     """The cluster of that name, wherever it is."""
     from difflib import get_close_matches
 

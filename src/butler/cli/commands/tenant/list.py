@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from butler.cli.toolkit import options
-from butler.cli.toolkit.session import HOME, Access, Session, run
+from butler.cli.toolkit.session import HOME, ClusterAccess, CommandSession, run
 from butler.cli.toolkit.terminal import say
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ EVERYWHERE = "Only clusters of this namespace.  [default: all]"
 @options.selector
 @options.watch
 @options.output()
-def list_(access: Access, selector: str | None, watch: bool, output: Output) -> None:
+def list_(access: ClusterAccess, selector: str | None, watch: bool, output: Output) -> None:
     """List the clusters of all teams, what they hold and what is wrong.
 
     NODE IPS and LB IPS count the addresses that a cluster holds, IN USE the load-balancer addresses that its Services
@@ -37,7 +37,7 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
       butleradm tenant list -n team-shop -o wide
       butleradm tenant list --watch
     """
-    from butler.cli.estate.permissions import Sight
+    from butler.cli.estate.permissions import PermittedReads
     from butler.cli.tables.clusters import tenants_table
     from butler.cli.toolkit.follow import follow_table
     from butler.cli.toolkit.objects import read_all
@@ -46,8 +46,8 @@ def list_(access: Access, selector: str | None, watch: bool, output: Output) -> 
 
     where = access.namespace or ""
 
-    async def work(session: Session) -> None:
-        sight = Sight(session)
+    async def work(session: CommandSession) -> None:
+        sight = PermittedReads(session)
         providers = await sight.providers() or {}
 
         def place(cluster: TenantCluster) -> ProviderConfig | None:

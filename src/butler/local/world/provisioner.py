@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from butler.api.objects import Json
     from butler.kube.cache import Cache
     from butler.kube.resource import Resource
-    from butler.local.world.view import View
+    from butler.local.world.view import WorldView
 
 _TEMPLATE_SECONDS = 10.0
 """Templates are immutable, but one may be deleted and made anew; many machines come at once, though."""
 
 
-class Provisioning:
-    def __init__(self, view: View) -> None:
+class Provisioner:
+    def __init__(self, view: WorldView) -> None:
         self._view = view
         self._chosen: dict[Key, tuple[Key, str]] = {}
         self._templates: dict[tuple[str, Key], tuple[float, Json]] = {}
