@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from butler.ipam.addresses import Range
 from butler.ipam.ordered import Ordered
+from butler.ipam.range_difference import gaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -78,7 +79,7 @@ class FreeSpace:
         """
         pieces = _in_order(usable)
         space = cls(())
-        space._lay_out(pieces, _gaps(pieces, sorted(taken)))
+        space._lay_out(pieces, gaps(pieces, sorted(taken)))
         return space
 
     def _lay_out(self, pieces: Sequence[tuple[int, int]], holes: Sequence[tuple[int, int]]) -> None:
@@ -279,27 +280,3 @@ def _in_order(extents: Iterable[Range]) -> list[Range]:
         if after.first <= before.last:
             raise ValueError(f"the extents {before} and {after} overlap")
     return ordered
-
-
-def _gaps(pieces: Iterable[tuple[int, int]], taken: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What the taken ranges, in order of their first address, leave free of the pieces, in order as well."""
-    gaps: list[tuple[int, int]] = []
-    index = 0
-    for piece_first, piece_last in pieces:
-        free_from = piece_first
-        while index < len(taken):
-            first, last = taken[index]
-            if first > piece_last:
-                break
-            if last < first:
-                raise ValueError(f"a range cannot end ({last}) before it begins ({first})")
-            if first > free_from:
-                gaps.append((free_from, first - 1))
-            if last >= free_from:
-                free_from = last + 1
-            if free_from > piece_last:
-                break  # it may reach into the next piece, too
-            index += 1
-        if free_from <= piece_last:
-            gaps.append((free_from, piece_last))
-    return gaps

@@ -29,6 +29,7 @@ from butler.ipam.addresses import (
     range_cidr,
     range_text,
 )
+from butler.ipam.range_difference import without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -120,7 +121,7 @@ def read_layout(spec: NetworkPoolSpec, excluded: Iterable[ExcludedAddress] = ())
     handed_out = sorted(window.addresses for window in windows) or [_without_its_edges(network)]
     left_out = _read_excluded(excluded, network)
     taken = _joined(sorted([*reserved, *(address.addresses for address in left_out)]))
-    usable = tuple(piece for window in handed_out for piece in _less(window, taken))
+    usable = tuple(piece for window in handed_out for piece in without(window, taken))
     if not usable:
         by = "spec.cidr" if left_out else "spec.reserved"
         raise InvalidPool([Problem(by, f"nothing of {spec.cidr} is left to hand out: reserve less of it")])
@@ -249,7 +250,7 @@ def _check_reserved_against_windows(blocks: list[_Named], windows: list[_Named],
                 )
     reserved = _joined(sorted(block.addresses for block in blocks))
     for window in windows:
-        if window.field not in swallowed and not _less(window.addresses, reserved):
+        if window.field not in swallowed and not without(window.addresses, reserved):
             report(window.field, f"window {_text(window)} is wholly reserved, by several blocks: remove it")
 
 
@@ -296,20 +297,6 @@ def _joined(ranges: Iterable[Range]) -> list[Range]:
         else:
             joined.append(addresses)
     return joined
-
-
-def _less(window: Range, reserved: Iterable[Range]) -> list[Range]:
-    """What is left of a window without the reserved ranges, which come in order."""
-    pieces: list[Range] = []
-    first = window.first
-    for block in reserved:
-        if block.overlaps(window):
-            if first < block.first:
-                pieces.append(Range(first, block.first - 1))
-            first = block.last + 1
-    if first <= window.last:
-        pieces.append(Range(first, window.last))
-    return pieces
 
 
 def _text(named: _Named) -> str:

@@ -192,15 +192,11 @@ def _nowhere(asked: Range, family: Family, seen: Iterable[Range], estate: Estate
         at = gap.first
         for addresses, _, allocation in held:
             first, last = max(addresses.first, at), min(addresses.last, gap.last)
-            if first > last:
-                continue
-            if first > at:
-                yield Place(Range(at, first - 1), None, NOWHERE)
-            owner = _owner(allocation, addresses, estate)
-            yield Place(Range(first, last), None, Kind.ALLOCATED.value, owners=(owner,), stranded=True)
-            at = last + 1
-        if at <= gap.last:
-            yield Place(Range(at, gap.last), None, NOWHERE)
+            if first <= last:
+                owner = _owner(allocation, addresses, estate)
+                yield Place(Range(first, last), None, Kind.ALLOCATED.value, owners=(owner,), stranded=True)
+                at = last + 1
+        yield from (Place(rest, None, NOWHERE) for rest in without(gap, [addresses for addresses, _, _ in held]))
 
 
 def _granted(allocation: IPAllocation, family: Family, asked: Range) -> Iterator[Range]:

@@ -202,16 +202,9 @@ def _pieces(layout: PoolLayout, foreign: Sequence[Shown]) -> list[_Piece]:
 
 def _with_kept_back(part: Range, withheld: Mapping[int, str]) -> Iterator[_Piece]:
     """A usable part, in which single addresses are kept back for the reasons given."""
-    at = part.first
-    for address in sorted(withheld):
-        if not part.first <= address <= part.last:
-            continue
-        if address > at:
-            yield _Piece(at, address - 1, Kind.FREE)
-        yield _Piece(address, address, Kind.RESERVED, withheld[address])
-        at = address + 1
-    if at <= part.last:
-        yield _Piece(at, part.last, Kind.FREE)
+    inside = [Range(address, address) for address in withheld if part.first <= address <= part.last]
+    yield from (_Piece(*kept, Kind.RESERVED, withheld[kept.first]) for kept in inside)
+    yield from (_Piece(*rest, Kind.FREE) for rest in without(part, inside))
 
 
 def _pieces_of_invalid(spec: NetworkPoolSpec, family: Family, network: Range) -> list[_Piece]:

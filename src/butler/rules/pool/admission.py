@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from butler.api.objects import key_of
 from butler.ipam.addresses import BadAddress, Family, Range, parse_network, parse_range, range_text
 from butler.ipam.layout import InvalidPool, Problem, pool_layout
+from butler.ipam.range_difference import without
 from butler.rules.allocation.held import EVERY_ADDRESS, HeldAddresses, held_addresses, named_addresses, pool_key
 
 if TYPE_CHECKING:
@@ -220,20 +221,9 @@ def _usable_of(old: NetworkPool) -> Sequence[Range]:
 
 
 def _less(addresses: Range, kept: Sequence[Range]) -> list[Range]:
-    """The pieces of a range that lie in none of `kept`, which is in order and does not overlap itself."""
-    pieces: list[Range] = []
-    first = addresses.first
-    for span in kept[max(0, bisect_right(kept, (first,)) - 1) :]:
-        if span.first > addresses.last:
-            break
-        if span.last < first:
-            continue
-        if first < span.first:
-            pieces.append(Range(first, span.first - 1))
-        first = span.last + 1
-    if first <= addresses.last:
-        pieces.append(Range(first, addresses.last))
-    return pieces
+    """The pieces of a range that lie in none of `kept`, which is in order: of many, only those around it are read."""
+    near = kept[max(0, bisect_right(kept, (addresses.first,)) - 1) : bisect_right(kept, (addresses.last + 1,))]
+    return without(addresses, near)
 
 
 def _within(addresses: Range, kept: Sequence[Range]) -> list[Range]:
