@@ -31,8 +31,8 @@ sys.path[:0] = [
 from ipam.report import Goal, duration, heading, note, summary, table  # noqa: E402 - after the path is set
 from playwright.async_api import async_playwright  # noqa: E402
 
-from butler.server.answers import encoded  # noqa: E402
-from butler.server.shown.segments import columns_of  # noqa: E402
+from butler.server.presenters.segments import columns_of  # noqa: E402
+from butler.server.responses import encoded  # noqa: E402
 from console.browsing import WIDE, launch, visit  # noqa: E402
 from console.changes import CHANGES, ELSEWHERE, measured, prepare  # noqa: E402
 from console.estate import Estate  # noqa: E402

@@ -16,7 +16,7 @@ import sys
 import uvloop
 
 from butler.kube import config
-from butler.server.running import Settings, running
+from butler.server.process import Settings, running
 
 
 async def serve(kubeconfig: str) -> None:

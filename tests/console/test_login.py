@@ -14,7 +14,7 @@ from butler.kube.client import Client
 from butler.server.access.oidc import OidcSettings
 from butler.server.access.passwords import reset_admin
 from butler.server.access.store import open_store
-from butler.server.running import Running, Settings, running
+from butler.server.process import Running, Settings, running
 from console.accessible import violations
 from server.eventually import eventually
 from server.oidc_provider import CLIENT, SECRET, OidcProvider

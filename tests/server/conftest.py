@@ -16,7 +16,7 @@ import pytest_asyncio
 
 from butler.kube import config
 from butler.server.access.person import Person
-from butler.server.running import Settings, running
+from butler.server.process import Settings, running
 from local_server import LocalServer
 
 if TYPE_CHECKING:

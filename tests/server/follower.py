@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 
 from butler.kube import config
-from butler.server.running import Running, Settings, running
+from butler.server.process import Running, Settings, running
 from server.conftest import ROLE, somebody
 from server.objects import GROUP, create
 

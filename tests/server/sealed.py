@@ -6,7 +6,7 @@ import base64
 import json
 from typing import TYPE_CHECKING, Any
 
-from butler.server.access.keys import Key
+from butler.server.access.keys import SigningKey
 from butler.server.access.store import NAME
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def rewrite(plane: ControlPlane, name: str, *, records: str = RECORDS, **changes
     assert status == 200, said
 
 
-def _key(plane: ControlPlane, records: str) -> Key:
+def _key(plane: ControlPlane, records: str) -> SigningKey:
     status, secret = plane.request("GET", f"/api/v1/namespaces/{records}/secrets/{NAME}")
     assert status == 200, secret
-    return Key(base64.b64decode(content(secret)["key"]))
+    return SigningKey(base64.b64decode(content(secret)["key"]))

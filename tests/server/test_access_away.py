@@ -14,8 +14,8 @@ import aiohttp
 import pytest
 
 from butler.kube import config
-from butler.server.keeping.fair_threads import MOST_OF_ONE
-from butler.server.running import Settings, running
+from butler.server.cache.fair_threads import MOST_OF_ONE
+from butler.server.process import Settings, running
 from server.browser import Browser
 from server.conftest import CSRF, ROLE
 from server.eventually import eventually

@@ -12,7 +12,7 @@ from playwright.async_api import Error, async_playwright
 
 from butler.kube import config
 from butler.server.access.oidc import OidcSettings
-from butler.server.running import Running, Settings, running
+from butler.server.process import Running, Settings, running
 from server.oidc_provider import CLIENT, SECRET, OidcProvider
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from tls_files import certificate_for_loopback
 
 from butler.kube import config
 from butler.server import certificate as certificate_module
-from butler.server.running import Settings, running
+from butler.server.process import Settings, running
 from control_planes import BIN
 from server.browser import Browser
 from server.eventually import eventually

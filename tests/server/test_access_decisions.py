@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from butler.server.access.id_token import Claims, NotLetIn, identity_of
-from butler.server.access.keys import Key
+from butler.server.access.id_token import IdTokenClaims, NotLetIn, identity_of
+from butler.server.access.keys import SigningKey
 from butler.server.access.limits import Limit
 from butler.server.access.passwords import FREE, LONGEST_WAIT, Tries, new_password, wait_until
 from butler.server.access.provider import ProviderTrouble, need_safe
-from butler.server.access.where import Where, client_address, sent_by_another
-from butler.server.answers import accepts
-from butler.server.running import Settings, why_unsafe
+from butler.server.access.public_url import PublicUrl, client_address, sent_by_another
+from butler.server.process import Settings, why_unsafe
+from butler.server.responses import accepts
 
 
 def test_names_are_prefixed_and_reserved_ones_refused() -> None:
-    plain = Claims(user="email", user_prefix="", groups_prefix="")
+    plain = IdTokenClaims(user="email", user_prefix="", groups_prefix="")
     found = identity_of({"email": "ada@example.com", "email_verified": True, "groups": "a"}, plain)
     assert (found.user, found.groups) == ("ada@example.com", ("a",))
     for wrong in (
@@ -38,11 +38,11 @@ def test_names_are_prefixed_and_reserved_ones_refused() -> None:
             identity_of(wrong, plain)
     for prefix in ("system:", "butler:", "kubeadm:"):
         with pytest.raises(NotLetIn):
-            identity_of({"sub": "admin"}, Claims(user_prefix=prefix))
+            identity_of({"sub": "admin"}, IdTokenClaims(user_prefix=prefix))
 
 
 def test_only_our_own_pages_are_ours() -> None:
-    local = Where("http://127.0.0.1:8090")
+    local = PublicUrl("http://127.0.0.1:8090")
     assert "localhost:8090" in local.hosts
     assert "127.0.0.1" not in local.hosts
     assert not sent_by_another(local, host="localhost:8090", origin="http://localhost:8090", site="same-origin")
@@ -58,13 +58,13 @@ def test_only_our_own_pages_are_ours() -> None:
         (None, "same-site"),
     ):
         assert sent_by_another(local, host="127.0.0.1:8090", origin=origin, site=site), origin
-    public = Where("https://butler.example.com")
+    public = PublicUrl("https://butler.example.com")
     assert public.hosts == {"butler.example.com", "butler.example.com:443"}
     assert public.session_cookie.startswith("__Host-")
 
 
 def test_whom_a_proxy_names_last_is_who_asks_and_nobody_else_may_name() -> None:
-    plain, proxied = Where("http://127.0.0.1:1"), Where("https://b.example", behind_proxy=True)
+    plain, proxied = PublicUrl("http://127.0.0.1:1"), PublicUrl("https://b.example", behind_proxy=True)
     assert client_address(plain, "10.0.0.1", "1.2.3.4") == "10.0.0.1"
     assert client_address(proxied, "10.0.0.1", "6.6.6.6, 1.2.3.4") == "1.2.3.4"
     assert client_address(proxied, "10.0.0.1", "nonsense") == "10.0.0.1"
@@ -97,7 +97,7 @@ def test_a_limit_gives_back_with_time_and_counts_each_alone() -> None:
 
 
 def test_a_token_is_good_for_its_purpose_and_key_alone() -> None:
-    key, other = Key(b"a" * 32), Key(b"b" * 32)
+    key, other = SigningKey(b"a" * 32), SigningKey(b"b" * 32)
     token = key.token("session")
     assert key.secret_of("session", token) is not None
     assert key.secret_of("link", token) is None

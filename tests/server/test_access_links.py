@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from butler.kube import config
-from butler.server.running import Running, Settings, running
+from butler.server.process import Running, Settings, running
 from server.browser import Browser
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from butler.kube import config
 from butler.server.access import provider as provider_module
 from butler.server.access.oidc import OidcSettings
-from butler.server.running import Running, Settings, running
+from butler.server.process import Running, Settings, running
 from server.browser import Answer, Browser
 from server.oidc_provider import CLIENT, SECRET, OidcProvider, Signer, unsigned, with_shared_secret
 

@@ -16,7 +16,7 @@ from butler.kube import config
 from butler.kube.client import Client
 from butler.server.access.passwords import FREE, reset_admin
 from butler.server.access.store import open_store
-from butler.server.running import Running, Settings, running
+from butler.server.process import Running, Settings, running
 from server.browser import Answer, Browser
 from server.eventually import eventually
 from server.sealed import RECORDS

@@ -20,9 +20,9 @@ from butler.api.crd import custom_resource_definition
 from butler.api.kinds import KINDS
 from butler.cli.commands.server.link import is_on_this_machine
 from butler.kube import config
-from butler.server.access.keys import Key, token_id
+from butler.server.access.keys import SigningKey, token_id
 from butler.server.access.passwords import FREE
-from butler.server.running import Running, Settings, running
+from butler.server.process import Running, Settings, running
 from server.browser import Browser
 from server.eventually import eventually
 from server.sealed import content, rewrite
@@ -98,10 +98,10 @@ def session_document(user: str, groups: list[str], via: str) -> dict[str, object
     }
 
 
-def key_in(plane: ControlPlane, namespace: str) -> Key:
+def key_in(plane: ControlPlane, namespace: str) -> SigningKey:
     """The key, if it is there to be read; else one of the attacker's own."""
     found = [obj for obj in secrets_of(plane, namespace) if obj["metadata"]["name"] == "butler-console-key"]
-    return Key(base64.b64decode(content(found[0])["key"]) if found else b"k" * 32)
+    return SigningKey(base64.b64decode(content(found[0])["key"]) if found else b"k" * 32)
 
 
 @pytest.mark.parametrize("via", ["link", "oidc", "password"])
@@ -241,10 +241,10 @@ async def test_what_says_it_is_a_record_and_is_none_is_swept_when_it_is_old(
 ) -> None:
     document = session_document("anybody", MASTERS, "link")
     plant(plane, RECORDS, "session", f"butler-console-session-{'a' * 40}", document)
-    await up.parts.doors.sessions.sweep()
+    await up.services.logins.sessions.sweep()
     assert "a" * 40 in str(secrets_of(plane, RECORDS))  # it could be a record that is just being made
     monkeypatch.setattr("butler.server.access.records.UNSEALED_FOR", timedelta(seconds=-1))
-    await up.parts.doors.sessions.sweep()
+    await up.services.logins.sessions.sweep()
     assert "a" * 40 not in str(secrets_of(plane, RECORDS))
 
 

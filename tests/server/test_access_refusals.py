@@ -20,7 +20,7 @@ from yarl import URL
 from butler.kube import config
 from butler.server.access.guard import HEADERS, OPEN
 from butler.server.app import build
-from butler.server.running import Running, Settings, running
+from butler.server.process import Running, Settings, running
 from server.browser import Browser
 from server.eventually import eventually
 from server.objects import allocation, create, pool

@@ -19,7 +19,7 @@ from butler.kube import config
 from butler.kube.client import Client
 from butler.server.access.passwords import reset_admin
 from butler.server.access.store import open_store
-from butler.server.running import Running, Settings, running
+from butler.server.process import Running, Settings, running
 from pages import ROOT
 from server.browser import Browser
 from server.eventually import eventually
@@ -120,7 +120,7 @@ async def test_a_session_is_ended_and_swept_with_these_rights(control_plane: Con
         status, secret = control_plane.request("GET", path)
         assert (status, secret["type"]) == (200, "butler.butlerlabs.dev/console-session")
         rewrite(control_plane, name, expires="2001-01-01T00:00:00Z")
-        assert await up.parts.doors.sessions.sweep() == 1
+        assert await up.services.logins.sessions.sweep() == 1
         assert control_plane.request("GET", path)[0] == 404
 
         async def out() -> None:

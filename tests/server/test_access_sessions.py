@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from butler.kube import config
-from butler.server.running import Running, Settings, running
+from butler.server.process import Running, Settings, running
 from server.browser import Browser
 from server.eventually import eventually
 from server.sealed import RECORDS, content, rewrite
@@ -145,7 +145,7 @@ async def test_a_session_ends_when_it_was_not_used_and_when_it_is_too_old(
                 await out(of)
 
             await eventually(is_out)
-            await up.parts.doors.sessions.sweep()
+            await up.services.logins.sessions.sweep()
             assert me["session"] not in str(records(plane, "session"))
     assert (await browser.me())["via"] == "link"
 
@@ -211,7 +211,7 @@ async def test_a_link_lives_for_minutes_and_is_swept(plane: ControlPlane, up: Ru
         assert late.cookies == {}
         unknown = f"{up.url}/link?token={link[-64:][::-1]}"
         assert (await late.open_link(unknown)).status == 403
-    links = up.parts.doors.links
+    links = up.services.logins.links
     assert links is not None
     await links.sweep()
     assert records(plane, "link") == []

@@ -11,7 +11,7 @@ import pytest_asyncio
 from yarl import URL
 
 from butler.kube import config
-from butler.server.running import Running, Settings, running
+from butler.server.process import Running, Settings, running
 from server.browser import Browser
 
 if TYPE_CHECKING:

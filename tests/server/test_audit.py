@@ -17,13 +17,13 @@ from butler.api.objects import Key
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import OutcomeUnknown, Status, Unreachable, error_from_status
-from butler.kube.kinds import CLUSTERS, POOLS
+from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS
 from butler.kube.operator import Operator
 from butler.local.directory import AUDIT_FILES_KEPT
-from butler.server.problems import Refused
-from butler.server.sight import Sight
-from butler.server.writing.acting import MOST_CLIENTS, Acting, Deed, refused_write
-from butler.server.writing.audit import Entry, Trail, attach_file, event_of, lines, parsed
+from butler.server.actions.audit import AuditEntry, AuditTrail, attach_file, event_of, lines, parsed
+from butler.server.actions.impersonation import MOST_CLIENTS, Deed, Impersonator, refused_write
+from butler.server.permissions import UserPermissions
+from butler.server.problems import RequestRefused
 from server.conftest import somebody
 from server.eventually import eventually
 from server.objects import allocation, create, pool
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from butler.server.keeping.feed import Feed
+    from butler.server.cache.cluster_state import ClusterState
     from control_planes import ControlPlane
     from server.conftest import Api
 
@@ -68,7 +68,7 @@ def events(plane: ControlPlane, name: str) -> list[Any]:
     return [item for item in found["items"] if item["involvedObject"]["name"] == name and parsed(item)]
 
 
-def entry(**more: Any) -> Entry:
+def entry(**more: Any) -> AuditEntry:
     said: dict[str, Any] = {
         "time": datetime(2026, 5, 4, 12, 30, tzinfo=UTC),
         "user": "ada@example.com",
@@ -84,7 +84,7 @@ def entry(**more: Any) -> Entry:
         "status": 200,
         "message": "",
     }
-    return Entry(**(said | more))
+    return AuditEntry(**(said | more))
 
 
 async def test_every_write_leaves_one_line_and_an_event_with_who_did_it(
@@ -185,7 +185,7 @@ async def test_many_edits_of_one_pool_are_as_many_events(
 
 async def test_nobody_fills_the_events(plane: ControlPlane, record: Lines) -> None:
     async with Client(config.load(plane.kubeconfig)) as client:
-        trail = Trail(client, clock=lambda: 0.0)
+        trail = AuditTrail(client, clock=lambda: 0.0)
         about = {"kind": "NetworkPool", "name": "quiet", "namespace": "butler-system"}
         for _ in range(60):
             trail.record(entry(name="quiet", user="mallory", outcome="refused", status=422), about)
@@ -337,13 +337,14 @@ async def test_full_files_are_put_aside_and_so_many_are_kept(tmp_path: Path, mon
     assert numbers == list(range(70))[-len(numbers) :], "the newest, without a gap"
 
 
-class NoFeed:
-    """A feed that knows nothing yet."""
+class EmptyState:
+    """A cluster state that knows nothing yet."""
 
     def __init__(self, client: Client) -> None:
         operator = Operator(client, "test")
         self.pools, self.clusters = operator.cache(POOLS), operator.cache(CLUSTERS)
-        self.caches = {"pool": self.pools, "tenant": self.clusters}
+        self.allocations = operator.cache(ALLOCATIONS)
+        self.caches = {"pool": self.pools, "tenant": self.clusters, "allocation": self.allocations}
 
 
 async def test_a_write_without_an_answer_says_that_nobody_knows(plane: ControlPlane, record: Lines) -> None:
@@ -356,14 +357,19 @@ async def test_a_write_without_an_answer_says_that_nobody_knows(plane: ControlPl
         await asyncio.sleep(60)
 
     async with Client(connection) as client:
-        acting = Acting(connection, Trail(client), cast("Feed", NoFeed(client)), Sight(client, "butler-system"))
+        impersonator = Impersonator(
+            connection,
+            AuditTrail(client),
+            cast("ClusterState", EmptyState(client)),
+            UserPermissions(client, "butler-system"),
+        )
         deed = Deed("edit", POOLS, Key("butler-system", "lost"))
-        with pytest.raises(Refused) as caught:
-            await acting.write(somebody("admin"), deed, lost)
+        with pytest.raises(RequestRefused) as caught:
+            await impersonator.write(somebody("admin"), deed, lost)
         assert caught.value.status == 504
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(acting.write(somebody("admin"), deed, never), 0.1)
-        await acting.close()
+            await asyncio.wait_for(impersonator.write(somebody("admin"), deed, never), 0.1)
+        await impersonator.close()
     assert [(obj["outcome"], obj["status"]) for obj in record.of("lost")] == [("unknown", 504)] * 2
     assert [parsed(event).outcome for event in events(plane, "lost")] == ["unknown"] * 2  # type: ignore[union-attr]
 
@@ -371,16 +377,23 @@ async def test_a_write_without_an_answer_says_that_nobody_knows(plane: ControlPl
 async def test_people_who_only_look_are_hung_up_on_as_well(plane: ControlPlane) -> None:
     connection = config.load(plane.kubeconfig)
     async with Client(connection) as client:
-        acting = Acting(connection, Trail(client), cast("Feed", NoFeed(client)), Sight(client, "butler-system"))
-        first = acting.client(somebody("person-0"))
+        impersonator = Impersonator(
+            connection,
+            AuditTrail(client),
+            cast("ClusterState", EmptyState(client)),
+            UserPermissions(client, "butler-system"),
+        )
+        first = impersonator.client(somebody("person-0"))
         for number in range(1, MOST_CLIENTS + 1):
-            acting.client(somebody(f"person-{number}"))
-        assert acting.client(somebody("person-0")) is not first
-        assert acting.client(somebody(f"person-{MOST_CLIENTS}")) is acting.client(somebody(f"person-{MOST_CLIENTS}"))
+            impersonator.client(somebody(f"person-{number}"))
+        assert impersonator.client(somebody("person-0")) is not first
+        assert impersonator.client(somebody(f"person-{MOST_CLIENTS}")) is impersonator.client(
+            somebody(f"person-{MOST_CLIENTS}")
+        )
         await asyncio.sleep(0)
         with pytest.raises(Unreachable):
             await first.raw("/readyz")
-        await acting.close()
+        await impersonator.close()
 
 
 async def test_an_unknown_outcome_is_never_told_as_a_failure() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from butler.api.objects import Key
-from butler.server import opaque
-from butler.server.changes import MOST_REPLAYED, Past, Position, Touch, merged, resumed
-from butler.server.keeping.feed import KIND_NAMES, KindName
+from butler.server.cache.cluster_state import KIND_NAMES, KindName
+from butler.server.cursor import decode_cursor, encode_cursor
+from butler.server.stream.changes import MOST_REPLAYED, Past, StreamPosition, Touch, merged, resumed
 
 
 def pool(name: str) -> Touch:
@@ -16,18 +16,18 @@ def pasts(**given: Past) -> dict[KindName, Past]:
     return {kind: given.get(kind, Past()) for kind in KIND_NAMES}
 
 
-def position(version: int = 0, **sights: str) -> Position:
-    return Position(dict.fromkeys(KIND_NAMES, version), dict(sights))
+def position(version: int = 0, **sights: str) -> StreamPosition:
+    return StreamPosition(dict.fromkeys(KIND_NAMES, version), dict(sights))
 
 
 def test_a_position_is_text_that_any_server_reads() -> None:
     here = position(7, pool="*")
-    assert opaque.read(opaque.written(here), Position) == here
+    assert decode_cursor(encode_cursor(here), StreamPosition) == here
 
 
 def test_what_no_server_has_written_is_no_position() -> None:
-    for text in ("", "x", "ä", "%%%", "W10", "e30", "a" * 5000, opaque.written(position(1))[:-3]):
-        assert opaque.read(text, Position) is None, text
+    for text in ("", "x", "ä", "%%%", "W10", "e30", "a" * 5000, encode_cursor(position(1))[:-3]):
+        assert decode_cursor(text, StreamPosition) is None, text
 
 
 def test_what_happened_after_a_version_is_told_once() -> None:

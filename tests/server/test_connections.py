@@ -16,8 +16,8 @@ from tls_files import certificate_for_loopback
 
 from butler.kube import config
 from butler.server import connections
-from butler.server.connections import Room
-from butler.server.running import Settings, running
+from butler.server.connections import ConnectionLimits
+from butler.server.process import Settings, running
 from server.conftest import CSRF, ROLE, somebody
 from server.eventually import eventually
 from server.follower import apply
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from butler.server.access.person import Person
-    from butler.server.running import Running
+    from butler.server.process import Running
     from control_planes import ControlPlane
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -133,7 +133,7 @@ async def test_a_stream_that_is_read_stays_and_one_that_is_not_is_cut_off(
         for stream in (reading, deaf):
             assert (await stream.receive_json(timeout=20))["type"] == "hello"
         deaf._response.connection.transport.pause_reading()  # type: ignore[union-attr]
-        listeners = up.parts.stream.listeners
+        listeners = up.services.stream.listeners
         assert len(listeners) == 2
         filling = asyncio.create_task(_shout(up))
 
@@ -156,7 +156,7 @@ async def test_a_stream_that_is_read_stays_and_one_that_is_not_is_cut_off(
 
 async def _shout(up: Running) -> None:
     while True:
-        for listener in up.parts.stream.listeners:
+        for listener in up.services.stream.listeners:
             if len(listener.queue) < 100:
                 listener.queue.append('{"type":"beat","position":"","heard":"' + "x" * 20_000 + '"}')
                 listener.wake.set()
@@ -217,7 +217,7 @@ async def test_half_a_handshake_is_not_waited_for(plane: ControlPlane, tmp_path:
     both, _ = certificate_for_loopback(tmp_path)
     settings = Settings(local=True, tls_certificate=both, tls_key=both)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("butler.server.running.HANDSHAKE_SECONDS", 2.0)
+        patch.setattr("butler.server.process.HANDSHAKE_SECONDS", 2.0)
         async with running(config.load(plane.kubeconfig), settings) as served:
             clients = [await half(served, b"\x16\x03\x01") for _ in range(20)]
             async with asyncio.timeout(30):
@@ -291,7 +291,7 @@ class _Guest:
 
 
 async def test_who_has_most_gives_way_and_never_what_is_being_answered() -> None:
-    room = Room(6, 4)
+    room = ConnectionLimits(6, 4)
     busy = [_Guest(waiting=False) for _ in range(2)]
     greedy = [_Guest(waiting=True) for _ in range(5)]
     assert all(room.enter(guest, "a") for guest in (*busy, *greedy[:2]))
@@ -302,6 +302,6 @@ async def test_who_has_most_gives_way_and_never_what_is_being_answered() -> None
     assert len(room) == 6
     assert not greedy[1].open
     assert all(guest.open for guest in (*busy, *others))
-    full = Room(1, 1)
+    full = ConnectionLimits(1, 1)
     assert full.enter(_Guest(waiting=False), "a")
     assert not full.enter(_Guest(waiting=True), "b")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from butler.reports.plan.planner import rehearse
-from butler.server.keeping.fair_threads import MOST_OF_ONE, Check, FairThreads, GivenUp
-from butler.server.problems import Refused
+from butler.server.cache.fair_threads import MOST_OF_ONE, Check, ClientGone, FairThreads
+from butler.server.problems import RequestRefused
 from server.eventually import eventually
 from server.objects import create, pool
 from server.rights import reader
@@ -50,7 +50,7 @@ async def test_a_small_plan_is_made_beside_a_large_one_which_ends_when_its_clien
             ended.set()
         return rehearse(*args, **asked)
 
-    monkeypatch.setattr("butler.server.routes.planning.rehearse", slow)
+    monkeypatch.setattr("butler.server.routes.plan.rehearse", slow)
     greedy, modest = reader(plane, "greedy"), reader(plane, "modest")
     large = {"tenants": {"count": 150, "nodes": 1, "loadBalancers": 1, "pools": ["fair"]}}
     small = {"tenants": {"count": 2, "nodes": 1, "loadBalancers": 1, "pools": ["fair"]}}
@@ -136,7 +136,7 @@ async def test_what_nobody_waits_for_is_not_begun_or_ends_and_lines_have_an_end(
         try:
             while True:
                 check()
-        except GivenUp:
+        except ClientGone:
             stopped.set()
             raise
 
@@ -147,7 +147,7 @@ async def test_what_nobody_waits_for_is_not_begun_or_ends_and_lines_have_an_end(
         for number in range(MOST_OF_ONE - 1)
     ]
     await asyncio.sleep(0)
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RequestRefused) as refused:
         await threads.run("ann", 1, lambda _: None)
     assert (refused.value.status, "of yours" in refused.value.detail) == (429, True)
     waiting[0].cancel()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from butler.server.keeping import working
+from butler.server.cache import background_work
 from server.contract import read, refused
 from server.eventually import eventually
 from server.objects import allocation, create, pool
@@ -172,7 +172,7 @@ async def test_every_page_of_a_pool_is_for_those_who_may_see_it(api: Api) -> Non
 async def test_a_large_pool_that_changes_while_it_is_looked_at_is_shown_as_it_is_in_the_end(
     api: Api, plane: ControlPlane, network: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(working, "FEW", 0)  # every pool is a large one
+    monkeypatch.setattr(background_work, "FEW", 0)  # every pool is a large one
     create(plane, pool("moving", f"{network}.0.0/24"))
     over = asyncio.Event()
     seen = 0

@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from butler.server import stream as streams
+from butler.server.stream import hub as streams
 from server.eventually import eventually
 from server.follower import Follower, Json, apply, following, serving
 from server.objects import GROUP, HOME, allocation, pool
@@ -20,7 +20,7 @@ from server.objects import GROUP, HOME, allocation, pool
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from butler.server.running import Running
+    from butler.server.process import Running
     from control_planes import ControlPlane
 
 ALLOCATIONS = f"/apis/{GROUP}/namespaces/{HOME}/ipallocations"
@@ -175,7 +175,7 @@ async def test_who_comes_back_too_late_is_told_to_load_again(
 ) -> None:
     async with following(session, server) as follower:
         pass
-    stream = server.parts.stream
+    stream = server.services.stream
     for past in stream._pasts.values():
         past._most = 3
     try:
@@ -221,7 +221,7 @@ async def test_a_cache_that_listed_anew_makes_everybody_load_again(
 ) -> None:
     async with following(session, server) as follower:
         before = follower.position
-        server.parts.feed.allocations.lists += 1  # as after an answer 410
+        server.services.state.allocations.lists += 1  # as after an answer 410
 
         async def told() -> None:
             assert follower.resets == [["pool", "allocation"]]
@@ -273,7 +273,7 @@ async def test_who_reads_too_slowly_is_told_to_load_again_and_costs_little(
     plane: ControlPlane, network: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(streams, "MOST_QUEUED", 40)
-    monkeypatch.setattr("butler.server.running._listen", _listen_narrowly)
+    monkeypatch.setattr("butler.server.process._listen", _listen_narrowly)
     await apply(plane, pool("slow", f"{network}.0.0/20"))
     go_on = asyncio.Event()
     async with (
@@ -306,7 +306,7 @@ async def _overwhelm(server: Running, plane: ControlPlane) -> tuple[int, int]:
     for batch in range(60):
         names = [f"slow-{batch}-{number}" for number in range(20)]
         await asyncio.gather(*(apply(plane, allocation(name, "slow", 1)) for name in names))
-        for listener in server.parts.stream.listeners:
+        for listener in server.services.stream.listeners:
             most = max(most, len(listener.queue))
             if any(text.startswith('{"type":"reset"') for text in listener.queue):
                 return (batch + 1) * 20, most

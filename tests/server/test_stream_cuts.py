@@ -18,7 +18,7 @@ from server.rights import namespace
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
-    from butler.server.running import Running
+    from butler.server.process import Running
     from control_planes import ControlPlane
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

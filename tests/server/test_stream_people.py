@@ -20,7 +20,7 @@ from server.rights import grant, namespace
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from butler.server.running import Running
+    from butler.server.process import Running
     from control_planes import ControlPlane
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -73,14 +73,14 @@ async def test_kinds_that_nobody_knows_are_refused(server: Running, session: aio
 async def test_when_it_is_full_the_next_one_is_told_so(
     server: Running, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("butler.server.routes.live.MOST_LISTENERS", 0)
+    monkeypatch.setattr("butler.server.routes.stream.MOST_LISTENERS", 0)
     assert (await _ending(session, f"{server.url}/api/v1/stream"))[0] == 4429
 
 
 async def test_nobody_takes_all_streams(
     server: Running, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("butler.server.routes.live.MOST_OF_ONE", 1)
+    monkeypatch.setattr("butler.server.routes.stream.MOST_OF_ONE", 1)
     async with following(session, server):
         code, reason = await _ending(session, f"{server.url}/api/v1/stream")
     assert (code, reason) == (4429, "too many streams are open in your name: close some, then try again")
@@ -92,7 +92,7 @@ async def test_a_session_that_runs_out_ends_its_stream(
     began = time.monotonic()
     later = somebody("admin").expires_at + timedelta(hours=1)
     async with following(session, server):
-        monkeypatch.setattr("butler.server.routes.live.now", lambda: later)
+        monkeypatch.setattr("butler.server.routes.stream.now", lambda: later)
         code, _ = await _ending(session, f"{server.url}/api/v1/stream")
     assert code == 4401
     assert time.monotonic() - began < 20
@@ -101,7 +101,7 @@ async def test_a_session_that_runs_out_ends_its_stream(
 async def test_a_quiet_stream_beats(
     server: Running, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("butler.server.routes.live.BEAT", 0.2)
+    monkeypatch.setattr("butler.server.routes.stream.BEAT", 0.2)
     async with following(session, server) as follower:
 
         async def beats() -> None:
@@ -152,9 +152,9 @@ async def test_who_has_rights_in_one_namespace_hears_of_its_tenants_only(
 async def test_a_right_that_comes_or_goes_makes_people_load_again(
     server: Running, session: aiohttp.ClientSession, plane: ControlPlane, network: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("butler.server.routes.live.LOOK_AGAIN", 0.5)
-    monkeypatch.setattr("butler.server.routes.live.GLANCE", 0.2)
-    monkeypatch.setattr("butler.server.sight.REMEMBER", 0.3)
+    monkeypatch.setattr("butler.server.routes.stream.LOOK_AGAIN", 0.5)
+    monkeypatch.setattr("butler.server.routes.stream.GLANCE", 0.2)
+    monkeypatch.setattr("butler.server.permissions.REMEMBER", 0.3)
     await apply(plane, pool("rights", f"{network}.0.0/24"))
     async with following(session, server, user="rita") as follower:
         assert follower.state["pool"] == {}

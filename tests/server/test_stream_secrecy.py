@@ -11,8 +11,8 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from butler.server import opaque
-from butler.server.changes import Position
+from butler.server.cursor import decode_cursor, encode_cursor
+from butler.server.stream.changes import StreamPosition
 from server.eventually import eventually
 from server.follower import KINDS, Follower, Json, apply, following, load, serving, tenant
 from server.objects import GROUP, HOME, allocation, pool
@@ -21,7 +21,7 @@ from server.rights import grant, namespace
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from butler.server.running import Running
+    from butler.server.process import Running
     from control_planes import ControlPlane
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -166,6 +166,8 @@ async def replayed(session: aiohttp.ClientSession, server: Running, user: str) -
 
 def _from_the_beginning(position: str) -> str:
     """The same position before everything that is still remembered."""
-    known = opaque.read(position, Position)
+    known = decode_cursor(position, StreamPosition)
     assert known is not None
-    return opaque.written(Position({source: max(1, at - 60) for source, at in known.versions.items()}, known.sights))
+    return encode_cursor(
+        StreamPosition({source: max(1, at - 60) for source, at in known.versions.items()}, known.sights)
+    )

@@ -17,9 +17,9 @@ from butler.local.directory import AUDIT_FILES_KEPT
 from butler.processes.local_welcome import ConsoleAddress
 from butler.server.access.links import ADDRESS, GOOD_FOR
 from butler.server.access.records import NAMESPACE
-from butler.server.running import Running, Settings, running
+from butler.server.actions.audit import attach_file, lines
+from butler.server.process import Running, Settings, running
 from butler.server.static import find_console
-from butler.server.writing.audit import attach_file, lines
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator

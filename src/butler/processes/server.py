@@ -16,9 +16,9 @@ from butler.kube import config
 from butler.kube.errors import ConfigError, KubeError
 from butler.processes.open_files import allow_many_connections
 from butler.server.access.links import GOOD_FOR
-from butler.server.running import Settings, Unsafe, running, why_unsafe
+from butler.server.actions import audit
+from butler.server.process import Settings, Unsafe, running, why_unsafe
 from butler.server.static import find_console
-from butler.server.writing import audit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,7 +85,7 @@ async def _serve(connection: Connection, settings: Settings) -> None:
         log.info("the console is at %s", up.url)
         if not (settings.console or find_console()).joinpath("index.html").exists():
             log.warning("its pages are not built yet: `make console` does it; the API is served all the same")
-        passwords = up.parts.doors.passwords
+        passwords = up.services.logins.passwords
         if passwords is not None and not await passwords.is_set():
             log.warning(
                 "no local administrator is known in namespace %s: `butleradm server password` makes one."

@@ -20,29 +20,29 @@ from butler import __version__
 from butler.kube.errors import KubeError
 from butler.kube.resource import BadName
 from butler.server.access.person import Person
-from butler.server.documented import Documented
-from butler.server.keeping import heard
+from butler.server.api_docs import ApiDocs
+from butler.server.cache import read_your_writes
 from butler.server.models.common import FieldError
-from butler.server.parts import Parts
-from butler.server.problems import MEDIA_TYPE, Refused, from_bad_name, from_kubernetes, problem
+from butler.server.problems import MEDIA_TYPE, RequestRefused, from_bad_name, from_kubernetes, problem
 from butler.server.routes import (
     activity,
     addresses,
     allocation_writes,
     allocations,
     identity,
-    live,
     overview,
     people,
-    planning,
+    plan,
     pool_outlook,
-    pool_parts,
+    pool_tables,
     pool_writes,
     pools,
     providers,
+    stream,
     tenant_writes,
     tenants,
 )
+from butler.server.services import Services
 
 log = logging.getLogger(__name__)
 LARGEST_BODY: Final = 1_000_000
@@ -54,36 +54,36 @@ ROUTES: Final[Sequence[ControllerRouterHandler]] = (
     allocation_writes.router,
     tenants.router,
     tenant_writes.router,
-    planning.router,
+    plan.router,
     providers.router,
     activity.router,
     people.router,
     identity.router,
-    live.live,
+    stream.follow,
     addresses.router,
     pool_outlook.router,
-    pool_parts.router,
+    pool_tables.router,
 )
 
 
 def build(
-    parts: Parts,
+    services: Services,
     *,
     outside: Sequence[ControllerRouterHandler] = (),
 ) -> Litestar:
     """The application. `outside` are routes beside the API, such as the console's files."""
 
     async def catch_up(request: Request[Any, Any, Any]) -> None:
-        await heard.catch_up(parts.feed, request.headers.get(heard.HEADER))
+        await read_your_writes.catch_up(services.state, request.headers.get(read_your_writes.HEADER))
 
     return Litestar(
         [Router("/api/v1", route_handlers=ROUTES, before_request=catch_up), *outside],
         dependencies={
-            "parts": Provide(lambda: parts, sync_to_thread=False),
+            "services": Provide(lambda: services, sync_to_thread=False),
             "person": Provide(_person, sync_to_thread=False),
         },
         openapi_config=_openapi(),
-        plugins=[Documented()],
+        plugins=[ApiDocs()],
         exception_handlers={Exception: _explain},
         request_max_body_size=LARGEST_BODY,
         on_app_init=[_without_signatures],
@@ -94,12 +94,12 @@ def build(
 def _person(request: Request[Any, Any, Any]) -> Person:
     found = request.scope.get("user")
     if not isinstance(found, Person):
-        raise Refused(401, "you are not logged in: open the link that Butler printed, or log in")
+        raise RequestRefused(401, "you are not logged in: open the link that Butler printed, or log in")
     return found
 
 
 def _without_signatures(config: AppConfig) -> AppConfig:
-    config.signature_types = [*config.signature_types, Person, Parts]
+    config.signature_types = [*config.signature_types, Person, Services]
     return config
 
 
@@ -119,7 +119,7 @@ def _openapi() -> OpenAPIConfig:
 def _no_page(response: Response[Any]) -> Response[Any]:
     """Unknown paths end where the document is, and Litestar would show a page there."""
     return (
-        _told(Refused(404, "there is nothing here: /api/v1/openapi.json tells what there is"))
+        _told(RequestRefused(404, "there is nothing here: /api/v1/openapi.json tells what there is"))
         if response.status_code == 404
         else response
     )
@@ -128,12 +128,12 @@ def _no_page(response: Response[Any]) -> Response[Any]:
 def _explain(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
     """Any error as a problem."""
     refused = _refused(error)
-    if refused.status >= 500 and not isinstance(error, Refused | KubeError):
+    if refused.status >= 500 and not isinstance(error, RequestRefused | KubeError):
         log.error("%s %s failed", request.method, request.url.path, exc_info=error)
     return _told(refused)
 
 
-def _told(refused: Refused) -> Response[bytes]:
+def _told(refused: RequestRefused) -> Response[bytes]:
     told = problem(refused.status, refused.detail, refused.fields)
     return Response(
         msgspec.json.encode(told), status_code=refused.status, media_type=MEDIA_TYPE, headers=refused.headers
@@ -145,8 +145,8 @@ def _spelled(parameter: str) -> str:
     return "state" if parameter == "in_state" else parameter
 
 
-def _refused(error: Exception) -> Refused:
-    if isinstance(error, Refused):
+def _refused(error: Exception) -> RequestRefused:
+    if isinstance(error, RequestRefused):
         return error
     if isinstance(error, KubeError):
         return from_kubernetes(error)
@@ -158,13 +158,13 @@ def _refused(error: Exception) -> Refused:
             FieldError(field=_spelled(str(item.get("key", ""))), message=str(item.get("message", ""))) for item in wrong
         ]
         said = "; ".join(f"{field.field}: {field.message}" if field.field else field.message for field in fields)
-        return Refused(422, said or str(error.detail), *fields)
+        return RequestRefused(422, said or str(error.detail), *fields)
     if isinstance(error, RecursionError) and "deserializing" in str(error):  # msgspec's word for a body
-        return Refused(400, "the body is nested too deeply: send what the API describes")
+        return RequestRefused(400, "the body is nested too deeply: send what the API describes")
     if isinstance(error, InternalServerException) and "disconnected" in str(error.detail):
-        return Refused(400, "the body of the request did not arrive: send it again")  # which nobody will read
+        return RequestRefused(400, "the body of the request did not arrive: send it again")  # which nobody will read
     if isinstance(error, HTTPException):
-        return Refused(error.status_code, str(error.detail), headers=dict(error.headers or {}))
-    return Refused(
+        return RequestRefused(error.status_code, str(error.detail), headers=dict(error.headers or {}))
+    return RequestRefused(
         500, "something went wrong here, and was written to the server's log: try again, or tell an administrator"
     )

@@ -36,7 +36,7 @@ _TOO_LARGE: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Le
 _FULL: Final = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 2\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
-class Connection(Protocol):
+class ClientConnection(Protocol):
     """What the room has to know of a connection."""
 
     def is_waiting(self) -> bool:
@@ -45,7 +45,7 @@ class Connection(Protocol):
     def hang_up(self) -> None: ...
 
 
-class Room:
+class ConnectionLimits:
     """The connections that are open, by the address that opened them."""
 
     def __init__(
@@ -55,13 +55,13 @@ class Room:
         self._most = most
         self._most_of_one = most_of_one
         self._address = address
-        self._of: dict[str, dict[Connection, None]] = {}
-        self._where: dict[Connection, str] = {}
+        self._of: dict[str, dict[ClientConnection, None]] = {}
+        self._where: dict[ClientConnection, str] = {}
 
     def __len__(self) -> int:
         return len(self._where)
 
-    def enter(self, connection: Connection, peer: str) -> bool:
+    def enter(self, connection: ClientConnection, peer: str) -> bool:
         """Take a place; False where there is none and nobody gives way."""
         address = self._address(peer)
         if len(self._of.get(address, ())) >= self._most_of_one and not self._give_way(address):
@@ -74,7 +74,7 @@ class Room:
         self._where[connection] = address
         return True
 
-    def leave(self, connection: Connection) -> None:
+    def leave(self, connection: ClientConnection) -> None:
         address = self._where.pop(connection, None)
         if address is not None:
             of_one = self._of[address]
@@ -94,7 +94,7 @@ class Room:
 class HttpConnection(HttpToolsProtocol):
     """uvicorn's HTTP protocol with limits."""
 
-    room: Room
+    room: ConnectionLimits
     _entered = False
     _deadline: asyncio.TimerHandle | None = None  # runs while a head or a body is awaited
     _stalled: asyncio.TimerHandle | None = None
@@ -203,7 +203,7 @@ class HttpConnection(HttpToolsProtocol):
 class StreamConnection(WebSocketsSansIOProtocol):
     """uvicorn's WebSocket protocol with limits. How many a person may have open is the stream's to say."""
 
-    room: Room
+    room: ConnectionLimits
     _stalled: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -245,7 +245,7 @@ class StreamConnection(WebSocketsSansIOProtocol):
         self.transport.abort()
 
 
-def protocols(room: Room) -> tuple[type[asyncio.Protocol], type[asyncio.Protocol]]:
+def protocols(room: ConnectionLimits) -> tuple[type[asyncio.Protocol], type[asyncio.Protocol]]:
     """The protocols of a server whose connections share a room: of HTTP, and of WebSockets."""
     made: Any = [type(kind.__name__, (kind,), {"room": room}) for kind in (HttpConnection, StreamConnection)]
     return cast("tuple[type[asyncio.Protocol], type[asyncio.Protocol]]", tuple(made))

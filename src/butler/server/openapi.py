@@ -7,12 +7,12 @@ import sys
 from typing import Any, cast
 
 from butler.server.app import build
-from butler.server.parts import Parts
+from butler.server.services import Services
 
 
 def document() -> dict[str, Any]:
     """The document. Nothing runs for it: what routes work with is not touched before a request comes."""
-    app = build(cast("Parts", None))
+    app = build(cast("Services", None))
     return app.openapi_schema.to_schema()
 
 

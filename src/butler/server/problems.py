@@ -32,7 +32,7 @@ TYPES: Final = {
 }
 
 
-class Refused(Exception):
+class RequestRefused(Exception):
     """An answer that is a problem. `detail` says what to do."""
 
     def __init__(self, status: int, detail: str, *fields: FieldError, headers: dict[str, str] | None = None) -> None:
@@ -48,51 +48,53 @@ def problem(status: int, detail: str, fields: tuple[FieldError, ...] = ()) -> Pr
     return Problem(type=f"urn:butler:problem:{word}", title=title, status=status, detail=detail, errors=fields)
 
 
-def not_found(kind: str, namespace: str, name: str) -> Refused:
-    return Refused(404, f"there is no {kind} {name} in namespace {namespace}: it may have gone a moment ago")
+def not_found(kind: str, namespace: str, name: str) -> RequestRefused:
+    return RequestRefused(404, f"there is no {kind} {name} in namespace {namespace}: it may have gone a moment ago")
 
 
-def forbidden(what: str, *, user: str = "") -> Refused:
+def forbidden(what: str, *, user: str = "") -> RequestRefused:
     """`user` is named where the permission is one that an administrator would bind to them."""
     who = f'you, "{user}", may' if user else "you may"
-    return Refused(403, f"{who} not {what}: ask an administrator of the cluster for this permission")
+    return RequestRefused(403, f"{who} not {what}: ask an administrator of the cluster for this permission")
 
 
-def from_kubernetes(error: errors.KubeError) -> Refused:
+def from_kubernetes(error: errors.KubeError) -> RequestRefused:
     """What the API server said, to the person in whose name it was asked."""
     if isinstance(error, errors.Unreachable | errors.ConfigError):
-        return Refused(503, "the Kubernetes API server cannot be reached: try again in a moment", headers=_SOON)
+        return RequestRefused(503, "the Kubernetes API server cannot be reached: try again in a moment", headers=_SOON)
     if isinstance(error, errors.OutcomeUnknown):
-        return Refused(
+        return RequestRefused(
             504, "the API server did not answer: what was asked may have been done; look before trying again"
         )
     if not isinstance(error, errors.ApiError):
-        return Refused(502, "the API server's answer makes no sense: an administrator should look at the server's log")
+        return RequestRefused(
+            502, "the API server's answer makes no sense: an administrator should look at the server's log"
+        )
     said = error.message or error.reason or f"HTTP {error.code}"
     fields = tuple(FieldError(field=cause.field, message=cause.message) for cause in error.causes if cause.message)
     if isinstance(error, errors.Unauthorized):
-        return Refused(
+        return RequestRefused(
             503, "the API server does not accept this server's own credentials: an administrator should look"
         )
     if isinstance(error, errors.Forbidden):
-        return Refused(403, f"{said}: ask an administrator of the cluster for this permission")
+        return RequestRefused(403, f"{said}: ask an administrator of the cluster for this permission")
     if isinstance(error, errors.NotFound):
-        return Refused(404, f"{said}: it may have gone a moment ago")
+        return RequestRefused(404, f"{said}: it may have gone a moment ago")
     if isinstance(error, errors.AlreadyExists):
-        return Refused(409, f"{said}: choose another name, or change the one that is there", *fields)
+        return RequestRefused(409, f"{said}: choose another name, or change the one that is there", *fields)
     if isinstance(error, errors.Conflict):
-        return Refused(412, f"{said}: look at it again and repeat what you did", *fields)
+        return RequestRefused(412, f"{said}: look at it again and repeat what you did", *fields)
     if isinstance(error, errors.Invalid | errors.BadRequest):
-        return Refused(422, said, *fields)
+        return RequestRefused(422, said, *fields)
     if isinstance(error, errors.TooManyRequests):
-        return Refused(503, "the API server is busy: try again in a moment", headers=_SOON)
+        return RequestRefused(503, "the API server is busy: try again in a moment", headers=_SOON)
     if error.code >= 500:
-        return Refused(503, f"the API server could not do it ({said}): try again in a moment", headers=_SOON)
-    return Refused(error.code if error.code in TYPES else 422, said, *fields)
+        return RequestRefused(503, f"the API server could not do it ({said}): try again in a moment", headers=_SOON)
+    return RequestRefused(error.code if error.code in TYPES else 422, said, *fields)
 
 
-def from_bad_name(error: BadName) -> Refused:
-    return Refused(422, f"{error}: give a name alone")
+def from_bad_name(error: BadName) -> RequestRefused:
+    return RequestRefused(422, f"{error}: give a name alone")
 
 
 _SOON: Final[dict[str, Any]] = {"Retry-After": "2"}

@@ -17,8 +17,8 @@ from litestar.enums import MediaType
 
 import butler
 from butler.server.access.pages import new_nonce, page, policy
-from butler.server.answers import accepts
-from butler.server.problems import Refused
+from butler.server.problems import RequestRefused
+from butler.server.responses import accepts
 
 NONCE: Final = "__CSP_NONCE__"
 """Stands in index.html where each answer gets a fresh one."""
@@ -52,7 +52,7 @@ class _Shelf:
     built: int
 
 
-class Console:
+class ConsoleFiles:
     """The files of the newest build; a new one is noticed by its index.html."""
 
     def __init__(self, directory: Path) -> None:
@@ -83,7 +83,7 @@ class Console:
         if found is not None and path != "/index.html":
             return self._file(shelf, path, found, accepted)
         if path.startswith("/assets/"):
-            raise Refused(404, "there is no such file: load the page again, it may be of an older version")
+            raise RequestRefused(404, "there is no such file: load the page again, it may be of an older version")
         return self._page(shelf)
 
     def _page(self, shelf: _Shelf) -> Response[str]:
@@ -104,7 +104,7 @@ class Console:
         try:
             return Response(packed.read_bytes(), media_type=kind, headers=headers)
         except OSError:
-            raise Refused(404, "the file went a moment ago: load the page again") from None
+            raise RequestRefused(404, "the file went a moment ago: load the page again") from None
 
 
 def _not_built() -> Response[str]:
@@ -118,13 +118,13 @@ def _not_built() -> Response[str]:
 
 def console_routes(directory: Path) -> Router:
     """Everything outside the API."""
-    console = Console(directory)
+    console = ConsoleFiles(directory)
 
     @get(["/", "/{path:path}"], include_in_schema=False)
     async def serve(request: Request[Any, Any, Any]) -> Response[Any]:
         asked = request.scope["path"]
         if asked == "/api" or asked.startswith("/api/"):
-            raise Refused(404, "there is nothing here: /api/v1/openapi.json tells what there is")
+            raise RequestRefused(404, "there is nothing here: /api/v1/openapi.json tells what there is")
         return console.answer(asked, request.headers.get("accept-encoding", ""))
 
     return Router("/", route_handlers=[serve])

@@ -28,8 +28,8 @@ from litestar.types import ASGIApp, Message, Receive, Scope, Send
 from butler.kube.errors import KubeError
 from butler.server.access.limits import Limit
 from butler.server.access.person import Person
-from butler.server.access.where import Where, client_address, sent_by_another
-from butler.server.problems import MEDIA_TYPE, Refused, from_kubernetes, problem
+from butler.server.access.public_url import PublicUrl, client_address, sent_by_another
+from butler.server.problems import MEDIA_TYPE, RequestRefused, from_kubernetes, problem
 
 Who = Callable[[ASGIConnection[Any, Any, Any, Any]], Awaitable[Person | None]]
 """Tells who sends a request; None for nobody."""
@@ -72,13 +72,13 @@ class Guard:
     """The application with everything before it."""
 
     app: ASGIApp
-    where: Where
+    where: PublicUrl
     who: Who
     usual: Limit
     """For everything that an address asks."""
     still: Callable[[Person], Awaitable[bool]] | None = None
     """Whether a person's session goes on; None: for ever."""
-    tell: Callable[[Person, str, Refused], None] | None = None
+    tell: Callable[[Person, str, RequestRefused], None] | None = None
     """Writes down what was refused in somebody's name."""
     under_way: Counter[str] = field(default_factory=Counter)
     """Requests of each person."""
@@ -91,7 +91,7 @@ class Guard:
         strict = self._strict(send)
         try:
             await self._admit(scope)
-        except Refused as refused:
+        except RequestRefused as refused:
             self._write_down(scope, refused)
             await _refuse(scope, strict, refused)
             return
@@ -131,7 +131,7 @@ class Guard:
             if answered:
                 raise
             said = "this server is being stopped: look whether it was done, then try again in a moment"
-            await _refuse(scope, send, Refused(503, said, headers={"Retry-After": "2"}))
+            await _refuse(scope, send, RequestRefused(503, said, headers={"Retry-After": "2"}))
 
     async def _admit(self, scope: Scope) -> None:
         """Sets who it is; raises `Refused` for what no route shall see."""
@@ -139,14 +139,16 @@ class Guard:
         if scope["path"] in PROBES:
             return  # a kubelet asks by the pod's address, and learns nothing
         if "//" in scope["path"]:
-            raise Refused(404, "there is nothing here")  # routes would take it for the path without, and it is not
+            raise RequestRefused(
+                404, "there is nothing here"
+            )  # routes would take it for the path without, and it is not
         connection: ASGIConnection[Any, Any, Any, Any] = ASGIConnection(scope)
         sent = connection.headers
         host = sent.get("host", "").lower()
         if host not in self.where.hosts:
-            raise Refused(421, f"this server is not called {host[:100]!r}: open {self.where.url}")
+            raise RequestRefused(421, f"this server is not called {host[:100]!r}: open {self.where.url}")
         if self.where.behind_proxy and sent.get("x-forwarded-proto", "https") != "https":
-            raise Refused(308, f"open {self.where.url}", headers={"Location": self.where.url})
+            raise RequestRefused(308, f"open {self.where.url}", headers={"Location": self.where.url})
         address = client_address(self.where, scope["client"][0] if scope["client"] else "", sent.get("x-forwarded-for"))
         scope.setdefault("state", {})["address"] = address
         if (wait := self.usual.take(address)) > 0:
@@ -158,7 +160,7 @@ class Guard:
         scope["user"] = person
         needs_person = scope["path"].startswith(API) and scope["path"].rstrip("/") not in OPEN
         if person is None and needs_person:
-            raise Refused(401, "you are not logged in: open the link that Butler printed, or log in")
+            raise RequestRefused(401, "you are not logged in: open the link that Butler printed, or log in")
         self._check_sender(scope, connection, host, person)
 
     def _check_sender(
@@ -171,14 +173,16 @@ class Guard:
             return
         site = sent.get("sec-fetch-site")
         if sent_by_another(self.where, host=host, origin=origin, site=site) or (socket and origin is None):
-            raise Refused(403, f"this came from a page that is not Butler's: open {self.where.url} and do it there")
+            raise RequestRefused(
+                403, f"this came from a page that is not Butler's: open {self.where.url} and do it there"
+            )
         if socket or scope["path"] in WITHOUT_SESSION:
             return
         token = person.csrf_token if person is not None else ""
         if not token or not hmac.compare_digest(sent.get("x-csrf-token", "").encode(), token.encode()):
-            raise Refused(403, "the header X-CSRF-Token is not the one of your session: load the page again")
+            raise RequestRefused(403, "the header X-CSRF-Token is not the one of your session: load the page again")
 
-    def _write_down(self, scope: Scope, refused: Refused) -> None:
+    def _write_down(self, scope: Scope, refused: RequestRefused) -> None:
         """A request in somebody's name that they did not send themselves is worth a line."""
         person = scope.get("user")
         if self.tell is not None and isinstance(person, Person) and refused.status == 403:
@@ -237,12 +241,14 @@ async def _called(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> N
     await app(scope, receive, send)
 
 
-def too_many(wait: float) -> Refused:
+def too_many(wait: float) -> RequestRefused:
     seconds = max(1, round(wait + 0.5))
-    return Refused(429, f"too many tries: wait {seconds} s, then try again", headers={"Retry-After": str(seconds)})
+    return RequestRefused(
+        429, f"too many tries: wait {seconds} s, then try again", headers={"Retry-After": str(seconds)}
+    )
 
 
-async def _refuse(scope: Scope, send: Send, refused: Refused) -> None:
+async def _refuse(scope: Scope, send: Send, refused: RequestRefused) -> None:
     """Answer at once, and for a WebSocket before it is one."""
     body = msgspec.json.encode(problem(refused.status, refused.detail, refused.fields))
     headers = [(b"content-type", MEDIA_TYPE.encode()), (b"content-length", str(len(body)).encode())]

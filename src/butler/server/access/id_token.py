@@ -9,7 +9,7 @@ from typing import Any, Final
 import jwt
 from jwt.exceptions import InvalidTokenError
 
-from butler.server.access.provider import Provider
+from butler.server.access.provider import OidcProviderClient
 from butler.server.access.sessions import RESERVED, Identity
 
 ALGORITHMS: Final = frozenset(
@@ -28,7 +28,7 @@ class NotLetIn(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Claims:
+class IdTokenClaims:
     """Which claims tell who somebody is, and what stands before what they say."""
 
     user: str = "sub"
@@ -37,7 +37,7 @@ class Claims:
     groups_prefix: str = "oidc:"
 
 
-async def verified(token: str, provider: Provider, client_id: str, nonce: str) -> dict[str, Any]:
+async def verified(token: str, provider: OidcProviderClient, client_id: str, nonce: str) -> dict[str, Any]:
     """The claims of an ID token that was signed by the provider, for us, for this login, and is still good."""
     try:
         header = jwt.get_unverified_header(token)
@@ -67,7 +67,7 @@ async def verified(token: str, provider: Provider, client_id: str, nonce: str) -
     return claims
 
 
-def identity_of(claims: dict[str, Any], wanted: Claims) -> Identity:
+def identity_of(claims: dict[str, Any], wanted: IdTokenClaims) -> Identity:
     """Who the claims say it is. Pure."""
     name = claims.get(wanted.user)
     if not isinstance(name, str):

@@ -15,7 +15,7 @@ RANDOM: Final = 32
 MARK: Final = 16
 
 
-class Key:
+class SigningKey:
     """Makes tokens that only holders of the key can make, and seals small things."""
 
     def __init__(self, secret: bytes) -> None:

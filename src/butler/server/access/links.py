@@ -14,7 +14,7 @@ import msgspec
 from butler.kube.client import Client
 from butler.kube.resource import CONFIGMAPS, untyped
 from butler.server.access.keys import token_id
-from butler.server.access.records import Records, Store
+from butler.server.access.records import Records, RecordStore
 from butler.server.access.sessions import Identity
 
 PURPOSE: Final = "link"
@@ -33,7 +33,7 @@ class _Link(msgspec.Struct, frozen=True):
 class Links:
     """All links that were made and not used yet."""
 
-    def __init__(self, store: Store, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: RecordStore, *, now: Callable[[], datetime]) -> None:
         self._client = store.client
         self._records = Records(store, "link", _Link)
         self._key = store.key

@@ -21,9 +21,9 @@ import aiohttp
 import msgspec
 
 from butler.kube.errors import AlreadyExists
-from butler.server.access.id_token import Claims, NotLetIn, identity_of, verified
-from butler.server.access.provider import Metadata, Provider, ProviderTrouble
-from butler.server.access.records import Records, Store
+from butler.server.access.id_token import IdTokenClaims, NotLetIn, identity_of, verified
+from butler.server.access.provider import OidcMetadata, OidcProviderClient, ProviderTrouble
+from butler.server.access.records import Records, RecordStore
 from butler.server.access.sessions import Identity
 
 CALLBACK: Final = "/api/v1/login/oidc/callback"
@@ -41,7 +41,7 @@ class OidcSettings:
     """None: the provider knows us without one, and PKCE alone keeps others out."""
     name: str = "your identity provider"
     scopes: tuple[str, ...] = ("openid", "profile", "email")
-    claims: Claims = field(default_factory=Claims)
+    claims: IdTokenClaims = field(default_factory=IdTokenClaims)
     ca: Path | None = None
 
 
@@ -60,12 +60,12 @@ class _Used(msgspec.Struct, frozen=True):
 class Oidc:
     """Logins through one provider."""
 
-    def __init__(self, store: Store, settings: OidcSettings, url: str, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: RecordStore, settings: OidcSettings, url: str, *, now: Callable[[], datetime]) -> None:
         self.settings = settings
         self._used = Records(store, "login", _Used)
         self._key = store.key
         self._now = now
-        self._provider = Provider(settings.issuer, ca=settings.ca)
+        self._provider = OidcProviderClient(settings.issuer, ca=settings.ca)
         self._redirect = f"{url}{CALLBACK}"
 
     async def begin(self, then: str) -> tuple[str, str]:
@@ -114,7 +114,7 @@ class Oidc:
         login = msgspec.json.decode(raw, type=_Login) if raw is not None else None
         return login if login is not None and login.expires > self._now() else None
 
-    async def _redeem(self, metadata: Metadata, code: str, verifier: str) -> str:
+    async def _redeem(self, metadata: OidcMetadata, code: str, verifier: str) -> str:
         form = {
             "grant_type": "authorization_code",
             "code": code,

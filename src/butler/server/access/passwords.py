@@ -19,7 +19,7 @@ import msgspec
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
-from butler.server.access.records import Kept, Records, Store
+from butler.server.access.records import Records, RecordStore, StoredRecord
 from butler.server.access.sessions import Identity, end_all, is_reserved
 
 log = logging.getLogger(__name__)
@@ -65,7 +65,7 @@ def wait_until(tries: Tries) -> datetime:
     return tries.last + min(timedelta(seconds=2 ** min(tries.failures - FREE, 20)), LONGEST_WAIT)
 
 
-class Wait(Exception):
+class LoginWait(Exception):
     """Too many wrong passwords: nothing was looked at."""
 
     def __init__(self, seconds: float) -> None:
@@ -76,7 +76,7 @@ class Wait(Exception):
 class Passwords:
     """Checks the password of the local administrator."""
 
-    def __init__(self, store: Store, *, now: Callable[[], datetime]) -> None:
+    def __init__(self, store: RecordStore, *, now: Callable[[], datetime]) -> None:
         self._admins = Records(store, "admin", Admin)
         self._now = now
         self._room = asyncio.Semaphore(AT_ONCE)
@@ -115,11 +115,11 @@ class Passwords:
                 return None
             now, before = self._now(), kept.content.tries
             if before.failures and (until := wait_until(before)) > now:
-                raise Wait((until - now).total_seconds())
+                raise LoginWait((until - now).total_seconds())
             if await self._write(kept, Tries(before.failures + 1, now)):
                 return kept.content
             await asyncio.sleep(secrets.randbelow(50) / 1000)
-        raise Wait(1.0)  # so many try at once that nobody can count them
+        raise LoginWait(1.0)  # so many try at once that nobody can count them
 
     async def _forget_tries(self, account: Admin) -> None:
         """The password was right: count anew, unless it is another account by now."""
@@ -128,12 +128,12 @@ class Passwords:
             if kept is None or kept.content.hash != account.hash or await self._write(kept, Tries()):
                 return
 
-    async def _write(self, kept: Kept[Admin], tries: Tries) -> bool:
+    async def _write(self, kept: StoredRecord[Admin], tries: Tries) -> bool:
         return await self._admins.replace(kept, msgspec.structs.replace(kept.content, tries=tries)) is not None
 
 
 async def reset_admin(
-    store: Store, *, login: str | None = None, user: str | None = None, groups: tuple[str, ...] = ()
+    store: RecordStore, *, login: str | None = None, user: str | None = None, groups: tuple[str, ...] = ()
 ) -> tuple[Admin, str]:
     """The account with a new password, which is told once; what is not given stays as it is, or is as usual.
 

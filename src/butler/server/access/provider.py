@@ -18,7 +18,7 @@ import msgspec
 from jwt import PyJWK
 from jwt.exceptions import PyJWKError
 
-from butler.server.access.where import is_loopback
+from butler.server.access.public_url import is_loopback
 
 KEEP: Final = 3600.0
 KEYS_AT_MOST: Final = 10.0
@@ -30,7 +30,7 @@ class ProviderTrouble(Exception):
     """The provider does not answer, or not as it should; a sentence for the log."""
 
 
-class Metadata(msgspec.Struct, frozen=True):
+class OidcMetadata(msgspec.Struct, frozen=True):
     """What we need of the discovery document."""
 
     issuer: str
@@ -46,19 +46,21 @@ class _Keys(msgspec.Struct, frozen=True):
     keys: list[dict[str, Any]]
 
 
-class Provider:
+class OidcProviderClient:
     """One provider."""
 
     def __init__(self, issuer: str, *, ca: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.issuer = issuer
         self._ca = ca
         self._clock = clock
-        self._metadata: tuple[float, Metadata] | None = None
+        self._metadata: tuple[float, OidcMetadata] | None = None
         self._keys: tuple[float, list[PyJWK]] | None = None
 
-    async def metadata(self) -> Metadata:
+    async def metadata(self) -> OidcMetadata:
         if self._metadata is None or self._clock() - self._metadata[0] > KEEP:
-            found = self._read(await self._get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"), Metadata)
+            found = self._read(
+                await self._get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"), OidcMetadata
+            )
             if found.issuer != self.issuer:
                 raise ProviderTrouble(f"{self.issuer} says that it is {found.issuer}: give --oidc-issuer as it does")
             for item in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):

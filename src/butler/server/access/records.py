@@ -27,7 +27,7 @@ from butler.api.objects import Json
 from butler.kube.client import Client
 from butler.kube.errors import AlreadyExists, BadAnswer, Conflict, NotFound
 from butler.kube.resource import SECRETS
-from butler.server.access.keys import Key
+from butler.server.access.keys import SigningKey
 
 T = TypeVar("T", bound=msgspec.Struct)
 NAMESPACE: Final = "butler-console"
@@ -45,16 +45,16 @@ UNSEALED_FOR: Final = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class RecordStore:
     """Where records are kept, and the key that seals them."""
 
     client: Client
     namespace: str
-    key: Key
+    key: SigningKey
 
 
 @dataclass(frozen=True, slots=True)
-class Kept(Generic[T]):
+class StoredRecord(Generic[T]):
     """A record as it was read; `version` makes sure that it is changed or taken only as such."""
 
     name: str
@@ -66,18 +66,18 @@ class Kept(Generic[T]):
 class Records(Generic[T]):
     """All records of one kind."""
 
-    def __init__(self, store: Store, kind: str, content: type[T]) -> None:
+    def __init__(self, store: RecordStore, kind: str, content: type[T]) -> None:
         self._client = store.client
         self._namespace = store.namespace
         self._key = store.key
         self._kind = kind
         self._content = content
 
-    async def create(self, name: str, content: T, *, owner: str = "") -> Kept[T]:
+    async def create(self, name: str, content: T, *, owner: str = "") -> StoredRecord[T]:
         """Write a new record; AlreadyExists where there is one. Its UID is known, and so it is sealed, after a first
         write: until then it is nothing to anybody."""
         made = await self._client.create(SECRETS, self._secret(name, content, owner=owner), timeout=PATIENCE)
-        kept = Kept(name, made["metadata"]["uid"], made["metadata"]["resourceVersion"], content)
+        kept = StoredRecord(name, made["metadata"]["uid"], made["metadata"]["resourceVersion"], content)
         sealed = await self.replace(kept, content, owner=owner)
         if sealed is None:
             with contextlib.suppress(NotFound):
@@ -85,17 +85,17 @@ class Records(Generic[T]):
             raise BadAnswer(f"Secret {name} was changed by somebody else while it was being made: try again")
         return sealed
 
-    async def get(self, name: str) -> Kept[T] | None:
+    async def get(self, name: str) -> StoredRecord[T] | None:
         """The record; None when there is none, or something else of that name."""
         try:
             return self._read(await self._client.get(SECRETS, name, self._namespace, timeout=PATIENCE))
         except NotFound:
             return None
 
-    async def list(self, *, owner: str | None = None) -> list[Kept[T]]:
+    async def list(self, *, owner: str | None = None) -> list[StoredRecord[T]]:
         return [kept for secret in await self._secrets(owner) if (kept := self._read(secret)) is not None]
 
-    async def replace(self, kept: Kept[T], content: T, *, owner: str = "") -> Kept[T] | None:
+    async def replace(self, kept: StoredRecord[T], content: T, *, owner: str = "") -> StoredRecord[T] | None:
         """Write it anew; None when somebody else changed or took it meanwhile."""
         secret = self._secret(kept.name, content, owner=owner)
         secret["metadata"] |= {"uid": kept.uid, "resourceVersion": kept.version}
@@ -104,7 +104,7 @@ class Records(Generic[T]):
             written = await self._client.replace(SECRETS, secret, timeout=PATIENCE)
         except (Conflict, NotFound):
             return None
-        return Kept(kept.name, kept.uid, written["metadata"]["resourceVersion"], content)
+        return StoredRecord(kept.name, kept.uid, written["metadata"]["resourceVersion"], content)
 
     async def renew(self, name: str, content: T) -> None:
         """Write it in place of whatever has that name; what was sealed before is no record any more."""
@@ -115,7 +115,7 @@ class Records(Generic[T]):
                 return
         raise BadAnswer(f"Secret {name} is made by somebody else again and again: try again")
 
-    async def take(self, kept: Kept[T]) -> bool:
+    async def take(self, kept: StoredRecord[T]) -> bool:
         """Delete exactly what was read. Of all who try at once, one is told True."""
         try:
             await self._client.delete(
@@ -159,7 +159,7 @@ class Records(Generic[T]):
             "data": {FIELD: base64.b64encode(msgspec.json.encode(content)).decode()},
         }
 
-    def _read(self, secret: Json) -> Kept[T] | None:
+    def _read(self, secret: Json) -> StoredRecord[T] | None:
         meta: dict[str, Any] = secret["metadata"]
         data: dict[str, Any] = secret.get("data") or {}
         if secret.get("type") != secret_type(self._kind) or meta.get("deletionTimestamp"):
@@ -171,7 +171,7 @@ class Records(Generic[T]):
             content = msgspec.json.decode(raw, type=self._content)
         except (binascii.Error, ValueError, msgspec.MsgspecError):
             return None
-        return Kept(meta["name"], meta["uid"], meta["resourceVersion"], content)
+        return StoredRecord(meta["name"], meta["uid"], meta["resourceVersion"], content)
 
     def _seal(self, name: str, uid: str, raw: bytes) -> str:
         return self._key.mark(*self._sealed(name, uid, raw))

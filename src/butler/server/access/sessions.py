@@ -20,7 +20,7 @@ import msgspec
 from butler.kube.errors import KubeError
 from butler.server.access.keys import derived_token, token_id
 from butler.server.access.person import Person, Via
-from butler.server.access.records import Kept, Records, Store
+from butler.server.access.records import Records, RecordStore, StoredRecord
 
 log = logging.getLogger(__name__)
 PURPOSE: Final = "session"
@@ -33,7 +33,7 @@ RESERVED: Final = "system:"
 """How names begin that Kubernetes keeps for itself."""
 
 
-class Record(msgspec.Struct, frozen=True):
+class SessionRecord(msgspec.Struct, frozen=True):
     """A session as it is kept."""
 
     user: str
@@ -55,7 +55,7 @@ class Lifetime:
     longest: timedelta = timedelta(hours=12)
     """Groups are those of the login until then: who was taken out of one at the provider stays in it here."""
 
-    def end(self, record: Record) -> datetime:
+    def end(self, record: SessionRecord) -> datetime:
         return min(record.expires, record.seen + self.idle)
 
     @property
@@ -87,20 +87,20 @@ class Sessions:
 
     def __init__(
         self,
-        store: Store,
+        store: RecordStore,
         *,
         lifetime: Lifetime,
         now: Callable[[], datetime],
         links: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._records = Records(store, "session", Record)
+        self._records = Records(store, "session", SessionRecord)
         self._key = store.key
         self._links = links
         self._lifetime = lifetime
         self._now = now
         self._clock = clock
-        self._known: OrderedDict[str, tuple[float, asyncio.Future[Kept[Record] | None]]] = OrderedDict()
+        self._known: OrderedDict[str, tuple[float, asyncio.Future[StoredRecord[SessionRecord] | None]]] = OrderedDict()
         self._writing: set[asyncio.Task[None]] = set()
 
     async def begin(self, identity: Identity, user_agent: str) -> tuple[str, Person]:
@@ -108,7 +108,7 @@ class Sessions:
         token, now = self._key.token(PURPOSE), self._now()
         groups = tuple(dict.fromkeys((*identity.groups, EVERYBODY)))
         expires = now + self._lifetime.longest
-        record = Record(identity.user, groups, identity.via, now, expires, now, _printable(user_agent)[:200])
+        record = SessionRecord(identity.user, groups, identity.via, now, expires, now, _printable(user_agent)[:200])
         random = self._key.secret_of(PURPOSE, token)
         assert random is not None
         await self._records.create(_name(token_id(random)), record, owner=record.user)
@@ -131,11 +131,11 @@ class Sessions:
         kept = await self._recall(person.session)
         return kept is not None and self._is_good(kept.content)
 
-    def _is_good(self, record: Record) -> bool:
+    def _is_good(self, record: SessionRecord) -> bool:
         trusted = self._links if record.via == "link" else not is_reserved(record.user, record.groups)
         return trusted and self._lifetime.end(record) > self._now()
 
-    async def of(self, person: Person) -> list[tuple[str, Record, datetime]]:
+    async def of(self, person: Person) -> list[tuple[str, SessionRecord, datetime]]:
         """Their sessions, newest first: what each is called, the record, and when it ends."""
         now, found = self._now(), await self._records.list(owner=person.user)
         theirs = [(_id(kept.name), kept.content) for kept in found if kept.content.user == person.user]
@@ -161,7 +161,7 @@ class Sessions:
         for kept in found[MOST_OF_ONE:]:
             await self._records.take(kept)
 
-    async def _recall(self, session: str) -> Kept[Record] | None:
+    async def _recall(self, session: str) -> StoredRecord[SessionRecord] | None:
         found = self._known.get(session)
         if found is None or self._clock() - found[0] > REMEMBER or _failed(found[1]):
             found = (self._clock(), asyncio.ensure_future(self._records.get(_name(session))))
@@ -171,19 +171,19 @@ class Sessions:
                 self._known.popitem(last=False)
         return await asyncio.shield(found[1])
 
-    def _note_use(self, kept: Kept[Record]) -> None:
+    def _note_use(self, kept: StoredRecord[SessionRecord]) -> None:
         now = self._now()
         if now - kept.content.seen < self._lifetime.worth_writing:
             return
         used = _seen_at(kept, now)
-        told: asyncio.Future[Kept[Record] | None] = asyncio.get_running_loop().create_future()
+        told: asyncio.Future[StoredRecord[SessionRecord] | None] = asyncio.get_running_loop().create_future()
         told.set_result(used)
         self._known[_id(kept.name)] = (self._clock(), told)  # so that the next request does not write it again
         task = asyncio.create_task(self._write_use(kept, used.content))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
 
-    async def _write_use(self, kept: Kept[Record], used: Record) -> None:
+    async def _write_use(self, kept: StoredRecord[SessionRecord], used: SessionRecord) -> None:
         # With the version that was read: a session that was ended meanwhile does not come back.
         try:
             await self._records.replace(kept, used, owner=used.user)
@@ -191,7 +191,7 @@ class Sessions:
             log.info("nobody wrote down that session %s is in use: %s", _id(kept.name), error)
         self._known.pop(_id(kept.name), None)
 
-    def _person(self, record: Record, random: bytes) -> Person:
+    def _person(self, record: SessionRecord, random: bytes) -> Person:
         return Person(
             user=record.user,
             groups=record.groups,
@@ -203,17 +203,17 @@ class Sessions:
         )
 
 
-async def end_all(store: Store, via: Via) -> int:
+async def end_all(store: RecordStore, via: Via) -> int:
     """End every session that began in one way, such as with a password that is no longer good."""
-    records = Records(store, "session", Record)
+    records = Records(store, "session", SessionRecord)
     return sum([await records.remove(kept.name) for kept in await records.list() if kept.content.via == via])
 
 
-def _seen_at(kept: Kept[Record], seen: datetime) -> Kept[Record]:
+def _seen_at(kept: StoredRecord[SessionRecord], seen: datetime) -> StoredRecord[SessionRecord]:
     return replace(kept, content=msgspec.structs.replace(kept.content, seen=seen))
 
 
-def _failed(asked: asyncio.Future[Kept[Record] | None]) -> bool:
+def _failed(asked: asyncio.Future[StoredRecord[SessionRecord] | None]) -> bool:
     return asked.done() and (asked.cancelled() or asked.exception() is not None)
 
 

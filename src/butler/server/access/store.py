@@ -17,8 +17,8 @@ from butler.api.objects import Json
 from butler.kube.client import Client
 from butler.kube.errors import AlreadyExists, BadAnswer, Forbidden, NotFound
 from butler.kube.resource import NAMESPACES, SECRETS
-from butler.server.access.keys import RANDOM, Key
-from butler.server.access.records import FIELD, LABEL, PATIENCE, Store, secret_type
+from butler.server.access.keys import RANDOM, SigningKey
+from butler.server.access.records import FIELD, LABEL, PATIENCE, RecordStore, secret_type
 
 NAME: Final = "butler-console-key"
 
@@ -27,9 +27,9 @@ class _Key(msgspec.Struct, frozen=True):
     key: bytes
 
 
-async def open_store(client: Client, namespace: str) -> Store:
+async def open_store(client: Client, namespace: str) -> RecordStore:
     """The store with the key of all replicas; the first to come makes it."""
-    return Store(client, namespace, Key(await _shared_key(client, namespace)))
+    return RecordStore(client, namespace, SigningKey(await _shared_key(client, namespace)))
 
 
 async def _shared_key(client: Client, namespace: str) -> bytes:

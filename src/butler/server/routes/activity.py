@@ -7,11 +7,11 @@ from typing import Annotated, Any, Literal
 from litestar import Request, Response, Router, get
 from litestar.params import QueryParameter
 
-from butler.server.answers import USUAL, answer
 from butler.server.models.activity import ActivityItem, ActivityList
 from butler.server.parameters import Cursor, Limit, Text
-from butler.server.parts import TheParts, ThePerson
 from butler.server.problems import forbidden
+from butler.server.responses import USUAL, answer
+from butler.server.services import ThePerson, TheServices
 
 Kind = Annotated[
     Literal["pool", "allocation", "tenant", "provider"] | None, QueryParameter(description="About this kind.")
@@ -25,7 +25,7 @@ Reason = Annotated[str | None, QueryParameter(description="With exactly this rea
 @get("/activity", operation_id="listActivity")
 async def list_activity(
     request: Request[Any, Any, Any],
-    parts: TheParts,
+    services: TheServices,
     person: ThePerson,
     kind: Kind = None,
     namespace: InNamespace = None,
@@ -37,9 +37,9 @@ async def list_activity(
     q: Text = "",
 ) -> Response[ActivityList]:
     """What happened, newest first. Kubernetes keeps Events for an hour or so, and five thousand are looked through."""
-    shelf = parts.shelves.activity
-    namespaces = {activity_item.id.partition("/")[0] for activity_item in shelf.items()} | {parts.home}
-    allowed = await parts.sight.events(person, {namespace} if namespace else namespaces)
+    shelf = services.list_items.activity
+    namespaces = {activity_item.id.partition("/")[0] for activity_item in shelf.items()} | {services.home}
+    allowed = await services.permissions.events(person, {namespace} if namespace else namespaces)
     if not allowed:
         raise forbidden(f"read Events{f' in namespace {namespace}' if namespace else ''}")
     sought = q.strip().lower()

@@ -12,13 +12,10 @@ from butler.ipam.addresses import BadAddress, Family, Range, parse_network
 from butler.reports.address_lookup import Answer, read_asked, who
 from butler.reports.estate import Estate
 from butler.server.access.person import Person
-from butler.server.answers import answer
-from butler.server.keeping import working
+from butler.server.cache import background_work
 from butler.server.models.addresses import AddressAnswer, SearchAnswer
 from butler.server.models.common import FieldError
-from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.problems import Refused
-from butler.server.shown.addresses import (
+from butler.server.presenters.addresses import (
     allocation_hits,
     best,
     closest,
@@ -28,7 +25,10 @@ from butler.server.shown.addresses import (
     shown_answer,
     tenant_hits,
 )
-from butler.server.visible import provider_namespaces, seen_providers, seen_tenants, tenant_namespaces
+from butler.server.problems import RequestRefused
+from butler.server.responses import answer
+from butler.server.services import Services, ThePerson, TheServices
+from butler.server.visible_objects import provider_namespaces, seen_providers, seen_tenants, tenant_namespaces
 
 MOST_HITS = 20
 MOST_PLACES = 5_000
@@ -40,28 +40,28 @@ Sought = Annotated[str, QueryParameter(description="An address, a range, or part
 
 @get("/addresses/{address:path}", operation_id="getAddress")
 async def get_address(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, address: Asked
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, address: Asked
 ) -> Response[AddressAnswer]:
     """Whose an address is, since when, whose it was, and who waits for it."""
-    await parts.sight.need_pools(person)
+    await services.permissions.need_pools(person)
     text = address.removeprefix("/")
     try:
         family, asked = read_asked(text)
     except BadAddress as error:
-        raise Refused(422, f"address: {error}", FieldError(field="address", message=str(error))) from None
-    return answer(request, shown_answer(await _answer(parts, person, family, asked)))
+        raise RequestRefused(422, f"address: {error}", FieldError(field="address", message=str(error))) from None
+    return answer(request, shown_answer(await _answer(services, person, family, asked)))
 
 
-async def _answer(parts: Parts, person: Person, family: Family, asked: Range) -> Answer:
+async def _answer(services: Services, person: Person, family: Family, asked: Range) -> Answer:
     """What is known of these addresses; of clusters and providers that the person may not see, nothing."""
-    estate = _around(parts, family, asked)
+    estate = _around(services, family, asked)
     if len(estate.allocations) > MOST_PLACES:
         said = f"that is too much at once: {len(estate.allocations)} allocations lie there; ask for a smaller network"
-        raise Refused(422, f"address: {said}", FieldError(field="address", message=said))
+        raise RequestRefused(422, f"address: {said}", FieldError(field="address", message=said))
     found = await _work(estate, family, asked)
     if not found.known_as:
         return found
-    tenants, providers = await tenant_namespaces(parts, person), await provider_namespaces(parts, person)
+    tenants, providers = await tenant_namespaces(services, person), await provider_namespaces(services, person)
     visible = Estate(
         estate.home,
         providers=tuple(provider for provider in estate.providers if provider.metadata.namespace in providers),
@@ -74,24 +74,24 @@ async def _answer(parts: Parts, person: Person, family: Family, asked: Range) ->
 
 
 async def _work(estate: Estate, family: Family, asked: Range) -> Answer:
-    if len(estate.allocations) <= working.FEW:
+    if len(estate.allocations) <= background_work.FEW:
         return who(estate, family, asked)
-    return await working.once(lambda: who(estate, family, asked))
+    return await background_work.once(lambda: who(estate, family, asked))
 
 
-def _around(parts: Parts, family: Family, asked: Range) -> Estate:
+def _around(services: Services, family: Family, asked: Range) -> Estate:
     """The estate with those allocations alone that can have a say about some addresses."""
-    feed, pools = parts.feed, parts.feed.pools.values()
-    keys = set(parts.shelves.touching(asked.first, asked.last))
+    state, pools = services.state, services.state.pools.values()
+    keys = set(services.list_items.touching(asked.first, asked.last))
     touched = [pool for pool in pools if _lies_in(pool.spec.cidr, family, asked)]
-    keys |= {Key(parts.home, name) for name in promised_names(touched)}
-    found = (feed.allocations.get(key) for key in sorted(keys))
+    keys |= {Key(services.home, name) for name in promised_names(touched)}
+    found = (state.allocations.get(key) for key in sorted(keys))
     return Estate(
-        parts.home,
+        services.home,
         tuple(sorted(pools, key=lambda pool: pool.metadata.name)),
         tuple(allocation for allocation in found if allocation is not None),
-        tuple(feed.providers.values()),
-        tuple(feed.clusters.values()),
+        tuple(state.providers.values()),
+        tuple(state.clusters.values()),
     )
 
 
@@ -105,28 +105,28 @@ def _lies_in(cidr: str, family: Family, asked: Range) -> bool:
 
 @get("/search", operation_id="search")
 async def search(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, q: Sought
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, q: Sought
 ) -> Response[SearchAnswer]:
     """What a text may mean: whose an address is, or what has a name like it. The best twenty come first."""
     sought = q.strip().lower()
-    allocations = await parts.sight.allocations(person)
-    pools = await parts.sight.pools(person)
+    allocations = await services.permissions.allocations(person)
+    pools = await services.permissions.pools(person)
     try:
         family, asked = read_asked(sought)
     except BadAddress:
         pass
     else:
-        found = await _answer(parts, person, family, asked) if pools and allocations else None
+        found = await _answer(services, person, family, asked) if pools and allocations else None
         return answer(request, SearchAnswer(address=shown_answer(found) if found else None, hits=[]))
     if not sought:
         return answer(request, SearchAnswer(address=None, hits=[]))
-    tenants, _ = await seen_tenants(parts, person)
-    providers, _ = await seen_providers(parts, person)
+    tenants, _ = await seen_tenants(services, person)
+    providers, _ = await seen_providers(services, person)
     hits = [
-        *(pool_hits(parts.feed.pools.values()) if pools else ()),
+        *(pool_hits(services.state.pools.values()) if pools else ()),
         *tenant_hits(tenant for tenant in tenants if sought in f"{tenant.namespace}/{tenant.name}".lower()),
         *provider_hits(providers),
-        *(allocation_hits(closest(parts.shelves.allocations.items(), sought, MOST_HITS)) if allocations else ()),
+        *(allocation_hits(closest(services.list_items.allocations.items(), sought, MOST_HITS)) if allocations else ()),
     ]
     return answer(request, SearchAnswer(address=None, hits=best(hits, sought, MOST_HITS)))
 

@@ -17,89 +17,95 @@ from butler.rules.allocation.admission import InUse, judge, why_not_deleted
 from butler.rules.allocation.held import granted_range
 from butler.rules.allocation.owner import deletion_waits, is_insisted, tenant_key
 from butler.server.access.person import Person
-from butler.server.keeping import working
+from butler.server.actions.forms import ALLOCATION, need_names, new_allocation
+from butler.server.actions.impersonation import Deed
+from butler.server.actions.preconditions import version_named
+from butler.server.actions.previews import of_a_request, refused_dry_run
+from butler.server.cache import background_work
 from butler.server.models.allocations import AllocationCreate, AllocationPreview
 from butler.server.models.common import Written
 from butler.server.parameters import Name, Namespace
-from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.problems import Refused
-from butler.server.routes.writing import IfMatch, write, written
-from butler.server.writing.acting import Deed
-from butler.server.writing.fencing import version_named
-from butler.server.writing.forms import ALLOCATION, need_names, new_allocation
-from butler.server.writing.previews import of_a_request, refused_dry_run
+from butler.server.problems import RequestRefused
+from butler.server.routes.write_responses import IfMatch, write, written
+from butler.server.services import Services, ThePerson, TheServices
 
 
 @post("/allocations", operation_id="createAllocation")
-async def create_allocation(parts: TheParts, person: ThePerson, data: JSONBody[AllocationCreate]) -> Written:
+async def create_allocation(services: TheServices, person: ThePerson, data: JSONBody[AllocationCreate]) -> Written:
     """Ask a pool for addresses."""
-    key = Key(parts.home, data.name)
+    key = Key(services.home, data.name)
 
     async def call(client: Client) -> IPAllocation:
         need_names(data)
-        request = new_allocation(data, parts.home, await _cluster(parts, person, data))
+        request = new_allocation(data, services.home, await _cluster(services, person, data))
         return await client.create(ALLOCATIONS, _body(request), timeout=WRITE_TIMEOUT)
 
     deed = Deed("ask for", ALLOCATIONS, key, _detail(data))
-    made = await write(parts, person, deed, call, places=ALLOCATION, status=201)
-    return written(made, key, await _warnings(parts, person, made))
+    made = await write(services, person, deed, call, places=ALLOCATION, status=201)
+    return written(made, key, await _warnings(services, person, made))
 
 
 @post("/allocations/preview", operation_id="previewAllocation", status_code=200)
-async def preview_allocation(parts: TheParts, person: ThePerson, data: JSONBody[AllocationCreate]) -> AllocationPreview:
+async def preview_allocation(
+    services: TheServices, person: ThePerson, data: JSONBody[AllocationCreate]
+) -> AllocationPreview:
     """What a request would get now; nothing is written. What Kubernetes would refuse is refused here."""
-    await parts.sight.need_pools(person)
+    await services.permissions.need_pools(person)
     need_names(data)
-    request = new_allocation(data, parts.home, await _cluster(parts, person, data))
-    client = parts.acting.client(person)
+    request = new_allocation(data, services.home, await _cluster(services, person, data))
+    client = services.impersonator.client(person)
     try:
         await client.create(ALLOCATIONS, _body(request), dry_run=True, timeout=WRITE_TIMEOUT)
     except KubeError as error:
         raise refused_dry_run(error, ALLOCATION) from error
-    now = parts.clock()
-    return await working.previewed(parts.feed, person, lambda estate: of_a_request(request, estate, now, ALLOCATIONS))
+    now = services.clock()
+    return await background_work.previewed(
+        services.state, person, lambda estate: of_a_request(request, estate, now, ALLOCATIONS)
+    )
 
 
 @delete("/allocations/{namespace:str}/{name:str}", operation_id="releaseAllocation", status_code=200)
 async def release_allocation(
-    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, if_match: IfMatch = None
+    services: TheServices, person: ThePerson, namespace: Namespace, name: Name, if_match: IfMatch = None
 ) -> Written:
     """Give addresses back, or take a request back: only as it was shown, as one that held nothing may hold some now."""
     key = Key(namespace, name)
 
     async def call(client: Client) -> IPAllocation | None:
         version = version_named(if_match)
-        await parts.sight.need_allocations(person)
+        await services.permissions.need_allocations(person)
 
         async def send(now: IPAllocation) -> IPAllocation | None:
-            if deletion_waits(now, parts.feed.clusters.get(tenant_key(now))) and not is_insisted(now):
+            if deletion_waits(now, services.state.clusters.get(tenant_key(now))) and not is_insisted(now):
                 # Admission says so too, where it is on; without it the deletion would begin, and could only wait.
-                raise Refused(409, why_not_deleted(now, InUse()))
+                raise RequestRefused(409, why_not_deleted(now, InUse()))
             meta = now.metadata
-            return await parts.acting.delete(client, ALLOCATIONS, key, uid=meta.uid, version=meta.resource_version)
+            return await services.impersonator.delete(
+                client, ALLOCATIONS, key, uid=meta.uid, version=meta.resource_version
+            )
 
-        return await parts.acting.versions.fenced(parts.feed.allocations, key, version, send)
+        return await services.impersonator.versions.fenced(services.state.allocations, key, version, send)
 
-    known = parts.feed.allocations.get(key)
+    known = services.state.allocations.get(key)
     deed = Deed("release", ALLOCATIONS, key, _held(known), known)
-    return written(await write(parts, person, deed, call, places=ALLOCATION), key)
+    return written(await write(services, person, deed, call, places=ALLOCATION), key)
 
 
-async def _warnings(parts: Parts, person: Person, made: IPAllocation) -> tuple[str, ...]:
+async def _warnings(services: Services, person: Person, made: IPAllocation) -> tuple[str, ...]:
     """What admission would have the author know, as far as they may see the pool that it speaks of."""
-    if not (await parts.sight.pools(person) and await parts.sight.allocations(person)):
+    if not (await services.permissions.pools(person) and await services.permissions.allocations(person)):
         return ()
     name = made.spec.pool_ref.name
-    concerned = (allocation for allocation in parts.feed.concerning(name) if allocation.spec.pool_ref.name == name)
+    concerned = (allocation for allocation in services.state.concerning(name) if allocation.spec.pool_ref.name == name)
     own = [allocation for allocation in concerned if allocation.metadata.uid != made.metadata.uid]
-    return judge(made, parts.feed.pool(parts.home, name), (), own).warnings
+    return judge(made, services.state.pool(services.home, name), (), own).warnings
 
 
-async def _cluster(parts: Parts, person: Person, form: AllocationCreate) -> TenantCluster | None:
+async def _cluster(services: Services, person: Person, form: AllocationCreate) -> TenantCluster | None:
     """The TenantCluster that it is for, where there is one and the person may see it."""
-    if not await parts.sight.may(person, "list", CLUSTERS, form.tenant_namespace):
+    if not await services.permissions.may(person, "list", CLUSTERS, form.tenant_namespace):
         return None
-    return parts.feed.clusters.get(Key(form.tenant_namespace, form.tenant))
+    return services.state.clusters.get(Key(form.tenant_namespace, form.tenant))
 
 
 def _body(request: IPAllocation) -> Json:

@@ -12,14 +12,14 @@ from litestar.params import QueryParameter
 from butler.api.objects import Key
 from butler.ipam.addresses import BadAddress, parse_address
 from butler.reports.release_impact import impact_json
-from butler.server.answers import USUAL, answer
-from butler.server.asking import release_impact
-from butler.server.keeping.shelves import in_pool, of_tenant
+from butler.server.cache.list_items import in_pool, of_tenant
 from butler.server.models.allocations import AllocationItem, AllocationList, ReleaseImpact
 from butler.server.models.common import Type
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
-from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.problems import Refused, not_found
+from butler.server.problems import RequestRefused, not_found
+from butler.server.responses import USUAL, answer
+from butler.server.services import Services, ThePerson, TheServices
+from butler.server.tenant_queries import release_impact
 
 Phase = Literal["Pending", "Allocated", "Released", "Failed"]
 Pool = Annotated[str | None, QueryParameter(description="Of this pool, by name.", max_length=253)]
@@ -35,7 +35,7 @@ InState = Annotated[
 @get("/allocations", operation_id="listAllocations")
 async def list_allocations(
     request: Request[Any, Any, Any],
-    parts: TheParts,
+    services: TheServices,
     person: ThePerson,
     pool: Pool = None,
     tenant: Tenant = None,
@@ -48,12 +48,12 @@ async def list_allocations(
     q: Text = "",
 ) -> Response[AllocationList]:
     """Allocations and requests. `q` is text, or an address that they hold."""
-    await parts.sight.need_allocations(person)
+    await services.permissions.need_allocations(person)
     if tenant is not None and tenant.count("/") != 1:
-        raise Refused(422, f"tenant: {tenant!r} is no tenant: give it as namespace/name")
+        raise RequestRefused(422, f"tenant: {tenant!r} is no tenant: give it as namespace/name")
     group = of_tenant(tenant) if tenant is not None else in_pool(pool) if pool is not None else None
-    wanted = _wanted(pool if tenant is not None else None, phase, type, in_state, q, _with_address(parts, q))
-    found = parts.shelves.allocations.page(sort=sort, limit=limit, cursor=cursor, group=group, wanted=wanted)
+    wanted = _wanted(pool if tenant is not None else None, phase, type, in_state, q, _with_address(services, q))
+    found = services.list_items.allocations.page(sort=sort, limit=limit, cursor=cursor, group=group, wanted=wanted)
     return answer(request, AllocationList(items=found.items, total=found.total, next=found.next))
 
 
@@ -77,22 +77,22 @@ def _wanted(
     return wanted
 
 
-def _with_address(parts: Parts, q: str) -> Collection[Key]:
+def _with_address(services: Services, q: str) -> Collection[Key]:
     """The allocations that have the address that somebody looks for; none where it is no address."""
     try:
         _, address = parse_address(q.strip())
     except BadAddress:
         return ()
-    return frozenset(parts.shelves.touching(address, address))
+    return frozenset(services.list_items.touching(address, address))
 
 
 @get("/allocations/{namespace:str}/{name:str}", operation_id="getAllocation")
 async def get_allocation(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[AllocationItem]:
     """One allocation."""
-    await parts.sight.need_allocations(person)
-    found = parts.shelves.allocations.get(Key(namespace, name))
+    await services.permissions.need_allocations(person)
+    found = services.list_items.allocations.get(Key(namespace, name))
     if found is None:
         raise not_found("IPAllocation", namespace, name)
     return answer(request, found)
@@ -100,14 +100,14 @@ async def get_allocation(
 
 @get("/allocations/{namespace:str}/{name:str}/impact", operation_id="getReleaseImpact")
 async def get_impact(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[ReleaseImpact]:
     """What hangs on an allocation that somebody is about to release; its tenant is asked now, as the person."""
-    await parts.sight.need_allocations(person)
-    found = parts.feed.allocations.get(Key(namespace, name))
+    await services.permissions.need_allocations(person)
+    found = services.state.allocations.get(Key(namespace, name))
     if found is None:
         raise not_found("IPAllocation", namespace, name)
-    said = impact_json(await release_impact(parts, person, found))
+    said = impact_json(await release_impact(services, person, found))
     version = found.metadata.resource_version
     return answer(request, msgspec.convert({**said, "resourceVersion": version}, ReleaseImpact))
 

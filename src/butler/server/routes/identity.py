@@ -11,14 +11,14 @@ from litestar import Request, Response, Router, get
 from litestar.enums import MediaType
 from litestar.params import QueryParameter
 
-from butler.server.access.doors import Doors, address_of, with_cookie
 from butler.server.access.id_token import NotLetIn
+from butler.server.access.logins import Logins, address_of, with_cookie
 from butler.server.access.oidc import GOOD_FOR, Oidc
 from butler.server.access.pages import page
 from butler.server.access.provider import ProviderTrouble
-from butler.server.parts import TheParts
-from butler.server.problems import Refused
+from butler.server.problems import RequestRefused
 from butler.server.routes.people import need_a_try
+from butler.server.services import TheServices
 
 log = logging.getLogger(__name__)
 State = Annotated[str, QueryParameter(name="state", max_length=200)]  # the name itself is Litestar's
@@ -28,49 +28,49 @@ Next = Annotated[str, QueryParameter(name="next", max_length=2000)]
 Issuer = Annotated[str | None, QueryParameter(max_length=500)]
 
 
-def _oidc(doors: Doors) -> Oidc:
-    if doors.oidc is None:
-        raise Refused(404, "there is no identity provider here: see /api/v1/login-methods")
-    return doors.oidc
+def _oidc(logins: Logins) -> Oidc:
+    if logins.oidc is None:
+        raise RequestRefused(404, "there is no identity provider here: see /api/v1/login-methods")
+    return logins.oidc
 
 
 @get("/login/oidc", include_in_schema=False)
-async def begin(request: Request[Any, Any, Any], parts: TheParts, then: Next = "/") -> Response[Any]:
+async def begin(request: Request[Any, Any, Any], services: TheServices, then: Next = "/") -> Response[Any]:
     """Send the browser to the provider, and from there to the page that it wanted."""
-    oidc = _oidc(parts.doors)
-    need_a_try(parts.doors, request)
+    oidc = _oidc(services.logins)
+    need_a_try(services.logins, request)
     try:
         there, sealed = await oidc.begin(_within(then))
     except ProviderTrouble as trouble:
         return _trouble(trouble)
-    return with_cookie(_to(there), parts.doors.login_cookie(sealed, int(GOOD_FOR.total_seconds())))
+    return with_cookie(_to(there), services.logins.login_cookie(sealed, int(GOOD_FOR.total_seconds())))
 
 
 @get("/login/oidc/callback", include_in_schema=False)
 async def come_back(
     request: Request[Any, Any, Any],
-    parts: TheParts,
+    services: TheServices,
     returned: State = "",
     code: Code = "",
     error: Short = "",
     iss: Issuer = None,
 ) -> Response[Any]:
     """The browser is back: find out who it is, and open the console."""
-    doors, oidc = parts.doors, _oidc(parts.doors)
-    need_a_try(doors, request)
-    cookie = request.cookies.get(doors.where.login_cookie, "")
-    done = doors.login_cookie("", 0)
+    logins, oidc = services.logins, _oidc(services.logins)
+    need_a_try(logins, request)
+    cookie = request.cookies.get(logins.where.login_cookie, "")
+    done = logins.login_cookie("", 0)
     try:
         if error or not code:
             raise NotLetIn(f"the identity provider did not log you in ({error or 'it gave no code'})")
         who, then = await oidc.finish(cookie, state=returned, code=code, issuer=iss)
     except NotLetIn as refused:
         detail = f"from {address_of(request)}"
-        doors.tell_refusal("log in", "", "oidc", status=403, why=str(refused), detail=detail)
+        logins.tell_refusal("log in", "", "oidc", status=403, why=str(refused), detail=detail)
         return with_cookie(_not_let_in(refused), done)
     except ProviderTrouble as trouble:
         return with_cookie(_trouble(trouble), done)
-    session, _ = await doors.let_in(request, who)
+    session, _ = await logins.let_in(request, who)
     return with_cookie(_to(then), session, done)
 
 

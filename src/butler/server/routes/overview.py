@@ -11,32 +11,32 @@ from butler.api.tenantcluster import TenantClusterPhase
 from butler.kube.kinds import PROVIDERS
 from butler.reports.pool.overlaps import Finding, overlaps
 from butler.server.access.person import Person
-from butler.server.answers import answer
-from butler.server.keeping import pool_pages, working
-from butler.server.keeping.shelves import in_phase
+from butler.server.cache import background_work, pool_summaries
+from butler.server.cache.list_items import in_phase
 from butler.server.models.activity import Hidden, Overview, PhaseCount, Totals
 from butler.server.models.allocations import AllocationItem
 from butler.server.models.pools import PoolItem
 from butler.server.models.providers import ProviderItem
 from butler.server.models.tenants import TenantItem
-from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.shown.attention import Seen, attention
-from butler.server.visible import provider_namespaces, seen_providers, seen_tenants
+from butler.server.presenters.attention import VisibleEstate, attention
+from butler.server.responses import answer
+from butler.server.services import Services, ThePerson, TheServices
+from butler.server.visible_objects import provider_namespaces, seen_providers, seen_tenants
 
 UNMET = ("Failed", "Pending")
 
 
 @get("/overview", operation_id="getOverview")
-async def get_overview(request: Request[Any, Any, Any], parts: TheParts, person: ThePerson) -> Response[Overview]:
+async def get_overview(request: Request[Any, Any, Any], services: TheServices, person: ThePerson) -> Response[Overview]:
     """How much there is, and what somebody should look at, the worst first."""
-    seen, hidden = await _seen(parts, person)
+    seen, hidden = await _seen(services, person)
     allocations = "IPAllocation" not in hidden
     phases = Counter(tenant.phase for tenant in seen.tenants)
     totals = Totals(
         pools=len(seen.pools),
         addresses=sum(pool.total or 0 for pool in seen.pools),
         allocated=sum(pool.allocated or 0 for pool in seen.pools),
-        allocations=len(parts.shelves.allocations) if allocations else 0,
+        allocations=len(services.list_items.allocations) if allocations else 0,
         waiting=len(seen.unmet),
         tenants=len(seen.tenants),
         tenants_ready=phases[TenantClusterPhase.READY.value],
@@ -52,29 +52,34 @@ async def get_overview(request: Request[Any, Any, Any], parts: TheParts, person:
     return answer(request, made)
 
 
-async def _seen(parts: Parts, person: Person) -> tuple[Seen, list[str]]:
+async def _seen(services: Services, person: Person) -> tuple[VisibleEstate, list[str]]:
     """What the person may see, and the kinds of which that is not all."""
     hidden: list[str] = []
-    may_pools, may_allocations = await parts.sight.pools(person), await parts.sight.allocations(person)
+    may_pools, may_allocations = (
+        await services.permissions.pools(person),
+        await services.permissions.allocations(person),
+    )
     pools: list[PoolItem] = []
     doubts: list[tuple[PoolItem, tuple[str, ...]]] = []
     found: list[Finding] = []
     unmet: list[AllocationItem] = []
     if may_pools and may_allocations:
-        among = await provider_namespaces(parts, person)
-        for pool in parts.feed.pools.values():
-            item = await pool_pages.item(parts.feed, pool, providers=among)
+        among = await provider_namespaces(services, person)
+        for pool in services.state.pools.values():
+            item = await pool_summaries.item(services.state, pool, providers=among)
             pools.append(item)
-            wrong = (await pool_pages.summary(parts.feed, pool)).doubts
-            if wrong and parts.shelves.is_settled(item.name):
+            wrong = (await pool_summaries.summary(services.state, pool)).doubts
+            if wrong and services.list_items.is_settled(item.name):
                 doubts.append((item, wrong))
-        found = await working.of_all(parts.feed, "overlaps", lambda estate: overlaps(estate.pools, estate.allocations))
+        found = await background_work.of_all(
+            services.state, "overlaps", lambda estate: overlaps(estate.pools, estate.allocations)
+        )
     if may_allocations:
-        unmet = [allocation for phase in UNMET for allocation in parts.shelves.allocations.items(in_phase(phase))]
+        unmet = [allocation for phase in UNMET for allocation in services.list_items.allocations.items(in_phase(phase))]
     tenants: list[TenantItem]
-    tenants, all_tenants = await seen_tenants(parts, person)
+    tenants, all_tenants = await seen_tenants(services, person)
     providers: list[ProviderItem]
-    providers, all_providers = await seen_providers(parts, person)
+    providers, all_providers = await seen_providers(services, person)
     for kind, is_whole in (
         ("NetworkPool", may_pools and may_allocations),
         ("IPAllocation", may_allocations),
@@ -84,7 +89,7 @@ async def _seen(parts: Parts, person: Person) -> tuple[Seen, list[str]]:
         if not is_whole:
             hidden.append(kind)
     in_order = sorted(pools, key=lambda pool: (-(pool.percent or 0.0), pool.name))
-    seen = Seen(in_order, doubts, unmet, tenants, providers, found, now=parts.clock())
+    seen = VisibleEstate(in_order, doubts, unmet, tenants, providers, found, now=services.clock())
     return seen, hidden
 
 

@@ -22,14 +22,14 @@ from butler.reports.pool.advice import advise
 from butler.reports.pool.advice_json import advice_json
 from butler.reports.pool.advice_text import says
 from butler.reports.pool.history import GRANTED, levels, moments, note
-from butler.server.answers import Encoded, answer, packed
-from butler.server.keeping import pool_pages, working
+from butler.server.cache import background_work, pool_summaries
 from butler.server.models.pools import Advice, Change, Forecast, History, UsagePoint
 from butler.server.parameters import Name, Namespace
-from butler.server.parts import TheParts, ThePerson
-from butler.server.shown.common import range_of
-from butler.server.shown.pools import layout_of
-from butler.server.visible import need_pool
+from butler.server.presenters.common import range_of
+from butler.server.presenters.pools import layout_of
+from butler.server.responses import Encoded, answer, packed
+from butler.server.services import ThePerson, TheServices
+from butler.server.visible_objects import need_pool
 
 MOST_POINTS = 500
 MOST_CHANGES = 200
@@ -37,11 +37,11 @@ MOST_CHANGES = 200
 
 @get("/pools/{namespace:str}/{name:str}/advice", operation_id="getAdvice")
 async def get_advice(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[Advice]:
     """Why a pool is scattered, and what would open a longer run."""
-    pool = await need_pool(parts, person, namespace, name)
-    return answer(request, await pool_pages.dated(parts.feed, pool, "advice", _advice, parts.clock()))
+    pool = await need_pool(services, person, namespace, name)
+    return answer(request, await pool_summaries.dated(services.state, pool, "advice", _advice, services.clock()))
 
 
 def _advice(pool: NetworkPool, allocations: list[IPAllocation], now: datetime) -> Encoded:
@@ -51,14 +51,14 @@ def _advice(pool: NetworkPool, allocations: list[IPAllocation], now: datetime) -
 
 @get("/pools/{namespace:str}/{name:str}/forecast", operation_id="getForecast")
 async def get_forecast(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[Forecast]:
     """In how many days a pool is full, as far as the record tells; at most a minute old."""
-    pool = await need_pool(parts, person, namespace, name)
+    pool = await need_pool(services, person, namespace, name)
     meta = pool.metadata
-    estate, now = _around(pool, parts.feed.concerning(name)), parts.clock()
-    made = await parts.shelves.forecasts.of(
-        (meta.uid, meta.generation), lambda: working.foretold(partial(_forecast, pool, estate, now))
+    estate, now = _around(pool, services.state.concerning(name)), services.clock()
+    made = await services.list_items.forecasts.of(
+        (meta.uid, meta.generation), lambda: background_work.foretold(partial(_forecast, pool, estate, now))
     )
     return answer(request, made)
 
@@ -69,11 +69,11 @@ def _forecast(pool: NetworkPool, estate: Estate, now: datetime) -> Encoded:
 
 @get("/pools/{namespace:str}/{name:str}/history", operation_id="getHistory")
 async def get_history(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[History]:
     """How many addresses were held, and who came and went, as far as the record reaches."""
-    pool = await need_pool(parts, person, namespace, name)
-    return answer(request, await pool_pages.dated(parts.feed, pool, "history", _history, parts.clock()))
+    pool = await need_pool(services, person, namespace, name)
+    return answer(request, await pool_summaries.dated(services.state, pool, "history", _history, services.clock()))
 
 
 def _history(pool: NetworkPool, allocations: list[IPAllocation], now: datetime) -> Encoded:

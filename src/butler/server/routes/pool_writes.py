@@ -12,52 +12,54 @@ from butler.api.objects import Json, Key
 from butler.kube.client import Client
 from butler.kube.kinds import POOLS, WRITE_TIMEOUT
 from butler.rules.pool.admission import judge
-from butler.server.keeping import working
+from butler.server.actions.forms import POOL, edited_pool, new_pool
+from butler.server.actions.impersonation import Deed
+from butler.server.actions.preconditions import version_named
+from butler.server.actions.previews import and_also, objections, of_a_pool
+from butler.server.cache import background_work
 from butler.server.models.common import Written
 from butler.server.models.pools import PoolCreate, PoolEdit, PoolPreview
 from butler.server.parameters import Name, Namespace
-from butler.server.parts import TheParts, ThePerson
-from butler.server.routes.writing import IfMatch, write, written
-from butler.server.visible import need_pool
-from butler.server.writing.acting import Deed
-from butler.server.writing.fencing import version_named
-from butler.server.writing.forms import POOL, edited_pool, new_pool
-from butler.server.writing.previews import and_also, objections, of_a_pool
+from butler.server.routes.write_responses import IfMatch, write, written
+from butler.server.services import ThePerson, TheServices
+from butler.server.visible_objects import need_pool
 
 LONGEST_DETAIL = 400
 
 
 @post("/pools", operation_id="createPool")
-async def create_pool(parts: TheParts, person: ThePerson, data: JSONBody[PoolCreate]) -> Written:
+async def create_pool(services: TheServices, person: ThePerson, data: JSONBody[PoolCreate]) -> Written:
     """Make a pool."""
-    key = Key(parts.home, data.name)
+    key = Key(services.home, data.name)
     warnings: tuple[str, ...] = ()
 
     async def call(client: Client) -> NetworkPool:
         nonlocal warnings
-        pool = new_pool(data, parts.home)
+        pool = new_pool(data, services.home)
         made = await client.create(POOLS, _body(pool), timeout=WRITE_TIMEOUT)
-        warnings = judge(None, made, parts.feed.pools.values(), parts.feed.allocations.values()).warnings
+        warnings = judge(None, made, services.state.pools.values(), services.state.allocations.values()).warnings
         return made
 
     detail = f"{data.cidr[:40]} with {len(data.windows)} windows and {len(data.reserved)} reserved blocks"
-    made = await write(parts, person, Deed("create", POOLS, key, detail), call, places=POOL, status=201)
+    made = await write(services, person, Deed("create", POOLS, key, detail), call, places=POOL, status=201)
     return written(made, key, warnings)
 
 
 @post("/pools/preview", operation_id="previewNewPool", status_code=200)
-async def preview_new_pool(parts: TheParts, person: ThePerson, data: JSONBody[PoolCreate]) -> PoolPreview:
+async def preview_new_pool(services: TheServices, person: ThePerson, data: JSONBody[PoolCreate]) -> PoolPreview:
     """What a new pool would be; nothing is written."""
-    await parts.sight.need_pools(person)
-    pool, now = new_pool(data, parts.home), parts.clock()
-    shown = await working.previewed(parts.feed, person, lambda estate: of_a_pool(None, pool, estate, now, POOLS))
-    dry_run = parts.acting.client(person).create(POOLS, _body(pool), dry_run=True, timeout=WRITE_TIMEOUT)
+    await services.permissions.need_pools(person)
+    pool, now = new_pool(data, services.home), services.clock()
+    shown = await background_work.previewed(
+        services.state, person, lambda estate: of_a_pool(None, pool, estate, now, POOLS)
+    )
+    dry_run = services.impersonator.client(person).create(POOLS, _body(pool), dry_run=True, timeout=WRITE_TIMEOUT)
     return and_also(shown, (await objections(dry_run, POOL))[1])
 
 
 @patch("/pools/{namespace:str}/{name:str}", operation_id="editPool")
 async def edit_pool(
-    parts: TheParts,
+    services: TheServices,
     person: ThePerson,
     namespace: Namespace,
     name: Name,
@@ -70,56 +72,60 @@ async def edit_pool(
 
     async def call(client: Client) -> NetworkPool:
         version = version_named(if_match)
-        await parts.sight.need_pools(person)
+        await services.permissions.need_pools(person)
 
         async def send(old: NetworkPool) -> NetworkPool:
             nonlocal warnings
             new = edited_pool(old, data)
-            judged = await working.previewed(
-                parts.feed, person, lambda estate: judge(old, new, estate.pools, estate.allocations)
+            judged = await background_work.previewed(
+                services.state, person, lambda estate: judge(old, new, estate.pools, estate.allocations)
             )
             warnings = judged.warnings
             return await client.patch(POOLS, name, _fenced(old, new), namespace, timeout=WRITE_TIMEOUT)
 
-        return await parts.acting.versions.fenced(parts.feed.pools, key, version, send)
+        return await services.impersonator.versions.fenced(services.state.pools, key, version, send)
 
     verb = "edit" if data.grow_by is None else "grow"
-    deed = Deed(verb, POOLS, key, _detail(data), parts.feed.pool(namespace, name))
-    return written(await write(parts, person, deed, call, places=POOL), key, warnings)
+    deed = Deed(verb, POOLS, key, _detail(data), services.state.pool(namespace, name))
+    return written(await write(services, person, deed, call, places=POOL), key, warnings)
 
 
 @post("/pools/{namespace:str}/{name:str}/preview", operation_id="previewPoolEdit", status_code=200)
 async def preview_edit(
-    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, data: JSONBody[PoolEdit]
+    services: TheServices, person: ThePerson, namespace: Namespace, name: Name, data: JSONBody[PoolEdit]
 ) -> PoolPreview:
     """What an edit would do; nothing is written."""
-    old = await need_pool(parts, person, namespace, name)
-    new, now = edited_pool(old, data), parts.clock()
-    shown = await working.previewed(parts.feed, person, lambda estate: of_a_pool(old, new, estate, now, POOLS))
+    old = await need_pool(services, person, namespace, name)
+    new, now = edited_pool(old, data), services.clock()
+    shown = await background_work.previewed(
+        services.state, person, lambda estate: of_a_pool(old, new, estate, now, POOLS)
+    )
     change: Json = {"metadata": {"uid": old.metadata.uid}, "spec": merge_patch(old.spec, new.spec)}
-    dry_run = parts.acting.client(person).patch(POOLS, name, change, namespace, dry_run=True, timeout=WRITE_TIMEOUT)
+    dry_run = services.impersonator.client(person).patch(
+        POOLS, name, change, namespace, dry_run=True, timeout=WRITE_TIMEOUT
+    )
     return and_also(shown, (await objections(dry_run, POOL))[1])
 
 
 @delete("/pools/{namespace:str}/{name:str}", operation_id="deletePool", status_code=200)
 async def delete_pool(
-    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, if_match: IfMatch = None
+    services: TheServices, person: ThePerson, namespace: Namespace, name: Name, if_match: IfMatch = None
 ) -> Written:
     """Delete a pool that nobody has addresses of."""
     key = Key(namespace, name)
 
     async def call(client: Client) -> NetworkPool | None:
         version = version_named(if_match)
-        await parts.sight.need_pools(person)
+        await services.permissions.need_pools(person)
 
         async def send(old: NetworkPool) -> NetworkPool | None:
             meta = old.metadata
-            return await parts.acting.delete(client, POOLS, key, uid=meta.uid, version=meta.resource_version)
+            return await services.impersonator.delete(client, POOLS, key, uid=meta.uid, version=meta.resource_version)
 
-        return await parts.acting.versions.fenced(parts.feed.pools, key, version, send)
+        return await services.impersonator.versions.fenced(services.state.pools, key, version, send)
 
-    deed = Deed("delete", POOLS, key, about=parts.feed.pool(namespace, name))
-    return written(await write(parts, person, deed, call, places=POOL), key)
+    deed = Deed("delete", POOLS, key, about=services.state.pool(namespace, name))
+    return written(await write(services, person, deed, call, places=POOL), key)
 
 
 def _body(pool: NetworkPool) -> Json:

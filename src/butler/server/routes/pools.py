@@ -7,9 +7,8 @@ from typing import Any
 from litestar import Request, Response, Router, get
 
 from butler.api.networkpool import AllocationDefaults
-from butler.server.answers import USUAL, Encoded, answer, encoded, packed, page
-from butler.server.keeping import pool_pages
-from butler.server.keeping.pool_pages import Known
+from butler.server.cache import pool_summaries
+from butler.server.cache.pool_summaries import PoolSnapshot
 from butler.server.models.pools import (
     Defaults,
     HoleBucket,
@@ -21,11 +20,12 @@ from butler.server.models.pools import (
     TierMark,
 )
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
-from butler.server.parts import TheParts, ThePerson
-from butler.server.shown.common import condition, range_of
-from butler.server.shown.pools import layout_of, reserved_of, windows_of
-from butler.server.shown.segments import columns_of
-from butler.server.visible import need_pool, provider_namespaces
+from butler.server.presenters.common import condition, range_of
+from butler.server.presenters.pools import layout_of, reserved_of, windows_of
+from butler.server.presenters.segments import columns_of
+from butler.server.responses import USUAL, Encoded, answer, encoded, packed, page
+from butler.server.services import ThePerson, TheServices
+from butler.server.visible_objects import need_pool, provider_namespaces
 
 MOST_SHARES = 20
 SORTS = {
@@ -43,7 +43,7 @@ SORTS = {
 @get("/pools", operation_id="listPools")
 async def list_pools(
     request: Request[Any, Any, Any],
-    parts: TheParts,
+    services: TheServices,
     person: ThePerson,
     limit: Limit = USUAL,
     cursor: Cursor = None,
@@ -51,9 +51,11 @@ async def list_pools(
     q: Text = "",
 ) -> Response[PoolList]:
     """All pools, each with its counters."""
-    await parts.sight.need_pools(person)
-    providers = await provider_namespaces(parts, person)
-    items = [await pool_pages.item(parts.feed, pool, providers=providers) for pool in parts.feed.pools.values()]
+    await services.permissions.need_pools(person)
+    providers = await provider_namespaces(services, person)
+    items = [
+        await pool_summaries.item(services.state, pool, providers=providers) for pool in services.state.pools.values()
+    ]
     wanted = [
         pool_item
         for pool_item in items
@@ -67,15 +69,15 @@ async def list_pools(
 
 @get("/pools/{namespace:str}/{name:str}", operation_id="getPool")
 async def get_pool(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[PoolDetail]:
     """Everything about one pool but its segments."""
-    pool = await need_pool(parts, person, namespace, name)
-    providers = await provider_namespaces(parts, person)
-    return answer(request, await pool_pages.page(parts.feed, pool, "detail", _detail, providers=providers))
+    pool = await need_pool(services, person, namespace, name)
+    providers = await provider_namespaces(services, person)
+    return answer(request, await pool_summaries.page(services.state, pool, "detail", _detail, providers=providers))
 
 
-def _detail(at: Known, shown: PoolItem) -> Encoded:
+def _detail(at: PoolSnapshot, shown: PoolItem) -> Encoded:
     pool, found = at.pool, at.summary
     layout, network, family = layout_of(pool), found.segments.network, found.segments.family
     defaults = pool.spec.tenant_allocation.defaults if pool.spec.tenant_allocation else AllocationDefaults()
@@ -109,11 +111,11 @@ def _detail(at: Known, shown: PoolItem) -> Encoded:
 
 @get("/pools/{namespace:str}/{name:str}/segments", operation_id="getSegments")
 async def get_segments(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[Segments]:
     """Where everything in a pool is: bar, map and export draw from this."""
-    pool = await need_pool(parts, person, namespace, name)
-    made = await pool_pages.made(parts.feed, pool, "segments", lambda found: packed(columns_of(found.segments)))
+    pool = await need_pool(services, person, namespace, name)
+    made = await pool_summaries.made(services.state, pool, "segments", lambda found: packed(columns_of(found.segments)))
     return answer(request, made)
 
 

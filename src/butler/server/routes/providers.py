@@ -8,13 +8,13 @@ from typing import Any
 from litestar import Request, Response, Router, get
 
 from butler.api.objects import Key
-from butler.server.answers import USUAL, answer, page
 from butler.server.models.providers import ProviderDetail, ProviderItem, ProviderList
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
-from butler.server.parts import TheParts, ThePerson
+from butler.server.presenters.providers import provider_detail
 from butler.server.problems import forbidden, not_found
-from butler.server.shown.providers import provider_detail
-from butler.server.visible import provider_namespaces, seen_providers, tenant_namespaces, tenants_on
+from butler.server.responses import USUAL, answer, page
+from butler.server.services import ThePerson, TheServices
+from butler.server.visible_objects import provider_namespaces, seen_providers, tenant_namespaces, tenants_on
 
 SORTS: dict[str, Callable[[ProviderItem], Any]] = {
     "name": lambda item: item.name,
@@ -30,7 +30,7 @@ SORTS: dict[str, Callable[[ProviderItem], Any]] = {
 @get("/providers", operation_id="listProviders")
 async def list_providers(
     request: Request[Any, Any, Any],
-    parts: TheParts,
+    services: TheServices,
     person: ThePerson,
     limit: Limit = USUAL,
     cursor: Cursor = None,
@@ -38,9 +38,9 @@ async def list_providers(
     q: Text = "",
 ) -> Response[ProviderList]:
     """The providers that the person may see."""
-    if not await provider_namespaces(parts, person):
-        raise forbidden(f"read ProviderConfigs in namespace {parts.home}")
-    items, _ = await seen_providers(parts, person)
+    if not await provider_namespaces(services, person):
+        raise forbidden(f"read ProviderConfigs in namespace {services.home}")
+    items, _ = await seen_providers(services, person)
     sought = q.strip().lower()
     wanted = [
         provider_item
@@ -55,17 +55,19 @@ async def list_providers(
 
 @get("/providers/{namespace:str}/{name:str}", operation_id="getProvider")
 async def get_provider(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[ProviderDetail]:
     """One provider, with its pools in the order in which they are tried, and the tenants on it."""
-    config = parts.feed.providers.get(Key(namespace, name))
-    if namespace not in await provider_namespaces(parts, person, namespace):
+    config = services.state.providers.get(Key(namespace, name))
+    if namespace not in await provider_namespaces(services, person, namespace):
         raise forbidden(f"read ProviderConfigs in namespace {namespace}")
     if config is None:
         raise not_found("ProviderConfig", namespace, name)
-    tenants = tenants_on(parts, config, await tenant_namespaces(parts, person))
-    pools = {pool.metadata.name: pool for pool in parts.feed.pools.values()}
-    return answer(request, provider_detail(config, pools if await parts.sight.pools(person) else None, tenants))
+    tenants = tenants_on(services, config, await tenant_namespaces(services, person))
+    pools = {pool.metadata.name: pool for pool in services.state.pools.values()}
+    return answer(
+        request, provider_detail(config, pools if await services.permissions.pools(person) else None, tenants)
+    )
 
 
 router = Router("/", route_handlers=[list_providers, get_provider], tags=["providers"])

@@ -20,19 +20,19 @@ from butler.rules.provider.placement import named_provider
 from butler.rules.tenant.blocked import Blocked
 from butler.rules.tenant.versions import next_versions
 from butler.server.access.person import Person
-from butler.server.keeping import working
+from butler.server.actions import manifests
+from butler.server.actions.forms import MANIFEST, SCALE, UPGRADE, Places, wrong
+from butler.server.actions.impersonation import Deed
+from butler.server.actions.preconditions import version_named
+from butler.server.actions.previews import objections, of_a_tenant, tenant_preview
+from butler.server.cache import background_work
 from butler.server.models.common import FieldError, Written
 from butler.server.models.tenants import Kubeconfig, Scale, TenantManifest, TenantPreview, Upgrade
 from butler.server.parameters import Name, Namespace
-from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.problems import Refused, forbidden
-from butler.server.routes.writing import IfMatch, write, written
-from butler.server.visible import need_tenant
-from butler.server.writing import manifests
-from butler.server.writing.acting import Deed
-from butler.server.writing.fencing import version_named
-from butler.server.writing.forms import MANIFEST, SCALE, UPGRADE, Places, wrong
-from butler.server.writing.previews import objections, of_a_tenant, tenant_preview
+from butler.server.problems import RequestRefused, forbidden
+from butler.server.routes.write_responses import IfMatch, write, written
+from butler.server.services import Services, ThePerson, TheServices
+from butler.server.visible_objects import need_tenant
 from butler.tenant.clusters import kubeconfig_from
 
 RAW: Final = untyped(CLUSTERS.group, CLUSTERS.version, CLUSTERS.plural, CLUSTERS.kind)
@@ -40,7 +40,7 @@ _VERSION: Final = re.compile(r"v[0-9]{1,5}\.[0-9]{1,5}\.[0-9]{1,5}")
 
 
 @post("/tenants", operation_id="createTenant")
-async def create_tenant(parts: TheParts, person: ThePerson, data: JSONBody[TenantManifest]) -> Written:
+async def create_tenant(services: TheServices, person: ThePerson, data: JSONBody[TenantManifest]) -> Written:
     """Make a cluster."""
     key = manifests.key_in(data.manifest)
 
@@ -50,7 +50,7 @@ async def create_tenant(parts: TheParts, person: ThePerson, data: JSONBody[Tenan
         )
 
     made = await write(
-        parts,
+        services,
         person,
         Deed("create", CLUSTERS, key, manifests.summary(data.manifest)),
         call,
@@ -61,29 +61,31 @@ async def create_tenant(parts: TheParts, person: ThePerson, data: JSONBody[Tenan
 
 
 @post("/tenants/preview", operation_id="previewTenant", status_code=200)
-async def preview_tenant(parts: TheParts, person: ThePerson, data: JSONBody[TenantManifest]) -> TenantPreview:
+async def preview_tenant(services: TheServices, person: ThePerson, data: JSONBody[TenantManifest]) -> TenantPreview:
     """Which addresses a cluster would get, or get too when it is changed; nothing is written."""
     key = manifests.key_in(data.manifest)
-    if not await parts.sight.tenants(person, {key.namespace}):
+    if not await services.permissions.tenants(person, {key.namespace}):
         raise forbidden(f"read TenantClusters in namespace {key.namespace}")
     cluster, errors = manifests.read(data.manifest)
     if cluster is None:
         return tenant_preview(None, errors, ())
-    old = parts.feed.clusters.get(key)
-    judged, errors = await _tried(parts.acting.client(person), data.manifest, key, exists=old is not None)
-    hidden = await _hidden(parts, person, cluster)
+    old = services.state.clusters.get(key)
+    judged, errors = await _tried(services.impersonator.client(person), data.manifest, key, exists=old is not None)
+    hidden = await _hidden(services, person, cluster)
     if judged is None or hidden:
         warnings = [f"which addresses it would get cannot be told: you may not read {hidden}"] if hidden else []
         return tenant_preview(None, errors, warnings)
-    placed = await as_placed(parts.acting.client(person), judged)
-    now, exists = parts.clock(), old is not None
-    found = await working.previewed(parts.feed, person, lambda estate: of_a_tenant(estate, placed, now, exists=exists))
+    placed = await as_placed(services.impersonator.client(person), judged)
+    now, exists = services.clock(), old is not None
+    found = await background_work.previewed(
+        services.state, person, lambda estate: of_a_tenant(estate, placed, now, exists=exists)
+    )
     return tenant_preview(found, errors, ())
 
 
 @put("/tenants/{namespace:str}/{name:str}", operation_id="editTenant")
 async def edit_tenant(
-    parts: TheParts,
+    services: TheServices,
     person: ThePerson,
     namespace: Namespace,
     name: Name,
@@ -99,7 +101,7 @@ async def edit_tenant(
 
     async def call(client: Client) -> TenantCluster:
         version = version_named(seen)
-        await need_tenant(parts, person, *key)
+        await need_tenant(services, person, *key)
 
         async def send(old: TenantCluster) -> TenantCluster:
             nonlocal fields
@@ -112,15 +114,15 @@ async def edit_tenant(
                 CLUSTERS, name, patch, namespace, field_validation="Strict", timeout=WRITE_TIMEOUT
             )
 
-        return await parts.acting.versions.fenced(parts.feed.clusters, key, version, send)
+        return await services.impersonator.versions.fenced(services.state.clusters, key, version, send)
 
-    deed = Deed("edit", CLUSTERS, key, about=parts.feed.clusters.get(key), found=lambda: fields)
-    return written(await write(parts, person, deed, call, places=MANIFEST), key)
+    deed = Deed("edit", CLUSTERS, key, about=services.state.clusters.get(key), found=lambda: fields)
+    return written(await write(services, person, deed, call, places=MANIFEST), key)
 
 
 @post("/tenants/{namespace:str}/{name:str}/scale", operation_id="scaleTenant", status_code=200)
 async def scale_tenant(
-    parts: TheParts,
+    services: TheServices,
     person: ThePerson,
     namespace: Namespace,
     name: Name,
@@ -136,13 +138,13 @@ async def scale_tenant(
         return {"workers": {"replicas": data.workers}}
 
     return await _change(
-        parts, person, Key(namespace, name), if_match, spec, SCALE, "scale", lambda: f"{before} -> {data.workers}"
+        services, person, Key(namespace, name), if_match, spec, SCALE, "scale", lambda: f"{before} -> {data.workers}"
     )
 
 
 @post("/tenants/{namespace:str}/{name:str}/upgrade", operation_id="upgradeTenant", status_code=200)
 async def upgrade_tenant(
-    parts: TheParts,
+    services: TheServices,
     person: ThePerson,
     namespace: Namespace,
     name: Name,
@@ -166,49 +168,60 @@ async def upgrade_tenant(
         return {"kubernetesVersion": data.version}
 
     return await _change(
-        parts, person, Key(namespace, name), if_match, spec, UPGRADE, "upgrade", lambda: f"{before} -> {data.version}"
+        services,
+        person,
+        Key(namespace, name),
+        if_match,
+        spec,
+        UPGRADE,
+        "upgrade",
+        lambda: f"{before} -> {data.version}",
     )
 
 
 @delete("/tenants/{namespace:str}/{name:str}", operation_id="deleteTenant", status_code=200)
 async def delete_tenant(
-    parts: TheParts, person: ThePerson, namespace: Namespace, name: Name, if_match: IfMatch = None
+    services: TheServices, person: ThePerson, namespace: Namespace, name: Name, if_match: IfMatch = None
 ) -> Written:
     """Delete a cluster with everything on it; its addresses go back last."""
     key = Key(namespace, name)
 
     async def call(client: Client) -> TenantCluster | None:
         version = version_named(if_match)
-        await need_tenant(parts, person, *key)
+        await need_tenant(services, person, *key)
 
         async def send(old: TenantCluster) -> TenantCluster | None:
             meta = old.metadata
-            return await parts.acting.delete(client, CLUSTERS, key, uid=meta.uid, version=meta.resource_version)
+            return await services.impersonator.delete(
+                client, CLUSTERS, key, uid=meta.uid, version=meta.resource_version
+            )
 
-        return await parts.acting.versions.fenced(parts.feed.clusters, key, version, send)
+        return await services.impersonator.versions.fenced(services.state.clusters, key, version, send)
 
-    deed = Deed("delete", CLUSTERS, key, about=parts.feed.clusters.get(key))
-    return written(await write(parts, person, deed, call), key)
+    deed = Deed("delete", CLUSTERS, key, about=services.state.clusters.get(key))
+    return written(await write(services, person, deed, call), key)
 
 
 @post("/tenants/{namespace:str}/{name:str}/kubeconfig", operation_id="getKubeconfig", status_code=200)
-async def get_kubeconfig(parts: TheParts, person: ThePerson, namespace: Namespace, name: Name) -> Response[Kubeconfig]:
+async def get_kubeconfig(
+    services: TheServices, person: ThePerson, namespace: Namespace, name: Name
+) -> Response[Kubeconfig]:
     """The administrator's kubeconfig of a cluster, read with the person's own rights. Who gets one is written down."""
     key = Key(namespace, name)
 
     async def call(client: Client) -> str:
-        cluster = await need_tenant(parts, person, *key)
+        cluster = await need_tenant(services, person, *key)
         status = cluster.status
         endpoint = status.control_plane_endpoint
         if status.kubeconfig_secret_ref is None or status.tenant_namespace is None or endpoint is None:
-            raise Refused(409, f"{name} has no kubeconfig yet ({status.phase.value}): get it when it is Ready")
+            raise RequestRefused(409, f"{name} has no kubeconfig yet ({status.phase.value}): get it when it is Ready")
         secret = await client.get(
             SECRETS, status.kubeconfig_secret_ref.name, status.tenant_namespace, timeout=WRITE_TIMEOUT
         )
         return _text(secret, endpoint, name)
 
-    deed = Deed("fetch kubeconfig", CLUSTERS, key, about=parts.feed.clusters.get(key))
-    text = await write(parts, person, deed, call)
+    deed = Deed("fetch kubeconfig", CLUSTERS, key, about=services.state.clusters.get(key))
+    text = await write(services, person, deed, call)
     return Response(
         Kubeconfig(kubeconfig=text, filename=f"{name}.kubeconfig"),
         headers={"Cache-Control": "no-store", "Pragma": "no-cache"},
@@ -221,13 +234,13 @@ def _text(secret: Json, endpoint: str, name: str) -> str:
     try:
         return kubeconfig_from(secret, endpoint, name)
     except (ConfigError, ValueError, KeyError, TypeError):
-        raise Refused(
+        raise RequestRefused(
             409, f"the kubeconfig of {name} cannot be used: an administrator should look at its Secret"
         ) from None
 
 
 async def _change(
-    parts: Parts,
+    services: Services,
     person: Person,
     key: Key,
     if_match: str | None,
@@ -240,31 +253,35 @@ async def _change(
 
     async def call(client: Client) -> TenantCluster:
         version = version_named(if_match)
-        await need_tenant(parts, person, *key)
+        await need_tenant(services, person, *key)
 
         async def send(old: TenantCluster) -> TenantCluster:
             meta = old.metadata
             if meta.deletion_timestamp is not None:
-                raise Refused(409, f"{key.name} is being deleted, and cannot be changed any more")
+                raise RequestRefused(409, f"{key.name} is being deleted, and cannot be changed any more")
             fence = {"uid": meta.uid, "resourceVersion": meta.resource_version}
             patch = {"metadata": fence, "spec": spec(old)}
             return await client.patch(
                 CLUSTERS, key.name, patch, key.namespace, field_validation="Strict", timeout=WRITE_TIMEOUT
             )
 
-        return await parts.acting.versions.fenced(parts.feed.clusters, key, version, send)
+        return await services.impersonator.versions.fenced(services.state.clusters, key, version, send)
 
-    deed = Deed(verb, CLUSTERS, key, about=parts.feed.clusters.get(key), found=detail)
-    return written(await write(parts, person, deed, call, places=places), key)
+    deed = Deed(verb, CLUSTERS, key, about=services.state.clusters.get(key), found=detail)
+    return written(await write(services, person, deed, call, places=places), key)
 
 
-async def _hidden(parts: Parts, person: Person, cluster: TenantCluster) -> str:
+async def _hidden(services: Services, person: Person, cluster: TenantCluster) -> str:
     """What of the estate, that a look ahead is made of, the person may not read."""
-    sight = parts.sight
-    asked = (("NetworkPools", sight.pools), ("IPAllocations", sight.allocations), ("ProviderConfigs", sight.providers))
+    permissions = services.permissions
+    asked = (
+        ("NetworkPools", permissions.pools),
+        ("IPAllocations", permissions.allocations),
+        ("ProviderConfigs", permissions.providers),
+    )
     hidden = [kind for kind, may in asked if not await may(person)]
-    named = named_provider(cluster, parts.home)
-    if named is not None and not await sight.may(person, "list", PROVIDERS, named.namespace):
+    named = named_provider(cluster, services.home)
+    if named is not None and not await permissions.may(person, "list", PROVIDERS, named.namespace):
         hidden.append(f"ProviderConfigs in namespace {named.namespace}")
     return ", ".join(hidden)
 

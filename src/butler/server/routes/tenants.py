@@ -14,14 +14,12 @@ from butler.api.tenantcluster import TenantCluster, TenantClusterPhase
 from butler.kube.kinds import CLUSTERS
 from butler.reports.tenant import summary as view
 from butler.reports.tenant.health import phase_of
-from butler.server import asking
-from butler.server.answers import USUAL, answer, page
+from butler.server import tenant_queries
+from butler.server.actions.manifests import as_yaml, written
 from butler.server.models.tenants import DriftList, TenantAddresses, TenantDetail, TenantItem, TenantList
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
-from butler.server.parts import Parts, TheParts, ThePerson
-from butler.server.problems import forbidden
-from butler.server.shown.common import condition
-from butler.server.shown.tenants import (
+from butler.server.presenters.common import condition
+from butler.server.presenters.tenants import (
     shown_addresses,
     shown_blocks,
     shown_drift,
@@ -29,8 +27,10 @@ from butler.server.shown.tenants import (
     shown_use,
     tenant_changes,
 )
-from butler.server.visible import need_tenant, provider_namespaces, seen_tenants, tenant_namespaces
-from butler.server.writing.manifests import as_yaml, written
+from butler.server.problems import forbidden
+from butler.server.responses import USUAL, answer, page
+from butler.server.services import Services, ThePerson, TheServices
+from butler.server.visible_objects import need_tenant, provider_namespaces, seen_tenants, tenant_namespaces
 
 UP = (TenantClusterPhase.READY, TenantClusterPhase.UPDATING)
 
@@ -59,7 +59,7 @@ SORTS: dict[str, Callable[[TenantItem], Any]] = {
 @get("/tenants", operation_id="listTenants")
 async def list_tenants(
     request: Request[Any, Any, Any],
-    parts: TheParts,
+    services: TheServices,
     person: ThePerson,
     phase: Phase = None,
     provider: Provider = None,
@@ -71,9 +71,9 @@ async def list_tenants(
     q: Text = "",
 ) -> Response[TenantList]:
     """The tenants of all namespaces in which the person may see them; of one, it says so when they may not."""
-    if namespace is not None and not await parts.sight.tenants(person, {namespace}):
+    if namespace is not None and not await services.permissions.tenants(person, {namespace}):
         raise forbidden(f"read TenantClusters in namespace {namespace}")
-    items, _ = await seen_tenants(parts, person)
+    items, _ = await seen_tenants(services, person)
     sought = q.strip().lower()
     wanted = [
         tenant
@@ -93,18 +93,20 @@ async def list_tenants(
 
 @get("/tenants/{namespace:str}/{name:str}", operation_id="getTenant")
 async def get_tenant(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[TenantDetail]:
     """One tenant: where it stands, and what Butler gave it."""
-    cluster = await need_tenant(parts, person, namespace, name)
-    allocations = await parts.sight.allocations(person)
-    providers = await provider_namespaces(parts, person)
-    return answer(request, _detail(parts, cluster, allocations=allocations, providers=providers))
+    cluster = await need_tenant(services, person, namespace, name)
+    allocations = await services.permissions.allocations(person)
+    providers = await provider_namespaces(services, person)
+    return answer(request, _detail(services, cluster, allocations=allocations, providers=providers))
 
 
-def _detail(parts: Parts, cluster: TenantCluster, *, allocations: bool, providers: frozenset[str]) -> TenantDetail:
-    own = parts.shelves.allocations_of(str(key_of(cluster))) if allocations else None
-    found = view.tenant(cluster, own, parts.shelves.provider_of(cluster, providers), parts.home)
+def _detail(
+    services: Services, cluster: TenantCluster, *, allocations: bool, providers: frozenset[str]
+) -> TenantDetail:
+    own = services.list_items.allocations_of(str(key_of(cluster))) if allocations else None
+    found = view.tenant(cluster, own, services.list_items.provider_of(cluster, providers), services.home)
     return TenantDetail(
         tenant=shown_tenant(cluster, found),
         steps=[condition(step) for step in found.steps],
@@ -117,24 +119,26 @@ def _detail(parts: Parts, cluster: TenantCluster, *, allocations: bool, provider
 
 @get("/tenants/{namespace:str}/{name:str}/addresses", operation_id="getTenantAddresses")
 async def get_addresses(
-    request: Request[Any, Any, Any], parts: TheParts, person: ThePerson, namespace: Namespace, name: Name
+    request: Request[Any, Any, Any], services: TheServices, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[TenantAddresses]:
     """Every address of a tenant and who has it, as the tenant itself says when it is asked now."""
-    cluster = await need_tenant(parts, person, namespace, name)
-    found = await asking.addresses(parts, person, [cluster])
+    cluster = await need_tenant(services, person, namespace, name)
+    found = await tenant_queries.addresses(services, person, [cluster])
     return answer(request, shown_addresses(found[0]))
 
 
 @get("/drift", operation_id="getDrift")
-async def get_drift(request: Request[Any, Any, Any], parts: TheParts, person: ThePerson) -> Response[DriftList]:
+async def get_drift(request: Request[Any, Any, Any], services: TheServices, person: ThePerson) -> Response[DriftList]:
     """What MetalLB of each tenant may announce, beside what the tenant holds; all are asked, at most each ten seconds.
 
     What is out of step comes first, then what could not be asked."""
-    await parts.sight.need_allocations(person)
-    allowed = await tenant_namespaces(parts, person)
-    clusters = [cluster for cluster in parts.feed.clusters.values() if cluster.metadata.namespace in allowed]
-    asked = [cluster for cluster in sorted(clusters, key=key_of) if _is_asked(parts, cluster)]
-    told = await parts.shelves.drift.of((person.user, person.groups), lambda: asking.addresses(parts, person, asked))
+    await services.permissions.need_allocations(person)
+    allowed = await tenant_namespaces(services, person)
+    clusters = [cluster for cluster in services.state.clusters.values() if cluster.metadata.namespace in allowed]
+    asked = [cluster for cluster in sorted(clusters, key=key_of) if _is_asked(services, cluster)]
+    told = await services.list_items.drift.of(
+        (person.user, person.groups), lambda: tenant_queries.addresses(services, person, asked)
+    )
     found = [
         shown_drift(tenant_addresses) for tenant_addresses in told if tenant_addresses.namespace in allowed
     ]  # what was told is kept for a while
@@ -143,9 +147,9 @@ async def get_drift(request: Request[Any, Any, Any], parts: TheParts, person: Th
     return answer(request, DriftList(items=items, not_asked=max(0, len(clusters) - len(found))))
 
 
-def _is_asked(parts: Parts, cluster: TenantCluster) -> bool:
+def _is_asked(services: Services, cluster: TenantCluster) -> bool:
     """Whether it is up, and has load-balancer addresses from pools."""
-    own = parts.shelves.allocations_of(str(key_of(cluster)))
+    own = services.list_items.allocations_of(str(key_of(cluster)))
     return phase_of(cluster) in UP and any(allocation.spec.type is IPAllocationType.LOAD_BALANCER for allocation in own)
 
 

@@ -62,7 +62,7 @@ def is_on_this_machine(url: str) -> bool:
     """Whether it is the address of a server on this machine, as one that takes links always is. Pure."""
     from urllib.parse import urlsplit
 
-    from butler.server.access.where import is_loopback
+    from butler.server.access.public_url import is_loopback
 
     try:
         at = urlsplit(url)

@@ -152,7 +152,7 @@ def run(
     from butler.cli.toolkit.session import explained
     from butler.processes.server import run_server
     from butler.server.access.sessions import Lifetime
-    from butler.server.running import Settings
+    from butler.server.process import Settings
 
     settings = Settings(
         home=home_namespace,
@@ -183,7 +183,7 @@ def _oidc(
     oidc_prefix: str,
     oidc_ca: Path | None,
 ) -> OidcSettings | None:
-    from butler.server.access.id_token import Claims
+    from butler.server.access.id_token import IdTokenClaims
     from butler.server.access.oidc import OidcSettings
     from butler.server.access.provider import ProviderTrouble, need_safe
 
@@ -197,5 +197,5 @@ def _oidc(
         need_safe(oidc_issuer)
     except ProviderTrouble as trouble:
         raise click.BadParameter(str(trouble), param_hint="--oidc-issuer") from None
-    claims = Claims(oidc_user_claim, oidc_groups_claim, oidc_prefix, oidc_prefix)
+    claims = IdTokenClaims(oidc_user_claim, oidc_groups_claim, oidc_prefix, oidc_prefix)
     return OidcSettings(oidc_issuer, oidc_client_id, oidc_client_secret_file, oidc_name, oidc_scope, claims, oidc_ca)

@@ -1,0 +1,136 @@
+"""Objects as people write them into files: showing one, reading a TenantCluster, and the change between two. Pure.
+
+Of an object people write its labels, annotations and spec; the rest belongs to the server and the controllers. A change
+is sent as a patch of what people write, never as the whole object: nobody shows finalizers in an editor, and an object
+that came back without them would lose them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from butler.api.labels import Annotation
+from butler.api.objects import Json, Key
+from butler.api.tenantcluster import NAME_LENGTH, TenantCluster
+from butler.kube.kinds import CLUSTERS
+from butler.kube.objects import to_json
+from butler.kube.resource import Resource
+from butler.server.actions.forms import need_name, wrong
+from butler.server.models.common import FieldError
+
+APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_KEPT_FOR_OTHERS: Final = (APPLIED, Annotation.BUILT_AS.value, Annotation.GRANTED.value)
+"""Annotations that kubectl and Butler keep for themselves. In a file they would say of a new object that it was there
+before."""
+THEIRS: Final = ("labels", "annotations")
+_FIXED: Final = ("finalizers", "ownerReferences")
+
+
+def written(obj: object, resource: Resource[Any]) -> Json:
+    """What `kubectl apply` would take: without its status, and without what the server adds."""
+    found = to_json(obj, resource)
+    meta = found.get("metadata") or {}
+    shown = {"name": meta.get("name"), "namespace": meta.get("namespace"), **_written_metadata(meta)}
+    return {
+        "apiVersion": found["apiVersion"],
+        "kind": found["kind"],
+        "metadata": {name: value for name, value in shown.items() if value},
+        "spec": found.get("spec") or {},
+    }
+
+
+def as_yaml(manifest: Json) -> str:
+    return yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=120)
+
+
+def key_in(manifest: Json) -> Key:
+    """Which object a manifest is about; 422 where it is no TenantCluster or does not say."""
+    for field, wanted in (("apiVersion", CLUSTERS.api_version), ("kind", CLUSTERS.kind)):
+        if manifest.get(field) != wanted:
+            raise wrong(field, f"write {wanted}")
+    meta = manifest.get("metadata")
+    if not isinstance(meta, dict):
+        raise wrong("metadata", "give it a name and a namespace")
+    if not isinstance(manifest.get("spec"), dict):
+        raise wrong("spec", "say what the cluster is to be")
+    name, namespace = (str(meta.get(field) or "") for field in ("name", "namespace"))
+    need_name(name, "metadata.name", NAME_LENGTH)
+    need_name(namespace, "metadata.namespace", 63)
+    for field in THEIRS:
+        found = meta.get(field) or {}
+        if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+            raise wrong(f"metadata.{field}", "write names with texts")
+    return Key(namespace, name)
+
+
+def read(manifest: Json) -> tuple[TenantCluster | None, list[FieldError]]:
+    """The cluster that a manifest describes, or which field is of the wrong type."""
+    try:
+        return msgspec.convert({**manifest, "status": {}}, TenantCluster), []
+    except msgspec.ValidationError as error:
+        said, _, path = str(error).partition(" - at `$.")
+        return None, [FieldError(field=path.rstrip("`"), message=said)]
+
+
+def change(current: Json, manifest: Json) -> Json:
+    """The merge patch that makes what people write of an object into what the manifest says, and fences itself."""
+    before, meta = _theirs(current), manifest["metadata"]
+    for field in _FIXED:
+        if field in meta and (meta[field] or []) != (current["metadata"].get(field) or []):
+            raise wrong(f"metadata.{field}", "this belongs to the controllers: leave it as it is, or leave it out")
+    patch = _difference(before, _theirs(manifest))
+    version = {field: current["metadata"][field] for field in ("uid", "resourceVersion")}
+    return {**patch, "metadata": {**patch.get("metadata", {}), **version}}
+
+
+def summary(manifest: Json) -> str:
+    """What is asked for, for the record: nothing of what somebody may have put a secret into."""
+    spec = manifest["spec"]
+    workers = spec.get("workers")
+    replicas = workers.get("replicas") if isinstance(workers, dict) else None
+    shown = [str(spec.get("kubernetesVersion"))[:40], f"{replicas} workers" if isinstance(replicas, int) else ""]
+    return ", ".join(text for text in shown if text)
+
+
+def changed_fields(patch: Json) -> str:
+    """Which fields a patch changes, for the record; never what is in them."""
+    paths = [*_paths(patch.get("spec") or {}, "spec"), *_paths(_without_version(patch), "metadata")]
+    shown = ", ".join(sorted(paths)[:12])
+    return f"{shown} and {len(paths) - 12} more" if len(paths) > 12 else shown
+
+
+def _without_version(patch: Json) -> Json:
+    return {field: value for field, value in patch["metadata"].items() if field in THEIRS}
+
+
+def _paths(patch: Json, at: str) -> list[str]:
+    found = []
+    for field, value in patch.items():
+        found += _paths(value, f"{at}.{field}") if isinstance(value, dict) and value else [f"{at}.{field}"]
+    return found
+
+
+def _theirs(raw: Json) -> Json:
+    return {"metadata": _written_metadata(raw["metadata"]), "spec": raw["spec"]}
+
+
+def _written_metadata(meta: Json) -> dict[str, dict[str, str]]:
+    kept = {field: dict(meta.get(field) or {}) for field in THEIRS}
+    for name in _KEPT_FOR_OTHERS:
+        kept["annotations"].pop(name, None)
+    return kept
+
+
+def _difference(before: Json, after: Json) -> Json:
+    patch: Json = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        old = before.get(key)
+        if isinstance(old, dict) and isinstance(value, dict):
+            if below := _difference(old, value):
+                patch[key] = below
+        elif key not in before or old != value:
+            patch[key] = value
+    return patch

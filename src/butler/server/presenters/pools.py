@@ -1,0 +1,104 @@
+"""Pools as the API shows them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from butler.api.conditions import find_condition
+from butler.api.ipallocation import IPAllocation, IPAllocationPhase
+from butler.api.labels import ConditionType
+from butler.api.meta import ConditionStatus
+from butler.api.networkpool import NetworkPool
+from butler.ipam.addresses import range_cidr
+from butler.ipam.layout import InvalidPool, PoolLayout, pool_layout
+from butler.reports.pool.segments import HELD, PoolSegments
+from butler.reports.pool.summary import Summary
+from butler.rules.allocation.held import readable_range
+from butler.server.models.common import AddressRange
+from butler.server.models.pools import PoolItem, Reserved
+from butler.server.presenters.common import range_of
+
+STRIP = 64
+
+
+def pool_item(pool: NetworkPool, summary: Summary, concerned: Sequence[IPAllocation], providers: list[str]) -> PoolItem:
+    """`summary` and `concerned` are of this pool."""
+    capacity = summary.standing.capacity if summary.standing else None
+    ready = find_condition(pool.status.conditions, ConditionType.READY)
+    problems = [f"{problem.field}: {problem.message}" for problem in summary.segments.problems]
+    refused = ready.message if ready is not None and ready.status is ConditionStatus.FALSE else ""
+    own = [allocation for allocation in concerned if allocation.spec.pool_ref.name == pool.metadata.name]
+    tier = summary.standing.tier if summary.standing else None
+    return PoolItem(
+        namespace=pool.metadata.namespace,
+        name=pool.metadata.name,
+        cidr=pool.spec.cidr,
+        total=capacity.total if capacity else None,
+        allocated=capacity.allocated if capacity else None,
+        available=capacity.available if capacity else None,
+        percent=100 * capacity.allocated / capacity.total if capacity and capacity.total else None,
+        largest_free_block=capacity.largest_free_block if capacity else None,
+        fragmentation_percent=capacity.fragmentation_percent if capacity else None,
+        allocation_count=sum(readable_range(allocation) is not None for allocation in own),
+        waiting=sum(
+            allocation.status.phase in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED) for allocation in own
+        ),
+        tier=tier.value if tier else None,
+        ready=ready is not None and ready.status is ConditionStatus.TRUE,
+        problem="; ".join(problems) or refused,
+        providers=providers,
+        strip=strip(summary.segments),
+        created_at=pool.metadata.creation_timestamp,
+        resource_version=pool.metadata.resource_version,
+    )
+
+
+def strip(shown: PoolSegments) -> list[int]:
+    """The network in equal parts: percent held of what each hands out; -1 where nothing is handed out or held."""
+    if shown.network is None:
+        return []
+    parts = min(STRIP, shown.network.size)
+    edges = [shown.network.first + shown.network.size * number // parts for number in range(parts + 1)]
+    held, given = [0] * parts, [0] * parts
+    at = 0
+    for segment in shown.segments:
+        is_held = segment.kind in HELD
+        if not is_held and segment.kind != "free":
+            continue
+        while edges[at + 1] <= segment.first:
+            at += 1
+        part = at
+        while part < parts and edges[part] <= segment.last:
+            size = min(segment.last, edges[part + 1] - 1) - max(segment.first, edges[part]) + 1
+            given[part] += size
+            held[part] += size if is_held else 0
+            part += 1
+    # Something held must show, however little, and something free too.
+    return [-1 if not all_ else _percent(some, all_) for some, all_ in zip(held, given, strict=True)]
+
+
+def _percent(some: int, every: int) -> int:
+    if some in (0, every):
+        return 100 if some else 0
+    return min(99, max(1, 100 * some // every))
+
+
+def windows_of(layout: PoolLayout) -> list[AddressRange]:
+    return [range_of(window, layout.family) for window in layout.windows]
+
+
+def reserved_of(layout: PoolLayout) -> list[Reserved]:
+    found = []
+    for block in layout.blocks:
+        where, cidr = range_of(block.addresses, layout.family), range_cidr(block.addresses, layout.family) or ""
+        found.append(
+            Reserved(cidr=cidr, description=block.description, start=where.start, end=where.end, count=where.count)
+        )
+    return found
+
+
+def layout_of(pool: NetworkPool) -> PoolLayout | None:
+    try:
+        return pool_layout(pool)
+    except InvalidPool:
+        return None

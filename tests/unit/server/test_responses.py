@@ -1,0 +1,38 @@
+"""Answers as they are sent."""
+
+from __future__ import annotations
+
+import gzip
+
+from litestar import Litestar, Request, Response, get
+from litestar.testing import TestClient
+
+from butler.server.responses import Encoded, answer, encoded, packed
+
+LARGE = packed([f"10.0.{number // 256}.{number % 256}" for number in range(4_000)])
+
+
+def test_a_large_answer_is_packed_once_and_says_the_same() -> None:
+    assert LARGE.packed is not None
+    assert gzip.decompress(LARGE.packed) == LARGE.body
+    assert len(LARGE.packed) < len(LARGE.body) / 2
+    assert packed(["little"]).packed is None
+    assert packed(["little"]).etag == encoded(["little"]).etag
+
+
+def test_only_who_takes_gzip_gets_it_and_the_tag_is_good_for_both() -> None:
+    @get("/")
+    async def large(request: Request[object, object, object]) -> Response[Encoded]:
+        return answer(request, LARGE)
+
+    with TestClient(Litestar([large])) as client:
+        plain = client.get("/", headers={"Accept-Encoding": "identity"})
+        assert plain.content == LARGE.body
+        assert "Content-Encoding" not in plain.headers
+        small = client.get("/", headers={"Accept-Encoding": "gzip, br"})
+        assert small.headers["Content-Encoding"] == "gzip"
+        assert small.content == LARGE.body
+        assert {plain.headers["Vary"], small.headers["Vary"]} == {"Accept-Encoding"}
+        for tag in (plain.headers["ETag"], small.headers["ETag"]):
+            again = client.get("/", headers={"If-None-Match": tag, "Accept-Encoding": "gzip"})
+            assert (again.status_code, again.content) == (304, b"")
