@@ -65,7 +65,9 @@ async def build(plane: ControlPlane, folder: Path, tenants: int, services: int) 
         async with turn:
             code, text = await asyncio.to_thread(plane.request, "PUT", f"/clusters/bench/t{number}")
             assert code == 201, text
-            async with Client(from_text(text, source=f"t{number}"), field_manager="bench") as client:
+            async with Client(
+                from_text(text, source=f"t{number}", allow_plain_loopback=True), field_manager="bench"
+            ) as client:
                 await furnish(client, number, services)
             file = folder / f"t{number}"
             file.touch(mode=0o600)

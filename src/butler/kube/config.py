@@ -134,18 +134,20 @@ def from_text(
     source: str,
     context: str | None = None,
     allow_proxy: bool = False,
+    allow_plain_loopback: bool = False,
     environ: Mapping[str, str] = os.environ,
 ) -> Connection:
     """Read a kubeconfig that came out of a Secret and is therefore foreign: inline data only (see `foreign`).
 
-    `source` names the Secret in errors, which repeat nothing of what it holds.
+    `source` names the Secret in errors, which repeat nothing of what it holds. `allow_plain_loopback` takes servers of
+    this machine that speak http and ask for no credentials, as those of a local world do.
     """
     document = foreign.parse(text, source)
     foreign.refuse_every(document, source, allow_proxy=allow_proxy)
     merged = _Merged([(Path(source), document)])
     name, _, (_, cluster), (_, user) = merged.choose(context)
     where = f"{source}, context {name!r}"
-    foreign.check_chosen(cluster, user, where)
+    foreign.check_chosen(cluster, user, where, allow_plain_loopback=allow_plain_loopback)
     connection = merged.connection(context, environ)
     for what, pem in (
         ("certificate-authority-data", connection.ca),

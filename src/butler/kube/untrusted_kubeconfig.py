@@ -1,8 +1,8 @@
-"""A kubeconfig that somebody else wrote: the contents of a Secret, read without trusting them.
+"""A kubeconfig out of a Secret, of a tenant or of a provider: read without trusting its author.
 
 A kubeconfig is a program as much as it is data: it may name a command to run, files of this machine to read and
 send, a proxy to go through. What a person keeps in their own file is theirs to decide; what comes out of a Secret
-is not, or whoever may write the Secret reads our service account's token and runs commands in our pod. So here only
+is not, or every author of a Secret reads our service account's token and runs commands in our pod. So here only
 inline data counts, every reference to this machine is refused by name, and all that will end up in a header or a
 TLS handshake must look like what it claims to be. Nothing of the contents but the names of contexts, clusters and
 users is repeated in an error: a Secret that cannot be read must not be readable in a log.
@@ -137,18 +137,25 @@ def refuse_every(document: Json, source: str, *, allow_proxy: bool) -> None:
                 )
 
 
-def check_chosen(cluster: Json, user: Json, source: str) -> None:
+def check_chosen(cluster: Json, user: Json, source: str, *, allow_plain_loopback: bool) -> None:
     """Check that what is sent, and where, is what it claims to be."""
-    _check_server(str(cluster.get("server") or ""), source)
+    server = str(cluster.get("server") or "")
+    _check_server(server, source, allow_plain_loopback=allow_plain_loopback)
     server_name = cluster.get("tls-server-name")
     if server_name and not _HOST.fullmatch(server_name):
         raise ConfigError(f"{source}: tls-server-name is not the name of a host")
     token = user.get("token")
     if token and not _TOKEN.fullmatch(token):
         raise ConfigError(f"{source}: the token has a space, a line break or another character that no token has")
+    for name in ("username", "password"):
+        if not str(user.get(name) or "").isprintable():
+            raise ConfigError(f"{source}: {name} has characters that cannot be sent, such as line breaks")
+    certificate = user.get("client-certificate-data") or user.get("client-key-data")
+    if not (token or certificate or (user.get("username") and user.get("password"))) and server.startswith("https:"):
+        raise ConfigError(f"{source}: the user has no token and no client certificate: add one")
 
 
-def _check_server(server: str, source: str) -> None:
+def _check_server(server: str, source: str, *, allow_plain_loopback: bool) -> None:
     if not server:
         raise ConfigError(f"{source}: the cluster has no server")
     try:
@@ -161,7 +168,8 @@ def _check_server(server: str, source: str) -> None:
         raise ConfigError(f"{source}: the server is not a URL as in https://10.40.0.10:6443")
     if "@" in parts.netloc or parts.query or parts.fragment or not re.fullmatch(r"[\w./~:-]*", parts.path):
         raise ConfigError(f"{source}: the server's URL may have a host, a port and a path, and nothing else")
-    if parts.scheme == "http" and not (host in ("localhost", "::1") or host.startswith("127.")):
+    is_loopback = host in ("localhost", "::1") or host.startswith("127.")
+    if parts.scheme == "http" and not (allow_plain_loopback and is_loopback):
         raise ConfigError(f"{source}: the server's URL must be https, or the credentials would travel in the clear")
 
 

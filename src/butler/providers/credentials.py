@@ -22,7 +22,8 @@ from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from butler.api.providers import Provider
-from butler.providers.kubeconfig import UnusableKubeconfig, read_kubeconfig
+from butler.kube.config import from_text
+from butler.kube.errors import ConfigError
 from butler.rules.provider.settings import UUID, settings_problems
 
 if TYPE_CHECKING:
@@ -108,8 +109,8 @@ def server_in(config: ProviderConfig, data: Mapping[str, bytes]) -> str | None:
         return None  # nothing that could lead elsewhere
     name = _name_in_secret(config, KUBECONFIG)
     try:
-        return read_kubeconfig(data[name], name).server
-    except (UnusableKubeconfig, KeyError):
+        return from_text(data[name], source=name, environ={}).server
+    except (ConfigError, KeyError):
         return None
 
 
@@ -161,9 +162,9 @@ def _plain_text_problems(config: ProviderConfig, data: Mapping[str, bytes]) -> I
 def _kubeconfig(config: ProviderConfig, data: Mapping[str, bytes]) -> Iterator[str]:
     name = _name_in_secret(config, KUBECONFIG)
     try:
-        connection = read_kubeconfig(data[name], name)
-    except UnusableKubeconfig as error:
-        yield f"{name}: {error}"
+        connection = from_text(data[name], source=name, environ={})
+    except ConfigError as error:
+        yield str(error)
         return
     if isinstance(connection.ca, bytes) and not _is_certificate(connection.ca):
         yield f"{name}: certificate-authority-data holds no certificate"

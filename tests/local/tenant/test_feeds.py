@@ -126,7 +126,7 @@ async def test_hostile_tenants_cost_only_themselves(
     )
     before = memory()
     async with (
-        Client(from_text(text, source="test")) as tenant,
+        Client(from_text(text, source="test", allow_plain_loopback=True)) as tenant,
         TenantClients(limits=LIMITS) as clients,
         TenantFeeds(clients, lambda _: None, on_service=on_service, pace=Backoff(0.05, cap=1)) as feeds,
     ):

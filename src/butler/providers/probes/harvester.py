@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from butler.kube.config import from_text
 from butler.kube.credentials import Credentials
 from butler.kube.errors import ConfigError
 from butler.providers.credentials import KUBECONFIG
 from butler.providers.http import NoAnswer, Reply, ask
-from butler.providers.kubeconfig import read_kubeconfig
 from butler.rules.provider.probe_outcome import Accepted, Refused, unexpected, version_text
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _NOBODY = "system:anonymous"
 
 async def probe(asked: Asked) -> Outcome:
     settings = asked.spec.harvester
-    connection = read_kubeconfig(asked.credentials[KUBECONFIG].encode(), KUBECONFIG)
+    connection = from_text(asked.credentials[KUBECONFIG], source=KUBECONFIG, environ={})
     base = (settings.endpoint if settings is not None and settings.endpoint else connection.server).rstrip("/")
     identity = Credentials(connection)
     headers = dict(await identity.headers()) | {"Accept": "application/json", "Content-Type": "application/json"}

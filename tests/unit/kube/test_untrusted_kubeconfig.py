@@ -83,6 +83,13 @@ def test_a_server_with_a_path_and_a_name_for_tls_are_read() -> None:
     assert read(document({"server": "https://api.payments.svc.cluster.local"})).server.startswith("https://api.")
 
 
+def test_a_local_world_speaks_http_on_this_machine_and_asks_for_no_credentials() -> None:
+    plain = {"server": "http://127.0.0.1:8080", "certificate-authority-data": None}
+    assert read(document(plain, {}), allow_plain_loopback=True).server == "http://127.0.0.1:8080"
+    with pytest.raises(ConfigError, match="must be https"):
+        read(document(plain | {"server": "http://10.0.0.1:8080"}, {}), allow_plain_loopback=True)
+
+
 def test_another_context_can_be_chosen() -> None:
     users = [{"name": "admin", "user": {"token": "one"}}, {"name": "other", "user": {"token": "two"}}]
     contexts = [{"name": name, "context": {"cluster": "payments", "user": name}} for name in ("admin", "other")]
@@ -141,6 +148,11 @@ def test_what_is_forbidden_to_one_user_is_refused_where_another_is_chosen() -> N
         ({"server": f"https://host/#{MARK}"}, None, "nothing else"),
         ({"server": f"https://host/a\x00{MARK}"}, None, "nothing else"),
         ({"server": f"http://{MARK}.example:8080"}, None, "must be https"),
+        ({"server": "http://127.0.0.1:8080"}, None, "must be https"),
+        ({}, {}, "no token and no client certificate"),
+        ({}, {"username": MARK}, "no token and no client certificate"),
+        ({}, {"username": "u", "password": f"{MARK}\nX: y"}, "password has characters that cannot be sent"),
+        ({}, {"username": f"{MARK}\n", "password": "p"}, "username has characters that cannot be sent"),
         ({"tls-server-name": f".{MARK}"}, None, "tls-server-name"),
         ({"certificate-authority-data": f"*{MARK}*"}, None, "certificate-authority-data is not base64"),
         ({"certificate-authority-data": b64(MARK.encode())}, None, "certificate-authority-data is not PEM"),
