@@ -82,10 +82,12 @@ def _page(name: str, program: click.Command) -> str:
     found = list(commands(program, (name,)))
     lines = [f"# {name}", "", inspect.cleandoc(program.help or ""), ""]
     lines += ["| | |", "|---|---|"]
-    lines += [f"| [{' '.join(path)}](#{'-'.join(path)}) | {each.get_short_help_str(200)} |" for path, each in found]
+    lines += [
+        f"| [{' '.join(path)}](#{'-'.join(path)}) | {command.get_short_help_str(200)} |" for path, command in found
+    ]
     lines += ["", COMMON + "\n".join(f"| {int(code)} | {MEANING[code]} |" for code in Exit)]
-    for path, each in found:
-        lines += ["", *_command(path, each)]
+    for path, command in found:
+        lines += ["", *_command(path, command)]
     return "\n".join(lines) + "\n"
 
 

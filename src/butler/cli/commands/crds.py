@@ -53,7 +53,7 @@ def crds(kinds: tuple[str, ...], output: Output) -> None:
     from butler.cli.toolkit.output import structured
 
     wanted = list(dict.fromkeys(map(_named, kinds))) or list(KINDS)
-    definitions = [custom_resource_definition(item) for item in wanted]
+    definitions = [custom_resource_definition(kind) for kind in wanted]
     if output.format == "name":
         for definition in definitions:
             click.echo(f"customresourcedefinition.apiextensions.k8s.io/{definition['metadata']['name']}")

@@ -21,11 +21,11 @@ def advice_text(advice: Advice, now: datetime) -> str:
     head = f"{advice.pool} ({advice.cidr})"
     if advice.problem or advice.capacity is None:
         return wrapped(f"{head}: {advice.problem}", "  ")
-    lines = [wrapped(f"{head}: {free_text(advice)}", "  "), *(wrapped(text, "  ") for text in fits_text(advice))]
+    lines = [wrapped(f"{head}: {free_text(advice)}", "  "), *(wrapped(line, "  ") for line in fits_text(advice))]
     if advice.openings:
-        lines += ["", _openings(advice, now), "", *(wrapped(text, "  ") for text in verdict(advice))]
+        lines += ["", _openings(advice, now), "", *(wrapped(line, "  ") for line in verdict(advice))]
     else:
-        lines += [wrapped(text, "  ") for text in nothing_to_open(advice, now)]
+        lines += [wrapped(line, "  ") for line in nothing_to_open(advice, now)]
     return "\n".join(lines)
 
 

@@ -68,8 +68,8 @@ def as_json(found: Difference, made: Mapping[str, Made], *, dry_run: str) -> dic
         "dryRun": dry_run != "none",
         "summary": {
             "toMake": len(found.of(Verdict.MAKE)),
-            "made": sum(item.ok for item in made.values()),
-            "failed": sum(not item.ok for item in made.values()),
+            "made": sum(result.ok for result in made.values()),
+            "failed": sum(not result.ok for result in made.values()),
             "there": len(found.of(Verdict.THERE)),
             "conflicts": len(found.of(Verdict.CONFLICT)),
             "invalid": len(contents.bad),

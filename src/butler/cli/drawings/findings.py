@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 COLUMNS: list[TableColumn[Finding]] = [
-    TableColumn("Severity", lambda item: item.severity),
-    TableColumn("Code", lambda item: item.code),
-    TableColumn("Objects", lambda item: ", ".join(map(str, item.things))),
-    TableColumn("What", lambda item: item.what),
-    TableColumn("To do", lambda item: item.todo),
-    TableColumn("Repair", lambda item: item.repair),
+    TableColumn("Severity", lambda finding: finding.severity),
+    TableColumn("Code", lambda finding: finding.code),
+    TableColumn("Objects", lambda finding: ", ".join(map(str, finding.things))),
+    TableColumn("What", lambda finding: finding.what),
+    TableColumn("To do", lambda finding: finding.todo),
+    TableColumn("Repair", lambda finding: finding.repair),
 ]
-FINDINGS: Showing[Finding] = Showing(COLUMNS, raw=finding_json, name=lambda item: item.code)
+FINDINGS: Showing[Finding] = Showing(COLUMNS, raw=finding_json, name=lambda finding: finding.code)
 
 
 MOST_ALIKE = 3
@@ -34,7 +34,7 @@ def paragraphs(report: Report) -> str:
     """The findings, the worst first, and what they add up to; of many alike only the first are told."""
     told: list[str] = []
     seen: Counter[tuple[Severity, str]] = Counter()
-    alike = Counter((item.severity, str(item.code)) for item in report.findings)
+    alike = Counter((finding.severity, str(finding.code)) for finding in report.findings)
     for finding in report.findings:
         kind = (finding.severity, str(finding.code))
         seen[kind] += 1
@@ -56,7 +56,7 @@ def _summary(report: Report) -> str:
         [counted(report.pools, "pool"), counted(report.allocations, "allocation"), counted(report.tenants, "tenant")]
     )
     counts = report.counts
-    found = ", ".join(counted(counts[item], str(item)) for item in Severity if counts[item])
+    found = ", ".join(counted(counts[severity], str(severity)) for severity in Severity if counts[severity])
     clean = "Clean" if not found else f"Clean, with {found}"
     verdict = f"{clean}: {looked}." if report.is_clean else f"Found {found} in {looked}."
     return sentence(verdict + "".join(f" {text[0].upper()}{text[1:]}." for text in report.not_asked))

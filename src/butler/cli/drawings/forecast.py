@@ -37,7 +37,7 @@ def forecast_text(forecast: Forecast) -> str:
         lines += [wrapped(f"{forecast.problem[0].upper()}{forecast.problem[1:]}.", "  ")]
         lines += [wrapped(f"What is so already: {', '.join(map(_what, forecast.marks))}.")] if forecast.marks else []
         return "\n".join(lines)
-    return "\n".join([*lines, "", _table(forecast), "", *(wrapped(text, "  ") for text in _basis(forecast))])
+    return "\n".join([*lines, "", _table(forecast), "", *(wrapped(line, "  ") for line in _basis(forecast))])
 
 
 def _table(forecast: Forecast) -> str:

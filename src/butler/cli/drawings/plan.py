@@ -117,7 +117,7 @@ def _tenants(tenants: Sequence[TenantOutcome]) -> str:
 def _row(tenant: TenantOutcome) -> list[str]:
     cells = [tenant.name]
     for type_ in (IPAllocationType.NODES, IPAllocationType.LOAD_BALANCER):
-        block = next((item for item in tenant.blocks if item.type is type_), None)
+        block = next((block for block in tenant.blocks if block.type is type_), None)
         cells += [_gets(block), block.pool] if block is not None else ["-", "-"]
     return cells
 
@@ -130,7 +130,7 @@ def _folded(tenants: Sequence[TenantOutcome]) -> list[TenantOutcome | str]:
     """All of a few; of many the first, the last, and both sides of where it ends, with counts for what is left out."""
     if len(tenants) <= UNFOLDED:
         return list(tenants)
-    failed = next((place for place, each in enumerate(tenants) if not each.fits), None)
+    failed = next((place for place, tenant in enumerate(tenants) if not tenant.fits), None)
     kept = {0, 1, len(tenants) - 1}
     if failed is not None:
         kept |= {max(0, failed - 1), failed}

@@ -49,12 +49,12 @@ def _facts(pool: NetworkPool, summary: Summary, now: datetime, width: int) -> It
     yield from _field("Pool", f"{meta.name} in {meta.namespace}, {age(meta.creation_timestamp, now) or '?'} old", width)
     state = f"{pool_state(pool)}{', being deleted' if meta.deletion_timestamp else ''}"
     yield from _field("State", state, width)
-    for index, each in enumerate(summary.wrong[:MOST_WRONG]):
-        yield from _field("" if index else "Wrong", each, width)
+    for index, problem in enumerate(summary.wrong[:MOST_WRONG]):
+        yield from _field("" if index else "Wrong", problem, width)
     if len(summary.wrong) > MOST_WRONG:
         yield from _field("", f"and {len(summary.wrong) - MOST_WRONG} more: see `butleradm pool overlaps`", width)
-    for index, each in enumerate(summary.doubts):
-        yield from _field("" if index else "Doubtful", each, width)
+    for index, doubt in enumerate(summary.doubts):
+        yield from _field("" if index else "Doubtful", doubt, width)
     yield from _field("Network", network, width)
     if standing is not None:
         yield from _counted(summary, standing, width)
@@ -117,9 +117,9 @@ def _holes(summary: Summary, width: int, *, unicode: bool) -> Iterator[str]:
     yield ""
     yield "Free blocks by size:"
     yield f"  {'SIZE':>{wide}}   {'BLOCKS':>{counts}}   {'ADDRESSES':>{totals}}"
-    for size, each in zip(sizes, summary.holes, strict=True):
-        bar = ("█" if unicode else "#") * (-(-each.addresses * room // most) if room >= NARROWEST_BAR else 0)
-        yield f"  {size:>{wide}}   {each.holes:>{counts},}   {each.addresses:>{totals},}   {bar}".rstrip()
+    for size, hole in zip(sizes, summary.holes, strict=True):
+        bar = ("█" if unicode else "#") * (-(-hole.addresses * room // most) if room >= NARROWEST_BAR else 0)
+        yield f"  {size:>{wide}}   {hole.holes:>{counts},}   {hole.addresses:>{totals},}   {bar}".rstrip()
 
 
 def _holders(summary: Summary, width: int) -> Iterator[str]:
@@ -127,21 +127,21 @@ def _holders(summary: Summary, width: int) -> Iterator[str]:
     if not summary.shares:
         yield "Nobody holds addresses of it."
         return
-    total = sum(item.addresses for item in summary.shares)
+    total = sum(share.addresses for share in summary.shares)
     shown = summary.shares[:MOST_SHARES]
-    names = [item.tenant or "unknown" for item in shown]
+    names = [share.tenant or "unknown" for share in shown]
     roomy = width >= ROOMY
     wide = min(max(len("TENANT"), *map(len, names)), max(12, width - (39 if roomy else 22)))
     yield "Who holds most:"
     yield f"  {'TENANT':<{wide}}   ADDRESSES   SHARE" + ("   ALLOCATIONS" if roomy else "")
-    for name, each in zip(names, shown, strict=True):
-        share = f"{each.addresses * 100 // total}%"
+    for name, share in zip(names, shown, strict=True):
+        percent = f"{share.addresses * 100 // total}%"
         cut = name if len(name) <= wide else name[: wide - 3] + "..."
-        told = f"  {cut:<{wide}}   {each.addresses:>9,}   {share:>5}"
-        yield told + (f"   {each.allocations:>11,}" if roomy else "")
+        told = f"  {cut:<{wide}}   {share.addresses:>9,}   {percent:>5}"
+        yield told + (f"   {share.allocations:>11,}" if roomy else "")
     rest = summary.shares[MOST_SHARES:]
     if rest:
-        yield f"  and {len(rest):,} more with {sum(item.addresses for item in rest):,} addresses"
+        yield f"  and {len(rest):,} more with {sum(share.addresses for share in rest):,} addresses"
 
 
 def _conditions(pool: NetworkPool, now: datetime, width: int) -> Iterator[str]:

@@ -76,7 +76,7 @@ def _facts(answer: Answer, place: Place, now: datetime) -> str:
     if owner is not None and place.pool != owner.pool:
         pairs.append(("From pool", owner.pool))
     if len(place.owners) > 1:
-        others = ", ".join(f"{item.allocation} ({item.tenant})" for item in place.owners[1:])
+        others = ", ".join(f"{owner.allocation} ({owner.tenant})" for owner in place.owners[1:])
         pairs.append(("Held as well by", f"{others}: `butleradm ipam fsck` tells more"))
     return facts(pairs)
 
@@ -95,12 +95,12 @@ def state(place: Place) -> str:
 
 def _table(answer: Answer, now: datetime) -> str:
     def of(cell: Callable[[Owner], object]) -> Callable[[Place], object]:
-        return lambda item: cell(item.owners[0]) if item.owners else ""
+        return lambda place: cell(place.owners[0]) if place.owners else ""
 
     columns: list[TableColumn[Place]] = [
-        TableColumn("Addresses", lambda item: range_text(item.addresses, answer.family)),
-        TableColumn("Count", lambda item: item.addresses.size, right=True, spare=True),
-        TableColumn("Pool", lambda item: item.pool, spare=True),
+        TableColumn("Addresses", lambda place: range_text(place.addresses, answer.family)),
+        TableColumn("Count", lambda place: place.addresses.size, right=True, spare=True),
+        TableColumn("Pool", lambda place: place.pool, spare=True),
         TableColumn("State", state),
         TableColumn("Tenant", of(lambda owner: owner.tenant)),
         TableColumn("Allocation", of(lambda owner: owner.allocation), spare=True),

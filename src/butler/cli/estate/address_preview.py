@@ -43,7 +43,7 @@ async def tell_preview(session: CommandSession, cluster: TenantCluster, *, new: 
         tuple(pools),
         tuple(allocations),
         tuple(providers.values()),
-        tuple(item.obj for item in clusters or ()),
+        tuple(cluster.obj for cluster in clusters or ()),
     )
     foresee = of_a_new_cluster if new else of_a_change
     found = foresee(estate, await as_placed(session.client, cluster), datetime.now(UTC))

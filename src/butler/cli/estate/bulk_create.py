@@ -63,7 +63,7 @@ async def make(
         await _create(session, requests, made, line, dry_run=dry_run)
         if dry_run:
             return made
-        asked = {name for name, each in made.items() if each.phase is not None} | set(waiting)
+        asked = {name for name, result in made.items() if result.phase is not None} | set(waiting)
         try:
             async with asyncio.timeout(timeout):
                 await _answers(session, asked, begun, made, line)

@@ -146,9 +146,11 @@ async def _skew(session: CommandSession) -> float | None:
 
 async def _definitions(session: CommandSession) -> Check:
     wanted = [custom_resource_definition(kind) for kind in KINDS]
-    names = {obj["metadata"]["name"] for obj in wanted}
+    names = {definition["metadata"]["name"] for definition in wanted}
     listed = await session.client.list(CUSTOM_RESOURCE_DEFINITIONS)
-    return doctor.definitions(wanted, {name: obj for obj in listed.items if (name := obj["metadata"]["name"]) in names})
+    return doctor.definitions(
+        wanted, {name: definition for definition in listed.items if (name := definition["metadata"]["name"]) in names}
+    )
 
 
 async def _permissions(session: CommandSession) -> Check:

@@ -57,19 +57,19 @@ async def read_events(session: CommandSession, cluster: TenantCluster) -> list[L
     """The Events about a cluster that the server still keeps."""
     listed = await session.client.list(EVENTS, cluster.metadata.namespace, field_selector=about(cluster))
     found = [load_object(TOLD, raw) for raw in listed.items]
-    return sorted(found, key=lambda entry: (entry.obj.last or datetime.min.replace(tzinfo=UTC), entry.name))
+    return sorted(found, key=lambda event: (event.obj.last or datetime.min.replace(tzinfo=UTC), event.name))
 
 
 def events_table() -> Showing[LoadedObject[Any]]:
     columns: list[TableColumn[LoadedObject[Any]]] = [
         TableColumn(
             "Last seen",
-            lambda entry: age(entry.obj.last, datetime.now(UTC)),
-            plain=(("last seen", lambda entry: entry.obj.last),),
+            lambda event: age(event.obj.last, datetime.now(UTC)),
+            plain=(("last seen", lambda event: event.obj.last),),
         ),
-        TableColumn("Type", lambda entry: entry.obj.type),
-        TableColumn("Reason", lambda entry: entry.obj.reason),
-        TableColumn("Times", lambda entry: entry.obj.times, right=True, spare=True),
-        TableColumn("Message", lambda entry: entry.obj.message),
+        TableColumn("Type", lambda event: event.obj.type),
+        TableColumn("Reason", lambda event: event.obj.reason),
+        TableColumn("Times", lambda event: event.obj.times, right=True, spare=True),
+        TableColumn("Message", lambda event: event.obj.message),
     ]
-    return Showing(columns, raw=lambda entry: entry.raw, name=lambda member: f"event/{member.name}")
+    return Showing(columns, raw=lambda event: event.raw, name=lambda event: f"event/{event.name}")

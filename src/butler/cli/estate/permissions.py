@@ -49,16 +49,16 @@ class PermittedReads:
 
     async def allocations(self) -> list[IPAllocation] | None:
         found = await self.allowed(read_all(self.session, ALLOCATIONS, HOME), "IPAllocations", HOME)
-        return None if found is None else [entry.obj for entry in found]
+        return None if found is None else [allocation.obj for allocation in found]
 
     async def pools(self) -> list[NetworkPool] | None:
         found = await self.allowed(read_all(self.session, POOLS, HOME), "NetworkPools", HOME)
-        return None if found is None else [entry.obj for entry in found]
+        return None if found is None else [pool.obj for pool in found]
 
     async def providers(self) -> dict[Key, ProviderConfig] | None:
         """All ProviderConfigs of Butler's namespace."""
         found = await self.allowed(read_all(self.session, PROVIDERS, HOME), "ProviderConfigs", HOME)
-        return None if found is None else {key_of(entry.obj): entry.obj for entry in found}
+        return None if found is None else {key_of(provider.obj): provider.obj for provider in found}
 
     async def provider(self, cluster: TenantCluster) -> ProviderConfig | None:
         """The ProviderConfig that a cluster is on; None where it is not there, or may not be read."""

@@ -76,7 +76,7 @@ async def _pools(client: Client) -> tuple[Json, ...] | None:
         listed = await client.list(ADDRESS_POOLS, NAMESPACE, limit=PAGE, max_items=MOST)
     except NotFound:
         return None
-    return tuple(_named(obj) for obj in listed.items)
+    return tuple(_named(pool) for pool in listed.items)
 
 
 async def _advertisement(client: Client) -> Json | None:
@@ -88,7 +88,7 @@ async def _advertisement(client: Client) -> Json | None:
 
 async def _nodes(client: Client) -> tuple[NodeAddresses, ...]:
     listed = await client.list(NODES, limit=PAGE, max_items=MOST)
-    return tuple(NodeAddresses(name_of(_named(obj)), _internal(obj)) for obj in listed.items)
+    return tuple(NodeAddresses(name_of(_named(node)), _internal(node)) for node in listed.items)
 
 
 def _internal(node: Json) -> tuple[str, ...]:

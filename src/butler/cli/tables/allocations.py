@@ -24,27 +24,27 @@ KIND = "ipallocation"
 
 def allocations_table(*, namespaces: bool = False) -> Showing[LoadedObject[IPAllocation]]:
     columns: list[TableColumn[LoadedObject[IPAllocation]]] = [
-        TableColumn("Pool", lambda item: item.obj.spec.pool_ref.name, spare=True),
-        TableColumn("Tenant", lambda item: tenant_of(item.obj)),
-        TableColumn("Type", lambda item: item.obj.spec.type, spare=True),
-        TableColumn("Role", lambda item: role_of(item.obj), spare=True),
-        TableColumn("Phase", lambda item: phase_text(item.obj)),
-        TableColumn("Range", lambda item: granted_text(item.obj)),
-        TableColumn("Count", lambda item: count_of(item.obj), right=True, spare=True),
-        TableColumn("CIDR", lambda item: item.obj.status.cidr, wide=True),
+        TableColumn("Pool", lambda allocation: allocation.obj.spec.pool_ref.name, spare=True),
+        TableColumn("Tenant", lambda allocation: tenant_of(allocation.obj)),
+        TableColumn("Type", lambda allocation: allocation.obj.spec.type, spare=True),
+        TableColumn("Role", lambda allocation: role_of(allocation.obj), spare=True),
+        TableColumn("Phase", lambda allocation: phase_text(allocation.obj)),
+        TableColumn("Range", lambda allocation: granted_text(allocation.obj)),
+        TableColumn("Count", lambda allocation: count_of(allocation.obj), right=True, spare=True),
+        TableColumn("CIDR", lambda allocation: allocation.obj.status.cidr, wide=True),
         TableColumn(
             "Since",
-            lambda item: _ago(item.obj.status.allocated_at),
+            lambda allocation: _ago(allocation.obj.status.allocated_at),
             wide=True,
-            plain=(("allocated at", lambda item: item.obj.status.allocated_at),),
+            plain=(("allocated at", lambda allocation: allocation.obj.status.allocated_at),),
         ),
         TableColumn(
             "Idle since",
-            lambda item: _ago(item.obj.status.idle_since),
+            lambda allocation: _ago(allocation.obj.status.idle_since),
             wide=True,
-            plain=(("idle since", lambda item: item.obj.status.idle_since),),
+            plain=(("idle since", lambda allocation: allocation.obj.status.idle_since),),
         ),
-        TableColumn("Why not", lambda item: why_not(item.obj), wide=True),
+        TableColumn("Why not", lambda allocation: why_not(allocation.obj), wide=True),
     ]
     return showing_of(KIND, columns, namespaces=namespaces)
 

@@ -28,13 +28,13 @@ Plain = tuple[tuple[str, "Callable[[LoadedObject[TenantCluster]], object]"], ...
 def clusters_table(*, namespaces: bool = False) -> Showing[LoadedObject[TenantCluster]]:
     """What a team wants to know of its clusters."""
     columns: list[TableColumn[LoadedObject[TenantCluster]]] = [
-        TableColumn("Phase", lambda item: phase_of(item.obj).value),
-        TableColumn("Version", lambda item: version_cell(item.obj), plain=VERSIONS),
-        TableColumn("Workers", lambda item: workers_cell(item.obj), right=True, spare=True, plain=WORKERS),
-        TableColumn("LB IPs", lambda item: balancers_cell(item.obj), right=True, plain=BALANCERS),
-        TableColumn("Waiting", lambda item: waiting_cell(item.obj), right=True, spare=True),
-        TableColumn("Endpoint", lambda item: item.obj.status.control_plane_endpoint, wide=True, spare=True),
-        TableColumn("Trouble", lambda item: "; ".join(trouble(item.obj)), wide=True),
+        TableColumn("Phase", lambda cluster: phase_of(cluster.obj).value),
+        TableColumn("Version", lambda cluster: version_cell(cluster.obj), plain=VERSIONS),
+        TableColumn("Workers", lambda cluster: workers_cell(cluster.obj), right=True, spare=True, plain=WORKERS),
+        TableColumn("LB IPs", lambda cluster: balancers_cell(cluster.obj), right=True, plain=BALANCERS),
+        TableColumn("Waiting", lambda cluster: waiting_cell(cluster.obj), right=True, spare=True),
+        TableColumn("Endpoint", lambda cluster: cluster.obj.status.control_plane_endpoint, wide=True, spare=True),
+        TableColumn("Trouble", lambda cluster: "; ".join(trouble(cluster.obj)), wide=True),
     ]
     return showing_of(KIND, columns, namespaces=namespaces)
 
@@ -56,20 +56,20 @@ def tenants_table(
         mine = blocks(each.obj, by_tenant[key_of(each.obj)])
         return sum(block.size for block in mine if block.purpose is IPAllocationType.NODES)
 
-    def provider(each: LoadedObject[TenantCluster]) -> str:
-        return provider_name(each.obj, place(each.obj), home)
+    def provider(cluster: LoadedObject[TenantCluster]) -> str:
+        return provider_name(cluster.obj, place(cluster.obj), home)
 
     columns: list[TableColumn[LoadedObject[TenantCluster]]] = [
         TableColumn("Provider", provider, spare=True),
-        TableColumn("Phase", lambda item: phase_of(item.obj).value),
-        TableColumn("Version", lambda item: version_cell(item.obj), wide=True, plain=VERSIONS),
-        TableColumn("Workers", lambda item: workers_cell(item.obj), right=True, spare=True, plain=WORKERS),
+        TableColumn("Phase", lambda cluster: phase_of(cluster.obj).value),
+        TableColumn("Version", lambda cluster: version_cell(cluster.obj), wide=True, plain=VERSIONS),
+        TableColumn("Workers", lambda cluster: workers_cell(cluster.obj), right=True, spare=True, plain=WORKERS),
         *([] if allocations is None else [TableColumn("Node IPs", node_addresses, right=True, spare=True)]),
-        TableColumn("LB IPs", lambda item: _held(item.obj), right=True, spare=True),
-        TableColumn("In use", lambda item: _in_use(item.obj), right=True, spare=True),
-        TableColumn("Waiting", lambda item: waiting_cell(item.obj), right=True),
-        TableColumn("Endpoint", lambda item: item.obj.status.control_plane_endpoint, wide=True, spare=True),
-        TableColumn("Trouble", lambda item: "; ".join(trouble(item.obj))),
+        TableColumn("LB IPs", lambda cluster: _held(cluster.obj), right=True, spare=True),
+        TableColumn("In use", lambda cluster: _in_use(cluster.obj), right=True, spare=True),
+        TableColumn("Waiting", lambda cluster: waiting_cell(cluster.obj), right=True),
+        TableColumn("Endpoint", lambda cluster: cluster.obj.status.control_plane_endpoint, wide=True, spare=True),
+        TableColumn("Trouble", lambda cluster: "; ".join(trouble(cluster.obj))),
     ]
     return showing_of(KIND, columns, namespaces=True)
 
@@ -105,11 +105,14 @@ def _in_use(cluster: TenantCluster) -> object:
 # What CSV has in place of cells that tell two things at once.
 
 VERSIONS: Plain = (
-    ("version", lambda item: versions(item.obj)[0]),
-    ("going to", lambda item: versions(item.obj)[1] or None),
+    ("version", lambda cluster: versions(cluster.obj)[0]),
+    ("going to", lambda cluster: versions(cluster.obj)[1] or None),
 )
 WORKERS: Plain = (
-    ("workers ready", lambda item: item.obj.status.worker_nodes_ready or 0),
-    ("workers", lambda item: item.obj.spec.workers.replicas),
+    ("workers ready", lambda cluster: cluster.obj.status.worker_nodes_ready or 0),
+    ("workers", lambda cluster: cluster.obj.spec.workers.replicas),
 )
-BALANCERS: Plain = (("lb ips in use", lambda item: _in_use(item.obj)), ("lb ips", lambda entry: _held(entry.obj)))
+BALANCERS: Plain = (
+    ("lb ips in use", lambda cluster: _in_use(cluster.obj)),
+    ("lb ips", lambda cluster: _held(cluster.obj)),
+)

@@ -17,31 +17,31 @@ if TYPE_CHECKING:
 
 def pools_table(*, namespaces: bool = False) -> Showing[LoadedObject[NetworkPool]]:
     columns: list[TableColumn[LoadedObject[NetworkPool]]] = [
-        TableColumn("CIDR", lambda item: item.obj.spec.cidr),
+        TableColumn("CIDR", lambda pool: pool.obj.spec.cidr),
         TableColumn("Use", _use, right=True, plain=(("use percent", _use_percent),)),
-        TableColumn("Allocated", lambda item: item.obj.status.allocated_ips, right=True, spare=True),
-        TableColumn("Available", lambda item: item.obj.status.available_ips, right=True, spare=True),
-        TableColumn("Total", lambda item: item.obj.status.total_ips, right=True, spare=True),
-        TableColumn("Largest", lambda item: item.obj.status.largest_free_block, right=True, spare=True),
+        TableColumn("Allocated", lambda pool: pool.obj.status.allocated_ips, right=True, spare=True),
+        TableColumn("Available", lambda pool: pool.obj.status.available_ips, right=True, spare=True),
+        TableColumn("Total", lambda pool: pool.obj.status.total_ips, right=True, spare=True),
+        TableColumn("Largest", lambda pool: pool.obj.status.largest_free_block, right=True, spare=True),
         TableColumn(
             "Fragmented",
-            lambda item: _percent_of(item.obj.status.fragmentation_percent),
+            lambda pool: _percent_of(pool.obj.status.fragmentation_percent),
             wide=True,
             right=True,
-            plain=(("fragmentation percent", lambda item: item.obj.status.fragmentation_percent),),
+            plain=(("fragmentation percent", lambda pool: pool.obj.status.fragmentation_percent),),
         ),
-        TableColumn("Allocations", lambda item: item.obj.status.allocation_count, wide=True, right=True),
-        TableColumn("State", lambda item: pool_state(item.obj)),
+        TableColumn("Allocations", lambda pool: pool.obj.status.allocation_count, wide=True, right=True),
+        TableColumn("State", lambda pool: pool_state(pool.obj)),
     ]
     return showing_of("networkpool", columns, namespaces=namespaces)
 
 
-def _use(each: LoadedObject[NetworkPool]) -> str:
-    return percent(each.obj.status.allocated_ips, each.obj.status.total_ips)
+def _use(pool: LoadedObject[NetworkPool]) -> str:
+    return percent(pool.obj.status.allocated_ips, pool.obj.status.total_ips)
 
 
-def _use_percent(each: LoadedObject[NetworkPool]) -> object:
-    return percentage(each.obj.status.allocated_ips, each.obj.status.total_ips)
+def _use_percent(pool: LoadedObject[NetworkPool]) -> object:
+    return percentage(pool.obj.status.allocated_ips, pool.obj.status.total_ips)
 
 
 def _percent_of(value: int | None) -> str:

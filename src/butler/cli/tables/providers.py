@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 def providers_table(*, namespaces: bool = False) -> Showing[LoadedObject[ProviderConfig]]:
     columns: list[TableColumn[LoadedObject[ProviderConfig]]] = [
-        TableColumn("Kind", lambda item: item.obj.spec.provider.value),
-        TableColumn("Mode", lambda item: item.obj.spec.network.mode.value),
-        TableColumn("Ready", lambda item: ready_cell(item.obj)),
-        TableColumn("Room", lambda item: _room(item.obj), right=True),
-        TableColumn("Free IPs", lambda item: _free(item.obj), right=True, spare=True),
-        TableColumn("Pools", lambda item: pool_names(item.obj.spec.network.pool_refs), spare=True),
-        TableColumn("Scope", lambda item: scope_cell(item.obj), wide=True),
-        TableColumn("Reachable", lambda item: _holds(item.obj, ConditionType.REACHABLE), wide=True),
-        TableColumn("Version", lambda item: item.obj.status.provider_version, wide=True),
-        TableColumn("Why", lambda item: _why(item.obj), wide=True),
+        TableColumn("Kind", lambda provider: provider.obj.spec.provider.value),
+        TableColumn("Mode", lambda provider: provider.obj.spec.network.mode.value),
+        TableColumn("Ready", lambda provider: ready_cell(provider.obj)),
+        TableColumn("Room", lambda provider: _room(provider.obj), right=True),
+        TableColumn("Free IPs", lambda provider: _free(provider.obj), right=True, spare=True),
+        TableColumn("Pools", lambda provider: pool_names(provider.obj.spec.network.pool_refs), spare=True),
+        TableColumn("Scope", lambda provider: scope_cell(provider.obj), wide=True),
+        TableColumn("Reachable", lambda provider: _holds(provider.obj, ConditionType.REACHABLE), wide=True),
+        TableColumn("Version", lambda provider: provider.obj.status.provider_version, wide=True),
+        TableColumn("Why", lambda provider: _why(provider.obj), wide=True),
     ]
     return showing_of("providerconfig", columns, namespaces=namespaces)
 

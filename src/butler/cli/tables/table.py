@@ -18,22 +18,24 @@ def showing_of(
     kind: str, columns: Sequence[TableColumn[LoadedObject[Any]]], *, namespaces: bool
 ) -> Showing[LoadedObject[Any]]:
     """A kind with these columns between its name and its age."""
-    where: list[TableColumn[LoadedObject[Any]]] = [TableColumn("Namespace", lambda item: item.obj.metadata.namespace)]
-    named: list[TableColumn[LoadedObject[Any]]] = [TableColumn("Name", lambda item: item.name)]
+    where: list[TableColumn[LoadedObject[Any]]] = [
+        TableColumn("Namespace", lambda loaded: loaded.obj.metadata.namespace)
+    ]
+    named: list[TableColumn[LoadedObject[Any]]] = [TableColumn("Name", lambda loaded: loaded.name)]
     aged: list[TableColumn[LoadedObject[Any]]] = [TableColumn("Age", _age, spare=True, plain=(("created", _created),))]
     return Showing(
         [*(where if namespaces else ()), *named, *columns, *aged],
-        raw=lambda item: item.raw,
-        name=lambda item: f"{kind}.{GROUP}/{item.name}",
+        raw=lambda loaded: loaded.raw,
+        name=lambda loaded: f"{kind}.{GROUP}/{loaded.name}",
     )
 
 
-def _age(each: LoadedObject[Any]) -> str:
-    return age(each.obj.metadata.creation_timestamp, datetime.now(UTC))
+def _age(loaded: LoadedObject[Any]) -> str:
+    return age(loaded.obj.metadata.creation_timestamp, datetime.now(UTC))
 
 
-def _created(each: LoadedObject[Any]) -> object:
-    return each.obj.metadata.creation_timestamp
+def _created(loaded: LoadedObject[Any]) -> object:
+    return loaded.obj.metadata.creation_timestamp
 
 
 def percent(part: int | None, whole: int | None) -> str:

@@ -37,7 +37,7 @@ def read_documents(path: str, kinds: Collection[str]) -> list[Json]:
     where = "stdin" if path == "-" else path
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-        found: list[Any] = [item for item in yaml.safe_load_all(text) if item is not None]
+        found: list[Any] = [document for document in yaml.safe_load_all(text) if document is not None]
     except OSError as error:
         raise Failure(f"{where} cannot be read: {error.strerror}", Exit.USAGE) from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:
@@ -45,27 +45,27 @@ def read_documents(path: str, kinds: Collection[str]) -> list[Json]:
         raise Failure(f"{where} is not YAML{f' (line {mark.line + 1})' if mark else ''}", Exit.USAGE) from None
     if not found:
         raise Failure(f"{where} holds no object", Exit.USAGE)
-    for item in found:
-        _check(item, where, kinds)
+    for document in found:
+        _check(document, where, kinds)
     return found
 
 
 def provider_objects(file: str, name: str | None) -> list[Json]:
     """What the file of a provider holds, in the order in which it is made; the ProviderConfig comes last."""
     found = read_documents(file, PROVIDER_ORDER)
-    configs = [obj for obj in found if obj["kind"] == "ProviderConfig"]
+    configs = [document for document in found if document["kind"] == "ProviderConfig"]
     if len(configs) != 1:
         raise click.UsageError(f"{file} must hold one ProviderConfig, and holds {len(configs)}")
-    for obj in found:
-        obj["metadata"] = dict(obj.get("metadata") or {})
+    for document in found:
+        document["metadata"] = dict(document.get("metadata") or {})
     meta = configs[0]["metadata"]
     if name and meta.get("name") not in (None, name):
         raise click.UsageError(f"the file is about {meta['name']}, and the command about {name}: leave one of them out")
     meta["name"] = name or meta.get("name")
-    for obj in found:
-        if not obj["metadata"].get("name"):
-            raise click.UsageError(f"{file}: the {obj['kind']} needs a name in metadata.name")
-    return sorted(found, key=lambda obj: PROVIDER_ORDER.index(obj["kind"]))
+    for document in found:
+        if not document["metadata"].get("name"):
+            raise click.UsageError(f"{file}: the {document['kind']} needs a name in metadata.name")
+    return sorted(found, key=lambda document: PROVIDER_ORDER.index(document["kind"]))
 
 
 def _check(document: Any, where: str, kinds: Collection[str]) -> None:

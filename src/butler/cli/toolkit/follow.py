@@ -70,23 +70,23 @@ async def follow_table(
     async for news in _followed(session, resource, namespace, selector, fields, broke):
         if isinstance(news, Listed):
             found = [load_object(resource, raw) for raw in news.items]
-            found = [entry for entry in found if keep is None or keep(entry.obj)]
+            found = [loaded for loaded in found if keep is None or keep(loaded.obj)]
             if found and shown.is_table:
                 showing.many(found, shown)
             else:
-                for entry in found:
-                    showing.one(entry, shown)
+                for loaded in found:
+                    showing.one(loaded, shown)
         else:
-            each = load_object(resource, news.object or {})
+            loaded = load_object(resource, news.object or {})
             if news.type == "DELETED":
                 found = []
-                if each.obj.metadata.uid in seen:  # who was never shown does not go either
-                    click.echo(f"{each.name} is gone", err=True)
-            elif found := [each] if keep is None or keep(each.obj) else []:
-                showing.one(each, shown)
+                if loaded.obj.metadata.uid in seen:  # who was never shown does not go either
+                    click.echo(f"{loaded.name} is gone", err=True)
+            elif found := [loaded] if keep is None or keep(loaded.obj) else []:
+                showing.one(loaded, shown)
         if found:
             shown = Output(output.format, headers=False)
-            seen.update(entry.obj.metadata.uid for entry in found)
+            seen.update(loaded.obj.metadata.uid for loaded in found)
 
 
 @dataclass(frozen=True, slots=True)

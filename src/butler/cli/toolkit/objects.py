@@ -67,7 +67,7 @@ async def read_all(
     """All objects of a kind, in order of their names; "" stands for all namespaces."""
     listed = await session.client.list(as_json(resource), namespace, label_selector=selector)
     found = [load_object(resource, raw) for raw in listed.items]
-    return sorted(found, key=lambda entry: (entry.obj.metadata.namespace, entry.obj.metadata.name))
+    return sorted(found, key=lambda loaded: (loaded.obj.metadata.namespace, loaded.obj.metadata.name))
 
 
 async def read_one(session: CommandSession, resource: Resource[K], name: str, namespace: str) -> LoadedObject[K]:
@@ -87,8 +87,8 @@ async def absent(session: CommandSession, resource: Resource[Any], name: str, na
     except Forbidden:
         listed = await session.client.list(as_json(resource), namespace)
     every = [(obj["metadata"].get("namespace", ""), obj["metadata"]["name"]) for obj in listed.items]
-    here = [each for where, each in every if where == namespace]
-    return missing(resource.kind, name, namespace, here, [where for where, each in every if each == name])
+    here = [known for where, known in every if where == namespace]
+    return missing(resource.kind, name, namespace, here, [where for where, known in every if known == name])
 
 
 async def read_addresses(session: CommandSession, namespace: str | None = None) -> Estate:

@@ -43,7 +43,7 @@ def custom_columns(text: str) -> list[tuple[str, Callable[[Any], str]]]:
 
 def _cell(text: str) -> Callable[[Any], str]:
     path = _path(_dotted(text.removeprefix("{").removesuffix("}")))
-    return lambda obj: ",".join(printed(item) for item in path.find(obj)) or "<none>"
+    return lambda obj: ",".join(printed(value) for value in path.find(obj)) or "<none>"
 
 
 def _dotted(path: str) -> str:
@@ -78,7 +78,7 @@ def _body(pieces: list[tuple[str, str]], *, nested: bool) -> tuple[Render, list[
             inner, pieces = _body(pieces, nested=True)
             parts.append(_repeated(_path(_dotted(text[6:].strip())), inner))
         elif text[:1] in ("'", '"'):
-            parts.append(_constant(re.sub(r"\\(.)", lambda item: _ESCAPES.get(item[1], item[1]), text[1:-1])))
+            parts.append(_constant(re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[1]), text[1:-1])))
         else:
             parts.append(_found(_path(_dotted(text))))
     if nested:
@@ -91,11 +91,11 @@ def _constant(text: str) -> Render:
 
 
 def _found(path: JsonPath) -> Render:
-    return lambda obj: " ".join(printed(item) for item in path.find(obj))
+    return lambda obj: " ".join(printed(value) for value in path.find(obj))
 
 
 def _repeated(path: JsonPath, inner: Render) -> Render:
-    return lambda obj: "".join(inner(item) for item in path.find(obj))
+    return lambda obj: "".join(inner(value) for value in path.find(obj))
 
 
 def _joined(parts: list[Render]) -> Render:

@@ -118,11 +118,13 @@ class Player:
             async with gate:
                 return await self._tenant(cluster)
 
-        tenants = await asyncio.gather(*(one(item) for item in clusters if _is_ours(item)))
+        tenants = await asyncio.gather(*(one(cluster) for cluster in clusters if _is_ours(cluster)))
         return Scene(
             DemoPool(pool.status.total_ips or 0, pool.status.allocated_ips or 0, _size(to_json(pool.spec))),
             tuple(sorted(tenants, key=lambda tenant: tenant.key)),
-            frozenset((item.metadata.namespace, item.metadata.name) for item in clusters if not _is_ours(item)),
+            frozenset(
+                (cluster.metadata.namespace, cluster.metadata.name) for cluster in clusters if not _is_ours(cluster)
+            ),
         )
 
     async def _tenant(self, cluster: TenantCluster) -> DemoTenant:
@@ -154,9 +156,14 @@ class Player:
             log.debug("%s was not asked: %s", key_of(cluster), error)
             return None, True
         ours = sorted(
-            (item for item in found if _is_ours(item)), key=lambda obj: str(obj["metadata"]["creationTimestamp"])
+            (service for service in found if _is_ours(service)),
+            key=lambda service: str(service["metadata"]["creationTimestamp"]),
         )
-        strange = [obj for obj in found if not _is_ours(obj) and Label.PLATFORM_LOAD_BALANCER not in labels_of(obj)]
+        strange = [
+            service
+            for service in found
+            if not _is_ours(service) and Label.PLATFORM_LOAD_BALANCER not in labels_of(service)
+        ]
         strange += [
             namespace
             for namespace in namespaces

@@ -172,7 +172,9 @@ def guests_come(moment: StoryMoment) -> Step | None:
 
 def a_service_waits_too(moment: StoryMoment) -> Step | None:
     """Where a cluster waits, a Service that wants a third address waits as well."""
-    if not any(tenant.waiting for tenant in moment.scene.here) or any(_extra(item) > 0 for item in moment.scene.here):
+    if not any(tenant.waiting for tenant in moment.scene.here) or any(
+        _extra(tenant) > 0 for tenant in moment.scene.here
+    ):
         return None
     return _publish(moment, [tenant for tenant in moment.scene.here if tenant.open and _count(tenant) == 1])
 
@@ -202,15 +204,15 @@ def pool_is_taken_back(moment: StoryMoment) -> Step | None:
 def calm(moment: StoryMoment) -> Step | None:
     """Services come and go, never many."""
     few, many = CALM
-    open_ = [item for item in moment.scene.here if item.open]
-    number = sum(_count(item) for item in open_)
+    open_ = [tenant for tenant in moment.scene.here if tenant.open]
+    number = sum(_count(tenant) for tenant in open_)
     if number >= many or (number > few and moment.chance.random() < 0.5):
-        having = [item for item in open_ if item.services]
+        having = [tenant for tenant in open_ if tenant.services]
         if having:
             tenant = moment.chance.choice(having)
             assert tenant.services
             return Withdraw(tenant, tenant.services[-1])
-    return _publish(moment, [item for item in open_ if _count(item) < INITIAL]) or StoryWait()
+    return _publish(moment, [tenant for tenant in open_ if _count(tenant) < INITIAL]) or StoryWait()
 
 
 ACTS: Final = (

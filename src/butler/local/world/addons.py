@@ -169,7 +169,7 @@ class AddonController:
         return [key_of(addon) for addon in self._addons.by(BY_CLUSTER, key_of(cluster))]
 
     def _siblings(self, addon: TenantAddon) -> Iterable[Key]:
-        return [key_of(item) for item in self._addons.by(BY_CLUSTER, _cluster_key(addon))]
+        return [key_of(sibling) for sibling in self._addons.by(BY_CLUSTER, _cluster_key(addon))]
 
     # Doing.
 

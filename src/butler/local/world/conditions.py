@@ -36,12 +36,12 @@ def is_true(obj: Json, kind: str) -> bool:
 
 def merged(obj: Json, wanted: Iterable[Json], now: str) -> list[Json]:
     """All conditions of an object with the wanted ones among them; what has not changed keeps its time."""
-    found = {entry["type"]: entry for entry in (obj.get("status") or {}).get("conditions") or ()}
-    for entry in wanted:
-        before = found.get(entry["type"])
+    found = {condition["type"]: condition for condition in (obj.get("status") or {}).get("conditions") or ()}
+    for condition in wanted:
+        before = found.get(condition["type"])
         said = {key: value for key, value in (before or {}).items() if key != "lastTransitionTime"}
-        if before is None or said != entry:
-            found[entry["type"]] = {**entry, "lastTransitionTime": now}
+        if before is None or said != condition:
+            found[condition["type"]] = {**condition, "lastTransitionTime": now}
     return list(found.values())
 
 

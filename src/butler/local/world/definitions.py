@@ -159,17 +159,20 @@ async def install(client: Client) -> None:
         with suppress(AlreadyExists):
             await client.create(NAMESPACES, {"metadata": {"name": name}})
     listed = await client.list(CUSTOM_RESOURCE_DEFINITIONS)
-    present = {name_of(obj): obj for obj in listed.items}
-    wanted = [obj for obj in definitions() if _is_to_write(obj, present.get(name_of(obj)))]
+    present = {name_of(definition): definition for definition in listed.items}
+    wanted = [definition for definition in definitions() if _is_to_write(definition, present.get(name_of(definition)))]
     await asyncio.gather(
-        *(client.apply(CUSTOM_RESOURCE_DEFINITIONS, obj, force=True, field_manager=FIELD_MANAGER) for obj in wanted)
+        *(
+            client.apply(CUSTOM_RESOURCE_DEFINITIONS, definition, force=True, field_manager=FIELD_MANAGER)
+            for definition in wanted
+        )
     )
     key, value = OURS
-    names = {name_of(obj) for obj in wanted}
+    names = {name_of(definition) for definition in wanted}
     async with asyncio.timeout(ESTABLISHED_SECONDS):
         while names:
             listed = await client.list(CUSTOM_RESOURCE_DEFINITIONS, label_selector=f"{key}={value}")
-            names -= {name_of(obj) for obj in listed.items if _is_established(obj)}
+            names -= {name_of(definition) for definition in listed.items if _is_established(definition)}
             if names:
                 await asyncio.sleep(0.05)
 

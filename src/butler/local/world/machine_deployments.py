@@ -65,7 +65,7 @@ class MachineDeployments:
         change = adoption(deployment, cluster, kinds.CLUSTERS, controller=False, finalizer=kinds.DEPLOYMENT_FINALIZER)
         if change is not None:
             deployment = await view.patch(view.deployments, deployment, change)
-        living = [obj for obj in sets if not is_being_deleted(obj)]
+        living = [machine_set for machine_set in sets if not is_being_deleted(machine_set)]
         newest = find_newest(deployment, living)
         if newest is None:
             if deployment["spec"].get("paused") and living:
@@ -77,7 +77,12 @@ class MachineDeployments:
                 living.append(newest)
         living = await self._scale(deployment, newest, living)
         await self._tidy(deployment, newest, living)
-        told = status(deployment, next(obj for obj in living if uid_of(obj) == uid_of(newest)), living, view.now)
+        told = status(
+            deployment,
+            next(machine_set for machine_set in living if uid_of(machine_set) == uid_of(newest)),
+            living,
+            view.now,
+        )
         await view.write_status(view.deployments, deployment, told)
         return None
 
@@ -109,25 +114,29 @@ class MachineDeployments:
     async def _scale(self, deployment: Json, newest: Json, sets: Sequence[Json]) -> list[Json]:
         view, wanted = self._view, replicas_of(deployment)
         allowed = rollout.limits(deployment["spec"].get("strategy") or {}, wanted)
-        older = [_summary(obj) for obj in sets if uid_of(obj) != uid_of(newest)]
+        older = [_summary(machine_set) for machine_set in sets if uid_of(machine_set) != uid_of(newest)]
         if deployment["spec"].get("paused"):
             others = sum(machine_set.replicas for machine_set in older)
             told = {name_of(newest): max(0, wanted - others)}
         else:
             told = rollout.plan(wanted, allowed, _summary(newest), older)
         scaled = []
-        for obj in sets:
-            count = told.get(name_of(obj), replicas_of(obj))
-            changed = count != replicas_of(obj)
-            scaled.append(await view.patch(view.sets, obj, {"spec": {"replicas": count}}) if changed else obj)
+        for machine_set in sets:
+            count = told.get(name_of(machine_set), replicas_of(machine_set))
+            changed = count != replicas_of(machine_set)
+            scaled.append(
+                await view.patch(view.sets, machine_set, {"spec": {"replicas": count}}) if changed else machine_set
+            )
         return scaled
 
     async def _tidy(self, deployment: Json, newest: Json, sets: Sequence[Json]) -> None:
         """Sets without machines are kept for going back, as many as the history may have."""
         empty = [
-            obj
-            for obj in sets
-            if uid_of(obj) != uid_of(newest) and not replicas_of(obj) and not self._view.machines_of(obj)
+            machine_set
+            for machine_set in sets
+            if uid_of(machine_set) != uid_of(newest)
+            and not replicas_of(machine_set)
+            and not self._view.machines_of(machine_set)
         ]
         empty.sort(key=revision)
         history = deployment["spec"].get("revisionHistoryLimit", 1)
@@ -145,7 +154,9 @@ def revision(machine_set: Json) -> int:
 def find_newest(deployment: Json, sets: Sequence[Json]) -> Json | None:
     """The set whose machines are as the template says."""
     wanted = rollout.template_hash(deployment["spec"]["template"])
-    return next((obj for obj in sets if labels_of(obj).get(kinds.TEMPLATE_HASH) == wanted), None)
+    return next(
+        (machine_set for machine_set in sets if labels_of(machine_set).get(kinds.TEMPLATE_HASH) == wanted), None
+    )
 
 
 def _first_replicas(deployment: Json, sets: Sequence[Json]) -> int:
@@ -153,7 +164,9 @@ def _first_replicas(deployment: Json, sets: Sequence[Json]) -> int:
         return replicas_of(deployment)
     allowed = rollout.limits(deployment["spec"].get("strategy") or {}, replicas_of(deployment))
     empty = rollout.MachineSet("", 0, 0)
-    return rollout.plan(replicas_of(deployment), allowed, empty, [_summary(obj) for obj in sets]).get("", 0)
+    return rollout.plan(replicas_of(deployment), allowed, empty, [_summary(machine_set) for machine_set in sets]).get(
+        "", 0
+    )
 
 
 def _summary(machine_set: Json) -> rollout.MachineSet:
@@ -192,9 +205,9 @@ def new_set(deployment: Json, replicas: int, number: int) -> Json:
 
 def status(deployment: Json, newest: Json, sets: Sequence[Json], now: str) -> Json:
     """What a deployment says of all its machines."""
-    counted = [obj.get("status") or {} for obj in sets]
+    counted = [machine_set.get("status") or {} for machine_set in sets]
     wanted, told = replicas_of(deployment), sum(map(replicas_of, sets))
-    ready, available = (sum(obj.get(field, 0) for obj in counted) for field in ("readyReplicas", "availableReplicas"))
+    ready, available = (sum(seen.get(field, 0) for seen in counted) for field in ("readyReplicas", "availableReplicas"))
     allowed = rollout.limits(deployment["spec"].get("strategy") or {}, wanted)
     enough = available >= wanted - allowed.unavailable
     least = f"Minimum availability requires {wanted - allowed.unavailable} replicas, current {available} available"
@@ -208,7 +221,7 @@ def status(deployment: Json, newest: Json, sets: Sequence[Json], now: str) -> Js
     return {
         "observedGeneration": deployment["metadata"].get("generation", 1),
         "selector": ",".join(f"{key}={value}" for key, value in sorted(selected.items())),
-        "replicas": sum(obj.get("replicas", 0) for obj in counted),
+        "replicas": sum(seen.get("replicas", 0) for seen in counted),
         "updatedReplicas": (newest.get("status") or {}).get("replicas", 0),
         "readyReplicas": ready,
         "availableReplicas": available,

@@ -61,8 +61,8 @@ class MachineSets:
         present += [await view.create(view.machines, new_machine(machine_set)) for _ in range(wanted - len(present))]
         surplus = to_delete(present, len(present) - wanted, machine_set["spec"].get("deletePolicy", "Random"))
         await view.delete_all(view.machines, surplus)
-        gone = {name_of(obj) for obj in surplus}
-        left = [obj for obj in present if name_of(obj) not in gone]
+        gone = {name_of(machine) for machine in surplus}
+        left = [machine for machine in present if name_of(machine) not in gone]
         await view.write_status(view.sets, machine_set, status(machine_set, left, view.now))
         return None
 

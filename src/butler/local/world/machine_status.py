@@ -31,7 +31,7 @@ def address_of(infrastructure: Json) -> str | None:
 def internal_address(machine: Json) -> str | None:
     """The address that a Machine shows."""
     shown = (machine.get("status") or {}).get("addresses") or ()
-    return next((item["address"] for item in shown if item["type"] == "InternalIP"), None)
+    return next((address["address"] for address in shown if address["type"] == "InternalIP"), None)
 
 
 def pending(machine: Json, now: str) -> Json:

@@ -200,7 +200,7 @@ class Allocator:
 
     def _conflict(self, request: ServiceRequest, address: Address) -> str:
         """Why the Service cannot be on this address beside those who are; empty when it can."""
-        others = {name: each for name, each in self._users.get(address, {}).items() if name != request.service}
+        others = {name: holding for name, holding in self._users.get(address, {}).items() if name != request.service}
         for other in others.values():
             if not request.sharing or (other.sharing, other.backend) != (request.sharing, request.backend):
                 names = ",".join(others)

@@ -206,9 +206,9 @@ def _first_overlap(name: str, block: AddressBlock, taken: list[AddressBlock]) ->
     one, other = next(
         (network, other)
         for network in block.networks()
-        for item in taken
-        if item.family is block.family
-        for other in item.networks()
+        for occupied in taken
+        if occupied.family is block.family
+        for other in occupied.networks()
         if network.overlaps(other)
     )
     cidrs = quote(str(one)), quote(str(other))
@@ -266,7 +266,7 @@ def _reserved(to: Json, namespaces: list[Json]) -> PoolAudience:
 
 def _selectors(to: Json, field: str) -> tuple[LabelSelector, ...]:
     given = list(to.get(field) or ())
-    for expressions in (item.get("matchExpressions") or [] for item in given):
+    for expressions in (selector.get("matchExpressions") or [] for selector in given):
         for expression in expressions:
             if (value := _repeated(expression.get("values") or [])) is not None:
                 raise UnusablePools(
@@ -276,7 +276,7 @@ def _selectors(to: Json, field: str) -> tuple[LabelSelector, ...]:
             raise UnusablePools("duplicate definition of match expressions")
     if _repeated(given) is not None:
         raise UnusablePools(f"duplicate definition of {field}")
-    return tuple(_selector(item) for item in given)
+    return tuple(_selector(selector) for selector in given)
 
 
 def _repeated(things: list[Any]) -> Any:

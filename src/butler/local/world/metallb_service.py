@@ -231,7 +231,7 @@ class _Passing:
         if annotations.get(FROM_POOL) != self.pool:
             wanted[FROM_POOL] = self.pool
         shown = ((self.service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
-        changed = [entry.get("ip") for entry in shown] != [str(address) for address in self.shown]
+        changed = [ingress.get("ip") for ingress in shown] != [str(address) for address in self.shown]
         patch: Json = {}
         if wanted:
             patch["metadata"] = {"annotations": wanted}
@@ -269,7 +269,7 @@ def _families(spec: Json) -> tuple[Family, ...]:
 
 def _ingress(service: Json) -> list[str]:
     status = (service.get("status") or {}).get("loadBalancer") or {}
-    return [entry["ip"] for entry in status.get("ingress") or () if entry.get("ip")]
+    return [ingress["ip"] for ingress in status.get("ingress") or () if ingress.get("ip")]
 
 
 def _annotation(service: Json, name: str) -> str:

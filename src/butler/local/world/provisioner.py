@@ -86,7 +86,9 @@ class Provisioner:
             return self._chosen[key][1]
         found = self._view.infrastructure_cluster(cluster)
         offer = addresses.offered(found[1], shape) if found is not None else None
-        address = addresses.choose(offer, lambda item: self._is_held(item, scope if offer else None), key.name)
+        address = addresses.choose(
+            offer, lambda candidate: self._is_held(candidate, scope if offer else None), key.name
+        )
         if address is not None:
             self._chosen[key] = (scope, address)
         return address
@@ -124,7 +126,7 @@ class Provisioner:
         except NotFound:
             return None
         now = time.monotonic()
-        self._templates = {each: entry for each, entry in self._templates.items() if now - entry[0] < _TEMPLATE_SECONDS}
+        self._templates = {name: read for name, read in self._templates.items() if now - read[0] < _TEMPLATE_SECONDS}
         self._templates[resource.kind, key] = (now, template)
         return template
 

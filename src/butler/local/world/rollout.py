@@ -83,16 +83,16 @@ def _shrunk(replicas: int, allowed: Limits, newest: MachineSet, older: Sequence[
     needed = replicas - allowed.unavailable
     coming = max(0, newest.replicas - newest.available)
     may_go = total - needed - coming
-    for item in sorted(older, key=lambda machine_set: machine_set.age):
-        useless = min(max(0, told[item.name] - item.available), max(0, may_go))
-        told[item.name] -= useless
+    for machine_set in sorted(older, key=lambda machine_set: machine_set.age):
+        useless = min(max(0, told[machine_set.name] - machine_set.available), max(0, may_go))
+        told[machine_set.name] -= useless
         may_go -= useless
     # What is left of the older sets is available, all of it or as much as counts.
     available = newest.available + sum(min(told[machine_set.name], machine_set.available) for machine_set in older)
     may_go = min(max(0, may_go), max(0, available - needed))
-    for item in sorted(older, key=lambda machine_set: machine_set.age):
-        going = min(told[item.name], may_go)
-        told[item.name] -= going
+    for machine_set in sorted(older, key=lambda machine_set: machine_set.age):
+        going = min(told[machine_set.name], may_go)
+        told[machine_set.name] -= going
         may_go -= going
     return told
 

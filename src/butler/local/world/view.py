@@ -155,7 +155,7 @@ def adoption(
 ) -> Json | None:
     """What to patch so that an object belongs to its Cluster as Cluster API wants it; None when it does already."""
     metadata: Json = {}
-    if not any(item["uid"] == uid_of(owner) for item in owners_of(obj)):
+    if not any(reference["uid"] == uid_of(owner) for reference in owners_of(obj)):
         reference: Json = {
             "apiVersion": resource.api_version,
             "kind": resource.kind,

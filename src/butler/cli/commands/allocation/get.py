@@ -61,4 +61,4 @@ async def _events(session: CommandSession, allocation: IPAllocation) -> list[Eve
         listed = await session.client.list(TOLD, meta.namespace, field_selector=about)
     except Forbidden:
         return []
-    return sorted(listed.items, key=lambda obj: str(obj.last))
+    return sorted(listed.items, key=lambda event: str(event.last))

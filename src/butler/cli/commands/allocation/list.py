@@ -67,13 +67,13 @@ def list_(
     from butler.cli.toolkit.objects import read_all
     from butler.kube.kinds import ALLOCATIONS
 
-    def is_wanted(each: IPAllocation) -> bool:
-        reference = each.spec.tenant_cluster_ref
+    def is_wanted(allocation: IPAllocation) -> bool:
+        reference = allocation.spec.tenant_cluster_ref
         return (
-            (pool is None or each.spec.pool_ref.name == pool)
+            (pool is None or allocation.spec.pool_ref.name == pool)
             and (tenant is None or tenant in (reference.name, f"{reference.namespace}/{reference.name}"))
-            and (type_ is None or each.spec.type == type_)
-            and (phase_text(each) == phase if phase else everything or each.status.phase != "Released")
+            and (type_ is None or allocation.spec.type == type_)
+            and (phase_text(allocation) == phase if phase else everything or allocation.status.phase != "Released")
         )
 
     showing = allocations_table(namespaces=access.all_namespaces)
@@ -82,7 +82,7 @@ def list_(
         if watch:
             await follow_table(session, ALLOCATIONS, session.homes, showing, output, selector=selector, keep=is_wanted)
         every = await read_all(session, ALLOCATIONS, session.homes, selector=selector)
-        found = [item for item in every if is_wanted(item.obj)]
+        found = [allocation for allocation in every if is_wanted(allocation.obj)]
         showing.many(found, output, empty=_empty(access, session, bool(every)))
 
     run(access, work)

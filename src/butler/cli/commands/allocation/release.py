@@ -73,20 +73,22 @@ def release(
         chosen = [_found(estate, name) for name in dict.fromkeys(names)]
         impacts = await _impacts(session, estate, chosen)
         if output.is_table:
-            for item in impacts:
-                say(impact_text(item))
+            for impact in impacts:
+                say(impact_text(impact))
         else:
-            structured({"dryRun": dry_run != "none", "allocations": [impact_json(item) for item in impacts]}, output)
-        refused = [item for item in impacts if item.refused]
+            structured(
+                {"dryRun": dry_run != "none", "allocations": [impact_json(impact) for impact in impacts]}, output
+            )
+        refused = [impact for impact in impacts if impact.refused]
         if refused and not force:
             raise Failure(_refusal(refused))
         if dry_run == "none":
-            by_name = [item for item in impacts if item.refused or item.unknown]
-            for item in by_name:
-                confirm_by_name("IPAllocation", item.name, yes=yes, verb="release")
+            by_name = [impact for impact in impacts if impact.refused or impact.unknown]
+            for impact in by_name:
+                confirm_by_name("IPAllocation", impact.name, yes=yes, verb="release")
             if len(by_name) < len(impacts):
-                confirm(_question([item for item in impacts if item not in by_name]), yes=yes)
-        insists = {item.name for item in refused}
+                confirm(_question([impact for impact in impacts if impact not in by_name]), yes=yes)
+        insists = {impact.name for impact in refused}
         await _release(session, chosen, insists, dry_run, quiet=not output.is_table)
         if wait and dry_run == "none":
             await _wait(session, chosen, timeout)
@@ -113,9 +115,9 @@ async def _impacts(session: CommandSession, estate: Estate, chosen: Sequence[IPA
     from butler.rules.allocation.owner import tenant_key
 
     holding = {tenant_key(allocation) for allocation in chosen if readable_range(allocation) is not None}
-    clusters = [item for item in estate.clusters if key_of(item) in holding]
+    clusters = [cluster for cluster in estate.clusters if key_of(cluster) in holding]
     told, machines = await asyncio.gather(
-        inventories(session, clusters), asyncio.gather(*(_machines(session, item) for item in clusters))
+        inventories(session, clusters), asyncio.gather(*(_machines(session, cluster) for cluster in clusters))
     )
     known = {key_of(cluster): found for cluster, found in zip(clusters, machines, strict=True)}
     found = []
@@ -144,7 +146,7 @@ async def _machines(session: CommandSession, cluster: TenantCluster) -> list[Use
 
 
 def _refusal(refused: Sequence[Impact]) -> str:
-    names = ", ".join(f"{item.name} of TenantCluster {item.tenant}" for item in refused)
+    names = ", ".join(f"{impact.name} of TenantCluster {impact.tenant}" for impact in refused)
     return (
         f"nothing was changed: {names} belongs to a cluster that exists and may use it; delete the TenantCluster to"
         " give its addresses back, or say --force"
@@ -152,8 +154,8 @@ def _refusal(refused: Sequence[Impact]) -> str:
 
 
 def _question(impacts: Sequence[Impact]) -> str:
-    addresses = sum(item.addresses.size for item in impacts if item.addresses)
-    used = len({use.address for item in impacts for use in item.uses})
+    addresses = sum(impact.addresses.size for impact in impacts if impact.addresses)
+    used = len({use.address for impact in impacts for use in impact.uses})
     what = impacts[0].name if len(impacts) == 1 else f"these {len(impacts)} allocations"
     many = f"{addresses} address{'' if addresses == 1 else 'es'}"
     danger = f", {used} of them IN USE and yet free for other tenants at once" if used else ""

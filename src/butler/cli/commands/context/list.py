@@ -36,10 +36,10 @@ def _table() -> Showing[Any]:
     from butler.cli.toolkit.output import Showing, TableColumn
 
     columns: list[TableColumn[Any]] = [
-        TableColumn("Current", lambda item: "*" if item.current else " "),
-        TableColumn("Name", lambda item: item.name),
-        TableColumn("Namespace", lambda item: item.namespace),
-        TableColumn("Server", lambda item: item.server),
-        TableColumn("User", lambda item: item.user, spare=True),
+        TableColumn("Current", lambda context: "*" if context.current else " "),
+        TableColumn("Name", lambda context: context.name),
+        TableColumn("Namespace", lambda context: context.namespace),
+        TableColumn("Server", lambda context: context.server),
+        TableColumn("User", lambda context: context.user, spare=True),
     ]
-    return Showing(columns, raw=lambda item: item.raw, name=lambda entry: str(entry.name))
+    return Showing(columns, raw=lambda context: context.raw, name=lambda context: str(context.name))

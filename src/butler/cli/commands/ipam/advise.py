@@ -47,7 +47,7 @@ def advise(pool: str | None, access: ClusterAccess, output: Output) -> None:
     async def work(session: CommandSession) -> None:
         estate = await read_estate(session)
         pools = [pool_of(estate, pool)] if pool is not None else list(estate.pools)
-        found = [about(item, estate) for item in pools]
+        found = [about(chosen, estate) for chosen in pools]
         if not output.is_table:
             structured({"pools": [advice_json(advice) for advice in found]}, output)
         elif found:

@@ -55,7 +55,7 @@ def export(access: ClusterAccess, pool: str | None, everything: bool, output: Ou
     async def work(session: CommandSession) -> None:
         if pool is not None:
             await read_one(session, POOLS, pool, session.home)
-        found = [item.obj for item in await read_all(session, ALLOCATIONS, session.home)]
+        found = [allocation.obj for allocation in await read_all(session, ALLOCATIONS, session.home)]
         rows = in_order(
             allocation
             for allocation in found

@@ -58,9 +58,9 @@ def forecast(pool: str | None, size: int | None, access: ClusterAccess, output: 
         estate = await read_estate(session)
         pools = [pool_of(estate, pool)] if pool is not None else list(estate.pools)
         now = datetime.now(UTC)
-        found = [about(item, estate, now, size=size) for item in pools]
+        found = [about(chosen, estate, now, size=size) for chosen in pools]
         if not output.is_table:
-            structured({"pools": [forecast_json(item) for item in found]}, output)
+            structured({"pools": [forecast_json(estimate) for estimate in found]}, output)
         elif found:
             from butler.cli.drawings.forecast import forecast_text
 

@@ -168,7 +168,7 @@ def _show(report: Report, output: Output, repaired: tuple[Repaired, ...] | list[
     else:
         said: dict[str, Any] = report_json(report)
         if repaired:
-            said["repairs"] = [{"what": str(item.repair), "problem": item.problem or None} for item in repaired]
+            said["repairs"] = [{"what": str(done.repair), "problem": done.problem or None} for done in repaired]
         structured(said, output)
     if not (report.pools or report.allocations or report.findings):
         click.echo("There is nothing to check yet: `butleradm pool create` makes a pool.", err=True)

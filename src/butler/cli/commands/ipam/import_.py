@@ -96,7 +96,7 @@ def import_(
     """
     from butler.cli.toolkit.row_files import read_rows
 
-    given = [text for text in (file, from_tenant, from_kubeconfig) if text is not None]
+    given = [source for source in (file, from_tenant, from_kubeconfig) if source is not None]
     if len(given) != 1:
         raise click.UsageError("say one of FILE (- is stdin), --from-tenant and --from-kubeconfig")
     if (from_kubeconfig is None) != (tenant is None):
@@ -195,20 +195,20 @@ def _summary(difference: Difference, made: dict[str, Made], dry_run: str) -> str
     from butler.reports.exchange.import_check import Verdict
 
     new = {item.names[0] for item in difference.of(Verdict.MAKE)}
-    granted = sum(each.ok for name, each in made.items() if name in new)
+    granted = sum(result.ok for name, result in made.items() if name in new)
     making, there = len(difference.of(Verdict.MAKE)), len(difference.of(Verdict.THERE))
     left_out = len(difference.of(Verdict.CONFLICT))
     done = f"{making} would be made" if dry_run != "none" else f"{granted} made"
     if not making:
         done = "Nothing to do"
     parts = [done, f"{there} there already", f"{left_out} left out" if left_out else ""]
-    failed = [f"! {name}: {each.why}" for name, each in sorted(made.items()) if not each.ok]
+    failed = [f"! {name}: {result.why}" for name, result in sorted(made.items()) if not result.ok]
     return "\n".join([*failed, f"{', '.join(part for part in parts if part)}."])
 
 
 def _judge(made: dict[str, Made]) -> None:
-    failed = [name for name, each in made.items() if not each.ok]
-    late = [name for name, each in made.items() if each.late]
+    failed = [name for name, result in made.items() if not result.ok]
+    late = [name for name, result in made.items() if result.late]
     if failed:
         raise Failure(
             f"{_counted(len(failed), 'allocation')} of {len(made)} did not get the addresses:"
@@ -241,7 +241,7 @@ async def _adopted(session: CommandSession, clusters: Any, whose: Key, kubeconfi
 
     if kubeconfig is not None:
         return adopt(whose, await inventory_by(kubeconfig))
-    cluster = next((item for item in clusters if key_of(item) == whose), None)
+    cluster = next((cluster for cluster in clusters if key_of(cluster) == whose), None)
     if cluster is None:
         raise Failure(
             f"there is no TenantCluster {whose}: for a cluster that Butler does not know,"

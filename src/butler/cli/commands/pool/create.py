@@ -95,7 +95,7 @@ async def _create(
     meta["namespace"] = meta.get("namespace") or session.home
     made = load_object(POOLS, body, IN_FILE)
     try:
-        others = [entry.obj for entry in await read_all(session, POOLS, meta["namespace"])]
+        others = [pool.obj for pool in await read_all(session, POOLS, meta["namespace"])]
     except Forbidden:
         others = []  # who may only create is judged by the server alone
     verdict = judge(None, made.obj, others, ())
@@ -156,7 +156,7 @@ def _from_file(filename: str, name: str | None, namespace: str | None) -> Json:
     shown = "stdin" if filename == "-" else filename
     try:
         text = sys.stdin.read() if filename == "-" else Path(filename).read_text()
-        found = [entry for entry in yaml.safe_load_all(text) if entry is not None]
+        found = [document for document in yaml.safe_load_all(text) if document is not None]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         reason = " ".join(str(getattr(error, "strerror", None) or error).split())
         raise Failure(f"{shown} cannot be read ({reason}): name a file with a NetworkPool", Exit.USAGE) from None

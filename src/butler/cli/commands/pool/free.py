@@ -54,7 +54,7 @@ def free(access: ClusterAccess, name: str, size: int | None, align: bool, output
 
     async def work(session: CommandSession) -> tuple[NetworkPool, Standing]:
         found = (await read_one(session, POOLS, name, session.home)).obj
-        allocations = [item.obj for item in await read_all(session, ALLOCATIONS, session.home)]
+        allocations = [allocation.obj for allocation in await read_all(session, ALLOCATIONS, session.home)]
         try:
             return found, standing_of(found, allocations)
         except InvalidPool as error:

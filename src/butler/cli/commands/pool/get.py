@@ -65,7 +65,7 @@ async def _events(session: CommandSession, pool: NetworkPool) -> list[Any] | Non
     except Forbidden:
         return None
     long_ago = datetime.min.replace(tzinfo=UTC)
-    return sorted((load_object(TOLD, raw).obj for raw in listed.items), key=lambda obj: obj.last or long_ago)
+    return sorted((load_object(TOLD, raw).obj for raw in listed.items), key=lambda event: event.last or long_ago)
 
 
 def _show(pool: NetworkPool, allocations: list[Any], events: list[Any] | None) -> None:

@@ -83,8 +83,8 @@ def _part(shown: PoolSegments, first: str | None, last: str | None, zoom: str | 
             family, part = parse_network(zoom)
             _insist_on_family(shown, family, zoom)
         else:
-            ends = [parse_address(item) for item in (first, last) if item]
-            for (family, _), text in zip(ends, [item for item in (first, last) if item], strict=True):
+            ends = [parse_address(end) for end in (first, last) if end]
+            for (family, _), text in zip(ends, [end for end in (first, last) if end], strict=True):
                 _insist_on_family(shown, family, text)  # before they are compared: two families have no order
             begin = ends[0][1] if first else shown.network.first
             part = Range(begin, ends[-1][1] if last else shown.network.last)

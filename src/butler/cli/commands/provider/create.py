@@ -89,7 +89,7 @@ async def _judge(session: CommandSession, objects: list[Json]) -> None:
     config = load_object(PROVIDERS, objects[-1], IN_FILE).obj
     own = [load_object(POOLS, obj, IN_FILE).obj for obj in objects if obj["kind"] == "NetworkPool"]
     known = await PermittedReads(session).pools()
-    pools = {entry.metadata.name: entry for entry in (*own, *(known or ()))}
+    pools = {pool.metadata.name: pool for pool in (*own, *(known or ()))}
     verdict = judge(None, config, Surroundings(HOME, pools))
     if verdict.problems:
         words = "; ".join(f"{field}: {message}" for field, message in verdict.problems)

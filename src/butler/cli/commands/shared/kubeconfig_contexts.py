@@ -27,7 +27,7 @@ def complete_contexts(ctx: click.Context, _: click.Parameter, incomplete: str) -
     from click.shell_completion import CompletionItem
 
     try:
-        names = [item.name for item in open_kubeconfig(ctx.params.get("kubeconfig")).contexts()]
+        names = [context.name for context in open_kubeconfig(ctx.params.get("kubeconfig")).contexts()]
     except Exception:  # a shell has no place for an error
         return []
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
@@ -49,7 +49,7 @@ def open_kubeconfig(given: str | None) -> KubeconfigFiles:
 def context_named(found: KubeconfigFiles, name: str) -> Context:
     from difflib import get_close_matches
 
-    known = {item.name: item for item in found.contexts()}
+    known = {context.name: context for context in found.contexts()}
     if name in known:
         return known[name]
     close = get_close_matches(name, list(known), 3, 0.5)

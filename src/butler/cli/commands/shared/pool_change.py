@@ -104,12 +104,12 @@ def refuse_or_warn(problems: Sequence[tuple[str, str]], warnings: Sequence[str])
 def before_and_after(change: Change) -> str:
     """The numbers of a pool side by side."""
     rows = [
-        ("network", lambda entry: range_cidr(entry.layout.network, entry.layout.family) or ""),
-        ("windows", lambda entry: windows_text(entry.layout)),
-        ("addresses", lambda entry: f"{entry.capacity.total:,}"),
-        ("held", lambda entry: f"{entry.capacity.allocated:,} ({entry.capacity.percent}%)"),
-        ("free", lambda entry: f"{entry.capacity.available:,}"),
-        ("largest free block", lambda entry: f"{entry.capacity.largest_free_block:,}"),
+        ("network", lambda standing: range_cidr(standing.layout.network, standing.layout.family) or ""),
+        ("windows", lambda standing: windows_text(standing.layout)),
+        ("addresses", lambda standing: f"{standing.capacity.total:,}"),
+        ("held", lambda standing: f"{standing.capacity.allocated:,} ({standing.capacity.percent}%)"),
+        ("free", lambda standing: f"{standing.capacity.available:,}"),
+        ("largest free block", lambda standing: f"{standing.capacity.largest_free_block:,}"),
         ("tier", _tier),
     ]  # type: list[tuple[str, Callable[[Standing], str]]]
     lines = []

@@ -60,12 +60,12 @@ async def _find(session: CommandSession, text: str) -> LoadedObject[TenantCluste
     if namespace or given:
         return await read_one(session, CLUSTERS, name, namespace or given or "")
     every = await read_all(session, CLUSTERS, "")
-    named = [item for item in every if item.name == name]
+    named = [cluster for cluster in every if cluster.name == name]
     if not named:
-        close = get_close_matches(name, {item.name for item in every}, 3, 0.5)
+        close = get_close_matches(name, {cluster.name for cluster in every}, 3, 0.5)
         hint = f"did you mean {' or '.join(close)}?" if close else "`butleradm tenant list` shows all"
         raise Failure(f"there is no TenantCluster {name} in any namespace: {hint}", Exit.NOT_FOUND)
     if len(named) > 1:
-        choice = " or ".join(f"{item.obj.metadata.namespace}/{name}" for item in named)
+        choice = " or ".join(f"{cluster.obj.metadata.namespace}/{name}" for cluster in named)
         raise Failure(f"there are {len(named)} clusters called {name}: say {choice}", Exit.USAGE)
     return named[0]
