@@ -59,7 +59,7 @@ def merge_patch(before: Part, after: Part) -> Json:
 
     A field that went back to its default is set to null, so that the server forgets it and fills the default in.
     """
-    return {} if before == after else _difference(to_json(before), to_json(after))
+    return {} if before == after else json_merge_patch(to_json(before), to_json(after))
 
 
 def status_patch(metadata: ObjectMeta, before: Part, after: Part) -> Json | None:
@@ -73,14 +73,14 @@ def status_patch(metadata: ObjectMeta, before: Part, after: Part) -> Json | None
     }
 
 
-def _difference(before: Json, after: Json) -> Json:
+def json_merge_patch(before: Json, after: Json) -> Json:
+    """The JSON merge patch (RFC 7386) between two documents; null and absent are the same to it."""
     patch: Json = {key: None for key in before if key not in after}
     for key, value in after.items():
         old = before.get(key)
         if isinstance(old, dict) and isinstance(value, dict):
-            below = _difference(old, value)
-            if below:
+            if below := json_merge_patch(old, value):
                 patch[key] = below
-        elif key not in before or old != value:
+        elif old != value:
             patch[key] = value
     return patch

@@ -5,12 +5,10 @@ The key's file names the address to ask. It is not followed: a statement goes to
 
 from __future__ import annotations
 
-import base64
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
+import jwt
 import msgspec
-from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
-from cryptography.hazmat.primitives.hashes import SHA256
 
 from butler.providers.credentials import SERVICE_ACCOUNT_KEY, ServiceAccountKey, private_key
 from butler.providers.http import ask
@@ -60,7 +58,6 @@ async def probe(asked: Asked) -> Outcome:
 def statement(key: ServiceAccountKey, signer: RSAPrivateKey, audience: str, now: datetime) -> str:
     """A JSON web token that says who asks whom for what, good for some minutes."""
     issued = int(now.timestamp())
-    head = {"alg": "RS256", "typ": "JWT", "kid": key.private_key_id}
     claims = {
         "iss": key.client_email,
         "scope": _SCOPE,
@@ -68,13 +65,4 @@ def statement(key: ServiceAccountKey, signer: RSAPrivateKey, audience: str, now:
         "iat": issued,
         "exp": issued + _SECONDS,
     }
-    signed = f"{_part(head)}.{_part(claims)}"
-    return f"{signed}.{_text(signer.sign(signed.encode(), PKCS1v15(), SHA256()))}"
-
-
-def _part(value: Any) -> str:
-    return _text(msgspec.json.encode(value))
-
-
-def _text(data: bytes) -> str:
-    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+    return jwt.encode(claims, signer, algorithm="RS256", headers={"kid": key.private_key_id})

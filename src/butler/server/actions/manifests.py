@@ -12,6 +12,7 @@ from typing import Any, Final
 import msgspec
 import yaml
 
+from butler.api.codec import json_merge_patch
 from butler.api.labels import Annotation
 from butler.api.objects import Json, Key
 from butler.api.tenantcluster import NAME_LENGTH, TenantCluster
@@ -81,7 +82,7 @@ def change(current: Json, manifest: Json) -> Json:
     for field in _FIXED:
         if field in meta and (meta[field] or []) != (current["metadata"].get(field) or []):
             raise wrong(f"metadata.{field}", "this belongs to the controllers: leave it as it is, or leave it out")
-    patch = _difference(before, _theirs(manifest))
+    patch = json_merge_patch(before, _theirs(manifest))
     version = {field: current["metadata"][field] for field in ("uid", "resourceVersion")}
     return {**patch, "metadata": {**patch.get("metadata", {}), **version}}
 
@@ -122,15 +123,3 @@ def _written_metadata(meta: Json) -> dict[str, dict[str, str]]:
     for name in _KEPT_FOR_OTHERS:
         kept["annotations"].pop(name, None)
     return kept
-
-
-def _difference(before: Json, after: Json) -> Json:
-    patch: Json = {key: None for key in before if key not in after}
-    for key, value in after.items():
-        old = before.get(key)
-        if isinstance(old, dict) and isinstance(value, dict):
-            if below := _difference(old, value):
-                patch[key] = below
-        elif key not in before or old != value:
-            patch[key] = value
-    return patch

@@ -223,20 +223,9 @@ def _judged(now: LoadedObject[Any], wanted: Json, pools: list[Any], allocations:
 def _patch(before: Json, after: Json) -> Json:
     """The merge patch of an edit. It takes labels and annotations away one by one: there are some that it hides."""
     emptied: Json = {key: {} for key in SHOWN if key in before["metadata"]}
-    return _merge(before, {**after, "metadata": {**emptied, **after["metadata"]}})
+    from butler.api.codec import json_merge_patch
 
-
-def _merge(before: Json, after: Json) -> Json:
-    """The merge patch from one to the other."""
-    patch: Json = {key: None for key in before if key not in after}
-    for key, value in after.items():
-        old = before.get(key)
-        if isinstance(old, dict) and isinstance(value, dict):
-            if below := _merge(old, value):
-                patch[key] = below
-        elif old != value:
-            patch[key] = value
-    return patch
+    return json_merge_patch(before, {**after, "metadata": {**emptied, **after["metadata"]}})
 
 
 def _applied(to: Json, patch: Json) -> Json:
