@@ -17,8 +17,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import threading
-import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -209,29 +208,3 @@ def _undisturbed(work: Work[T]) -> T:
             _busy -= 1
             if not _busy:
                 gc.enable()
-
-
-class RecentResults:
-    """Answers that are kept for a while, whatever changes: who asks meanwhile gets the same, or waits for it too."""
-
-    def __init__(self, seconds: float, *, most: int = 256, clock: Callable[[], float] = time.monotonic) -> None:
-        self._seconds = seconds
-        self._most = most
-        self._clock = clock
-        self._kept: OrderedDict[Hashable, tuple[float, asyncio.Future[Any]]] = OrderedDict()
-
-    async def of(self, what: Hashable, start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        kept = self._kept.get(what)
-        if kept is None or self._is_over(*kept):
-            kept = (self._clock(), asyncio.create_task(start()))
-            self._kept[what] = kept
-            self._kept.move_to_end(what)
-            if len(self._kept) > self._most:
-                self._kept.popitem(last=False)
-        found: T = await asyncio.shield(kept[1])
-        return found
-
-    def _is_over(self, began: float, task: asyncio.Future[Any]) -> bool:
-        if not task.done():
-            return False
-        return self._clock() - began > self._seconds or task.cancelled() or task.exception() is not None

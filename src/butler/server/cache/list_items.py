@@ -12,8 +12,8 @@ from butler.api.objects import Change, Json, Key, key_of
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import BadAddress, parse_address
+from butler.kube.recent_results import RecentResults
 from butler.rules.provider.placement import placement
-from butler.server.cache.background_work import RecentResults
 from butler.server.cache.cluster_state import MOST_EVENTS, ClusterState, StateChange
 from butler.server.cache.sorted_list import SortedList
 from butler.server.models.activity import ActivityItem

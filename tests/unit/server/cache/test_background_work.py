@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from butler.server.cache.background_work import MOST_WAITING, RecentResults, SingleFlight, once
+from butler.server.cache.background_work import MOST_WAITING, SingleFlight, once
 from butler.server.problems import RequestRefused
 
 pytestmark = pytest.mark.asyncio
@@ -84,19 +84,3 @@ async def test_only_so_much_waits_that_is_for_one_alone() -> None:
     go_on.set()
     assert all(await asyncio.gather(*waiting))
     assert await once(lambda: 7) == 7
-
-
-async def test_an_answer_is_kept_for_a_while_and_a_failure_is_not() -> None:
-    now = 0.0
-    lately, job = RecentResults(60.0, clock=lambda: now), Job()
-    job.go_on = asyncio.Semaphore(9)
-    assert [await lately.of("it", job), await lately.of("it", job), await lately.of("other", job)] == [1, 1, 2]
-    now = 61.0
-    assert await lately.of("it", job) == 3
-
-    async def broken() -> int:
-        raise ValueError("broken")
-
-    with pytest.raises(ValueError, match="broken"):
-        await lately.of("fails", broken)
-    assert await lately.of("fails", job) == 4
