@@ -24,7 +24,7 @@ TEXTS = frozenset(
 )
 """Fields of any object in which an API server takes any text."""
 OURS = re.compile(r"\x1b\[(?!8m)[0-9;]*m")
-"""The colours that the programs print themselves; nobody prints hidden text."""
+"""The colours that the programs print themselves; no program prints hidden text."""
 
 
 def poisoned(value: Any, key: str = "") -> Any:

@@ -32,7 +32,7 @@ def apply(plane: ControlPlane, *bodies: Json) -> None:
 
 
 def set_status(plane: ControlPlane, plural: str, name: str, **status: Any) -> None:
-    """Write a status by hand, as nobody should."""
+    """Write a status by hand, as no user should."""
     path = f"/apis/{API}/namespaces/{HOME}/{plural}/{name}"
     _, found = plane.request("GET", path)
     code, answer = plane.request("PUT", f"{path}/status", {**found, "status": status})

@@ -1,4 +1,4 @@
-"""Every command, with the server away and by somebody who may do nothing: one sentence, the right exit code, no more.
+"""Every command, with the server away and by a user who may do nothing: one sentence, the right exit code, no more.
 
 The table in every.py has one call of each command; a command without one fails the first test.
 """
@@ -33,7 +33,7 @@ def provider(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def away(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A kubeconfig that leads to a port where nobody listens."""
+    """A kubeconfig that leads to a port where no server listens."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

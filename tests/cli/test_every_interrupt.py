@@ -55,7 +55,7 @@ class Silent:
         self.provider.write_text(yaml.safe_dump(PROVIDER))
 
     def asked(self) -> socket.socket:
-        """Returns when somebody has asked something."""
+        """Returns when a client has asked something."""
         connection, _ = self.socket.accept()
         connection.settimeout(30)
         assert connection.recv(1)

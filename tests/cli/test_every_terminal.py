@@ -107,7 +107,7 @@ def test_no_question_is_forgotten() -> None:
 
 @pytest.fixture(scope="module")
 def asked_about(plane: ControlPlane, places: dict[str, Path]) -> dict[str, Path]:
-    """A pool that nobody uses, an allocation with a wrong label, and a data directory that nothing runs on."""
+    """A pool that no tenant uses, an allocation with a wrong label, and a data directory that nothing runs on."""
     plane.kubectl("label", "ipa", "web-nodes", "-n", HOME, "butler.butlerlabs.dev/tenant=wob", "--overwrite")
     window = {"start": "10.78.0.10", "end": "10.78.0.19"}
     create(plane, "networkpools", pool_body("spare", "10.78.0.0/24", tenantAllocation=window))

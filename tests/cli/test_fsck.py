@@ -81,14 +81,14 @@ def test_an_estate_of_several_tenants_is_clean(adm: Cli, tenants: dict[str, Path
 
 @pytest.fixture(scope="module")
 def planted(adm: Cli, plane: ControlPlane, tenants: dict[str, Path]) -> Findings:
-    """What fsck finds after somebody did everything that one should not do."""
+    """What fsck finds after an operator did everything that one should not do."""
     # Another tenant's addresses, into MetalLB's pool.
     listed = json.loads(plane.kubectl("get", "ipallocation", "web-lb", "search-lb", "-n", HOME, "-o", "json").stdout)
     web, search = [f"{item['status']['startAddress']}-{item['status']['endAddress']}" for item in listed["items"]]
     edit = json.dumps({"spec": {"addresses": [web, search]}})
     where = ("-n", "metallb-system", "ipaddresspool", "default-pool")
     on(tenants["web"], plane, "patch", *where, "--type", "merge", "-p", edit)
-    # A Service with an address that the pool may give to somebody else.
+    # A Service with an address that the pool may give to another tenant.
     service = {"type": "LoadBalancer", "loadBalancerClass": "example.com/other", "ports": [{"port": 80}]}
     body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "stray"}, "spec": service}
     on(tenants["search"], plane, "create", "-f", "-", stdin=json.dumps(body))

@@ -208,7 +208,7 @@ def test_a_pool_that_is_not_fragmented_asks_nobody_to_leave(adm: Cli) -> None:
     assert "Without" not in said
     found = adm.json("ipam", "advise", "grown")["pools"][0]
     assert found["openings"] == []
-    assert "Unused" not in said, "its tenant was never seen, so nobody can tell"
+    assert "Unused" not in said, "its tenant was never seen, so nothing is known"
 
 
 def test_all_pools_are_advised_on_and_none_is_an_answer_too(adm: Cli) -> None:

@@ -1,7 +1,7 @@
-"""What `butleradm ipam plan` says is what the controllers then do: random states on a server with everybody at work.
+"""What `butleradm ipam plan` says is what the controllers then do: random states on a server with controllers.
 
 Each state has pools of its own, and all states are worked on side by side. Within a pool one request follows the
-other: two that come in the same second are served in an order that nobody can foresee.
+other: two that come in the same second are served in an order that cannot be foreseen.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def vlan40(plane: ControlPlane) -> None:
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """A server where nobody minds what people write: no controllers, no admission."""
+    """A server that accepts whatever users write: no controllers, no admission."""
     with LocalServer(tmp_path_factory.mktemp("bare")) as running:
         yield running.plane
 

@@ -26,7 +26,7 @@ stringData: {username: "butler@pve!token", password: 11111111-2222-3333-4444-555
 
 @pytest.fixture(scope="module")
 def example(adm: Cli, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the program prints to start from, with an address that nobody answers at, and the Secret."""
+    """What the program prints to start from, with an address where no server answers, and the Secret."""
     path = tmp_path_factory.mktemp("provider") / "proxmox.yaml"
     printed = adm("provider", "create", "--example", "proxmox")
     path.write_text(printed.replace("https://pve.example.com:8006", "https://127.0.0.1:9") + SECRET)

@@ -1,6 +1,6 @@
 """Python's garbage collector in a process with thousands of connections.
 
-A full collection looks at every object of the process and stops everybody for that: 0.7 s where ten thousand clients
+A full collection looks at every object of the process and stops all clients for that: 0.7 s where ten thousand clients
 watch. So whatever outlives one is left out of the next (frozen), and each looks only at what came since. Freed it is as
 before, when the last reference goes; connections and requests leave no circles behind. Should anything else that was
 frozen end in a circle, an hour later it is looked at again, if that takes little time.

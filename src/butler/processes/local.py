@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 DEFAULT_DATA_DIR = Path("~/.butler/local")
 GRACE_SECONDS = 600.0
 DEMO_GRACE_SECONDS = 45.0
-"""Added addresses go back soon enough for somebody who watches."""
+"""Added addresses go back soon enough for a user who watches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ async def _start(
     await parts.enter_async_context(working)
     console = None
     if wanted.console and not stop.is_set():
-        # In a thread: the server's libraries take a while to load, and nobody should have to wait for that.
+        # In a thread: the server's libraries take a while to load, and no client should have to wait for that.
         local_console = await asyncio.to_thread(import_module, "butler.processes.local_console")
         record = control_plane.directory / AUDIT_FILE
         serving = local_console.serving(connection, wanted.console_port, record, world=wanted.world)
@@ -163,7 +163,7 @@ async def _controllers(
 
 @contextlib.asynccontextmanager
 async def _without(control_plane: ControlPlane) -> AsyncIterator[None]:
-    """Nobody answers for admission here: what an earlier run that was killed has registered would refuse everything."""
+    """Remove the registration of webhooks that a killed run left: without a webhook it would refuse everything."""
     async with Client(config.load(control_plane.kubeconfig)) as client:
         await registration.remove(client)
     yield

@@ -90,7 +90,7 @@ def _open_console(console: ConsoleAddress | None) -> list[str]:
 
 
 def _first_steps(shown: WelcomeFacts) -> tuple[str, ...]:
-    """What is there where something plays; eight clusters where there is somebody to build them; else a look around."""
+    """What is there where something plays; eight clusters where controllers build them; else a look around."""
     everything = "get tenantclusters,networkpools --all-namespaces"
     if shown.demo_grace is not None:
         return (everything, "get ipallocations -n butler-system -l butler.butlerlabs.dev/network-pool=production-pool")

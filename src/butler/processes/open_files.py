@@ -9,7 +9,7 @@ OPEN_FILES = 65536
 
 
 def allow_many_connections() -> None:
-    """Whoever speaks to hundreds of tenants needs more open files than most shells allow."""
+    """A process that speaks to hundreds of tenants needs more open files than most shells allow."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = OPEN_FILES if hard == resource.RLIM_INFINITY else min(OPEN_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:

@@ -31,7 +31,7 @@ DEFAULT_DATA_DIR = Path("~/.butler/world")
 CONNECTIONS = 32
 PATIENCE = 5.0
 GRACE = 3.0
-"""Seconds to end in good order; a management cluster that does not answer must not keep anybody from leaving."""
+"""Seconds to end in good order; a management cluster that does not answer must not keep the process from ending."""
 
 log = logging.getLogger(__name__)
 

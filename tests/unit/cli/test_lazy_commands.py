@@ -1,4 +1,4 @@
-"""What nobody expected is told in one sentence, and in full to those who want to report it."""
+"""An unexpected error is told in one sentence, and in full to those who want to report it."""
 
 from __future__ import annotations
 

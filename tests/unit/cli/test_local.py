@@ -1,4 +1,4 @@
-"""How `butleradm local up` keeps its controllers: they end together with it, whoever ends first."""
+"""How `butleradm local up` keeps its controllers: they end together with it, no matter which ends first."""
 
 from __future__ import annotations
 

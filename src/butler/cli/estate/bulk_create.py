@@ -1,8 +1,8 @@
 """Making many allocations at once, and waiting until their pools have granted them.
 
 Requests are sent a few at a time, and the answers of the pools are followed in one watch that began before the first
-of them, so that none is missed and nobody is asked again and again. What was made stays made, whatever happens to the
-rest: whoever repeats the import goes on where it stopped.
+of them, so that none is missed and the server is not polled. What was made stays made, whatever happens to the
+rest: the same import, repeated, goes on where it stopped.
 """
 
 from __future__ import annotations

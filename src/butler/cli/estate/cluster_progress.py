@@ -40,7 +40,7 @@ def progress(cluster: TenantCluster, generation: int) -> Progress:
     if phase is TenantClusterPhase.READY:
         return Progress(f"Ready: {ready} of {wanted} workers, {cluster.spec.kubernetes_version}", done=True)
     says = f"{phase.value}: {waits_for(cluster)}"
-    # Failed means that somebody has to change something; whoever waits for that would wait for long.
+    # Failed means that a team member or an operator has to change something: waiting does not help.
     return Progress(says, failed=phase is TenantClusterPhase.FAILED)
 
 

@@ -1,4 +1,4 @@
-"""Reading what somebody may not be allowed to read, and remembering what was refused.
+"""Reading what the user may not be allowed to read, and remembering what was refused.
 
 A team sees its own clusters, and mostly not Butler's namespace. Their commands show what they may see, and say in one
 sentence what they may not.

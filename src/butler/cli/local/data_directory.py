@@ -67,7 +67,7 @@ def is_data_directory(directory: Path) -> bool:
 
 
 def serving(directory: Path) -> Server | None:
-    """Who serves a directory; None when nobody does."""
+    """Who serves a directory; None when no process does."""
     first = _holder(directory)
     if first is None:
         return None
@@ -129,7 +129,7 @@ def size(directory: Path) -> int:
 
 
 def insist_on_ours(directory: Path) -> None:
-    """NotOurs for anything but a directory that a control plane made, and nobody else put anything into."""
+    """NotOurs for anything but a directory that a control plane made, without any other file in it."""
     if not directory.is_dir():
         raise NotOurs(f"there is no directory {directory}")
     if not is_data_directory(directory):
@@ -142,7 +142,7 @@ def insist_on_ours(directory: Path) -> None:
 
 @contextmanager
 def kept_from_starting(directory: Path) -> Iterator[None]:
-    """Hold the lock, so that nobody starts on what is being deleted; NotOurs when somebody serves it."""
+    """Hold the lock, so that no process starts on what is being deleted; NotOurs when one serves it."""
     lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if not _take(lock, fcntl.LOCK_EX):
@@ -157,7 +157,7 @@ def delete(directory: Path) -> None:
     insist_on_ours(directory)
     with kept_from_starting(directory):
         insist_on_ours(directory)
-        for name in OURS:  # the lock stays to the end in effect: whoever holds it open holds it still
+        for name in OURS:  # the lock stays to the end in effect: a process that has it open still holds it
             path = directory / name
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)

@@ -32,7 +32,7 @@ def providers_table(*, namespaces: bool = False) -> Showing[LoadedObject[Provide
 
 
 def ready_cell(config: ProviderConfig) -> str:
-    """`yes`, `no`, or that nobody has looked yet."""
+    """`yes`, `no`, or that Butler has not looked yet."""
     if config.status.ready is None:
         return "unknown"
     return "yes" if config.status.ready else "no"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Editing:
-    """A file that somebody edits, perhaps several times. Use it with `with`."""
+    """A file that the user edits, perhaps several times. Use it with `with`."""
 
     def __init__(self, stem: str) -> None:
         handle, name = tempfile.mkstemp(prefix=f"{stem}-", suffix=".yaml")

@@ -19,7 +19,7 @@ class Exit(IntEnum):
     UNREACHABLE = 5
     """No API server is known, or it does not answer."""
     CONFLICT = 6
-    """The name is taken, or somebody else changed the object meanwhile."""
+    """The name is taken, or another client changed the object meanwhile."""
     TIMED_OUT = 7
     """What was asked for was accepted, and has not happened within `--timeout`."""
     FINDINGS = 8

@@ -1,4 +1,4 @@
-"""`--watch` and `--wait`: following objects until somebody has seen enough, or until something is done.
+"""`--watch` and `--wait`: following objects until the user stops it, or until something is done.
 
 Both survive that the server ends a watch, as servers do every few minutes, and that it is away for a while. Progress
 goes to stderr, so that stdout stays what the command is for: on a terminal one line that changes, elsewhere a line for

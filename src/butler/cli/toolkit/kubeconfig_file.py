@@ -105,7 +105,7 @@ class KubeconfigFiles:
         return found - {""}
 
     def in_the_way(self, name: str, server: str) -> str:
-        """What merging under this name would take from somebody: an entry that is not this server's; "" if nothing."""
+        """What merging under this name would overwrite: an entry that is not this server's; "" if nothing."""
         known = self.servers_of(name)
         if known - {server}:
             return f"a context or cluster {name} already, for {', '.join(sorted(known))}"
@@ -157,7 +157,7 @@ class KubeconfigFiles:
             inner = _child(
                 next((found for known, found in _entries(root, "contexts") if known == name), None), "context"
             )
-            if isinstance(inner, yaml.MappingNode):  # with the namespace that somebody chose there
+            if isinstance(inner, yaml.MappingNode):  # with the namespace that the user chose there
                 _set(inner, "cluster", name)
                 _set(inner, "user", name)
             else:

@@ -81,7 +81,7 @@ async def read_one(session: CommandSession, resource: Resource[K], name: str, na
 
 
 async def absent(session: CommandSession, resource: Resource[Any], name: str, namespace: str) -> Failure:
-    """That an object is not there, with what helps to find it, as far as whoever asks may look."""
+    """That an object is not there, with what helps to find it, as far as the user may look."""
     try:
         listed = await session.client.list(as_json(resource), "")
     except Forbidden:

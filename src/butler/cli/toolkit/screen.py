@@ -1,7 +1,7 @@
 """One thing told on one screen: facts, and lists below titles. On a terminal, sentences are wrapped to its width.
 
 A table that is too wide loses the ends of its cells, which is right for lists. Here the last column is a sentence that
-somebody has to read, so it goes on in the next line. In a pipe nothing is wrapped: one line is one fact.
+the user has to read, so it goes on in the next line. In a pipe nothing is wrapped: one line is one fact.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The one exit of both programs: what is printed, by whatever command or library, leaves through these streams.
 
-Nothing that steers a terminal gets through, whoever wrote the text: it is shown as `\\x1b`. What the program itself has
-to say to a terminal, colours and the return of a progress line, it marks with `own`. The mark is another one in every
-run and is never printed, so text of others cannot have it.
+Nothing that steers a terminal gets through, no matter where the text comes from: it is shown as `\\x1b`. What the
+program itself has to say to a terminal, colours and the return of a progress line, it marks with `own`. The mark is
+another one in every run and is never printed, so text of others cannot have it.
 """
 
 from __future__ import annotations

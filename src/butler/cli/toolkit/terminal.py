@@ -1,4 +1,4 @@
-"""The terminal that somebody sits at, or the pipe that a program reads from: width, colour, questions.
+"""The terminal of a user, or the pipe that a program reads from: width, colour, questions.
 
 Colour only ever repeats what the words say. It is off in pipes, with NO_COLOR set, and on terminals that cannot.
 """
@@ -67,7 +67,7 @@ def say(text: str) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something that cannot be undone. Where nobody can answer, `--yes` has to say it."""
+    """Ask before something that cannot be undone. Without a terminal, only `--yes` agrees."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -78,7 +78,7 @@ def confirm(question: str, *, yes: bool) -> None:
 
 
 def confirm_by_name(kind: str, name: str, *, yes: bool, verb: str = "delete") -> None:
-    """Ask for the name of what goes for good, so that nobody answers by habit."""
+    """Ask for the name of what goes for good, so that no user answers by habit."""
     if yes:
         return
     if not sys.stdin.isatty():
@@ -89,11 +89,11 @@ def confirm_by_name(kind: str, name: str, *, yes: bool, verb: str = "delete") ->
 
 
 def _asked(question: str) -> str:
-    """What somebody types; nothing when only Enter is pressed. The end of the input counts as Ctrl-C.
+    """What the user types; nothing when only Enter is pressed. The end of the input counts as Ctrl-C.
 
     Not with click's own prompt: readline, which it uses, can miss a Ctrl-C that comes while it starts.
     """
-    # An event loop takes Ctrl-C for a wish to be cancelled, which it cannot look at while somebody is asked.
+    # An event loop takes Ctrl-C for a wish to be cancelled, which it cannot look at while the user is asked.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         click.echo(f"{question} ", nl=False, err=True)

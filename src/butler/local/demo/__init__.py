@@ -8,6 +8,6 @@
     player.py   looking at the estate, and doing one step
     demo.py     the demo as part of a process
 
-It speaks to the API as anybody does, and never touches what it did not make: all its objects carry a label, and an
-object without it is somebody's. Taking the label off an object makes it yours.
+It speaks to the API as any client does, and never touches what it did not make: all its objects carry a label, and an
+object without it belongs to a user. Taking the label off an object makes it yours.
 """

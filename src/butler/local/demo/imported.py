@@ -1,6 +1,6 @@
 """An estate that was there before Butler: a /16 with ranges in use all over it, taken over as pinned allocations. Pure.
 
-It is there to be looked at: a map with holes, fragmentation, a large network. Its clusters are nobody's, so nothing
+It is there to be looked at: a map with holes, fragmentation, a large network. Its clusters do not exist, so nothing
 moves in it.
 """
 

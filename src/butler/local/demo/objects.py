@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from butler.api.objects import Json
 
 LABEL: Final = ("butler.butlerlabs.dev/demo", "true")
-"""On everything that the demo has made. Without it an object is somebody's, and is left alone."""
+"""On everything that the demo has made. Without it an object belongs to a user, and is left alone."""
 SELECTOR: Final = "=".join(LABEL)
 
 POOL: Final = "production-pool"
@@ -44,7 +44,7 @@ NODES: Final[Json] = {
     "tenantAllocation": {"defaults": {"nodesPerTenant": 3}},
 }
 
-# A name that never resolves: a demo must not knock at anybody's door.
+# A name that never resolves: a demo must not call real servers.
 _HARVESTER: Final = """\
 apiVersion: v1
 kind: Config

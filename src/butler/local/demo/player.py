@@ -1,7 +1,7 @@
 """The demo's eyes and hands: looking at the estate, and doing one step in it through the API, as people would.
 
-Whatever it changes or deletes carries the demo's label, and is named by its UID as it was seen, so that nothing of
-anybody else is hit, even if it has come under the same name in the meantime.
+Whatever it changes or deletes carries the demo's label, and is named by its UID as it was seen, so that no object of
+a user is hit, even if it has come under the same name in the meantime.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Player:
     # The stage.
 
     async def set_stage(self) -> None:
-        """Pools and provider, as far as they are missing; NoStage where somebody else's are in the way."""
+        """Pools and provider, as far as they are missing; NoStage where a user's own are in the way."""
         home = self._home
         wanted: list[tuple[Resource[Any], Json]] = [
             (POOLS, objects.pool(objects.POOL, home, objects.SMALL)),
@@ -57,11 +57,11 @@ class Player:
             await self._ensure(resource, obj)
 
     async def import_estate(self) -> None:
-        """The addresses from before Butler; once, as nobody wants back what they have deleted."""
+        """The addresses from before Butler; once, as users do not want back what they have deleted."""
         try:
             await self._ensure(POOLS, objects.pool(imported.POOL, self._home, imported.SPEC))
         except NoStage:
-            return  # somebody has this network or this name: the story does without
+            return  # a user has this network or this name: the story does without
         for allocation in imported.allocations(self._home, self._seed):
             await self._create(ALLOCATIONS, allocation)
 
@@ -147,7 +147,7 @@ class Player:
         )
 
     async def _inside(self, cluster: TenantCluster) -> tuple[tuple[DemoService, ...] | None, bool]:
-        """The demo's Services in a cluster, and whether anybody else has something there; None: no answer."""
+        """The demo's Services in a cluster, and whether a user has something there; None: no answer."""
         try:
             client = await self._way_in(cluster)
             found = (await client.list(SERVICES, field_selector="spec.type=LoadBalancer")).items
@@ -211,7 +211,7 @@ class Player:
         return await self._way_in(cluster) if uid_of(cluster) == tenant.uid else None
 
     async def _resize(self, old: Json, new: Json) -> None:
-        """Unless somebody has changed the pool since it was seen."""
+        """Unless a user has changed the pool since it was seen."""
         pool = await self._client.get(POOLS, objects.POOL, self._home)
         if _is_ours(pool) and objects.window_of(to_json(pool.spec)) == old:
             fence = {"uid": uid_of(pool), "resourceVersion": version_of(pool)}

@@ -33,7 +33,7 @@ class DemoTenant:
     services: tuple[DemoService, ...] | None = None
     """None: its API server was not asked, or did not answer."""
     lived_in: bool = False
-    """Somebody else has put something into it, and would miss it."""
+    """A user has put something into it, and would miss it."""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -52,7 +52,7 @@ class DemoPool:
     total: int
     allocated: int
     size: str
-    """`small` as in the worked example, `grown` by the operator, or `other`: somebody else has changed it."""
+    """`small` as in the worked example, `grown` by the operator, or `other`: a user has changed it."""
 
     @property
     def tier(self) -> int:
@@ -65,7 +65,7 @@ class Scene:
     pool: DemoPool
     tenants: tuple[DemoTenant, ...] = ()
     taken: frozenset[tuple[str, str]] = frozenset()
-    """Names of clusters that are somebody else's."""
+    """Names of clusters that belong to users."""
 
     @property
     def here(self) -> tuple[DemoTenant, ...]:

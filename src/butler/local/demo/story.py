@@ -6,7 +6,7 @@ leave, and the operator takes back what was added. Then the next wave, most of t
 grows beyond `PEAKS`.
 
 An act looks at the scene and says what is missing to its end, so it does not matter who brought things about: an act
-whose end is there already is over at once, and what somebody deletes comes again. An act that gets nowhere (somebody
+whose end is there already is over at once, and what a user deletes comes again. An act that gets nowhere (a user
 holds the addresses that it waits for) ends after so many beats. Where the story stands is a `Cursor`, which is all that
 has to be kept for it to go on after a restart. Chance is drawn from the seed and the cursor.
 """
@@ -165,7 +165,7 @@ def guests_come(moment: StoryMoment) -> Step | None:
     if len(scene.here) >= moment.peak:
         return StoryWait() if _unsettled(scene) else None
     there = {tenant.key for tenant in scene.tenants}
-    # Of the eight, too, if somebody has deleted one.
+    # Of the eight, too, if a user has deleted one.
     free = [role for role in (*EIGHT, *GUESTS) if role not in there and role not in scene.taken]
     return Come(*free[0]) if free else None
 

@@ -202,7 +202,7 @@ class AddonController:
             return
         sets = [obj for obj in objects(addon.spec.addon, version, addon.spec.values) if obj["kind"] == "DaemonSet"]
         for obj in sets:
-            with suppress(NotFound, NoWayIn):  # somebody took it away, and nobody guards it
+            with suppress(NotFound, NoWayIn):  # a user deleted it, and no finalizer guards it
                 async with self._tenants.borrow(tenant) as client:
                     meta = obj["metadata"]
                     live = await client.get(DAEMON_SETS, meta["name"], meta["namespace"], timeout=REQUEST_SECONDS)

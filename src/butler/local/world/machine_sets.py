@@ -1,7 +1,7 @@
 """Stand-in for Cluster API's MachineSet controller: as many Machines of one template as were asked for.
 
 A Machine that fails stays and is not replaced, as in Cluster API, where that is the work of a health check; a Machine
-that somebody deletes is. When there are too many, those go first that somebody marked, then those that failed or
+that a user deletes is. When there are too many, those go first that a user marked, then those that failed or
 have no Node, then as the delete policy says.
 """
 

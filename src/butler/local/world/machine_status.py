@@ -17,7 +17,7 @@ _READY: Final = "Ready"
 
 
 def control_plane_serves(cluster: Json) -> bool:
-    """Whether machines of a Cluster may start: they need the infrastructure around them and somebody to join."""
+    """Whether machines of a Cluster may start: they need the infrastructure around them and a control plane to join."""
     ready = bool((cluster.get("status") or {}).get("infrastructureReady"))
     return ready and is_true(cluster, "ControlPlaneInitialized")
 

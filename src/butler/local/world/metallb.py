@@ -1,11 +1,11 @@
 """MetalLB's controller, as it would run on every tenant that has the addon.
 
-One controller for all tenants: a key is a tenant, and what happened on it since the last look is kept beside it, in
-the order in which it was heard. A look takes over the pools if they changed and make sense (`metallb_pools`), then
-goes through the Services that changed (`metallb_service`). Whenever pools change, or a Service gives something back,
-all Services are gone through again, those with an address first, because nobody may be given what another one has
-not yet been asked about. That is also how a restart begins: the memory of who holds what is rebuilt from what the
-Services show, so a restart moves nobody. That pools were read is told before, and how much of them is in use after the
+One controller for all tenants: a key is a tenant, and what happened on it since the last look is kept beside it, in the
+order in which it was heard. A look takes over the pools if they changed and make sense (`metallb_pools`), then goes
+through the Services that changed (`metallb_service`). Whenever pools change, or a Service gives something back, all
+Services are gone through again, those with an address first, because no Service may be given what another one has not
+yet been asked about. That is also how a restart begins: the memory of who holds what is rebuilt from what the Services
+show, so a restart moves no Service. That pools were read is told before, and how much of them is in use after the
 Services are served (`metallb_signs`).
 
 Events come from `metallb-controller`. Tests play the same histories on the real one (tests/local/world_metallb). What
@@ -218,7 +218,7 @@ class TenantMetallb:
         if self._untold is not None:
             await self._signs.tell_reading(self._untold)
             self._untold = None
-        if self._known is not None:  # else nothing that makes sense was ever configured, and nobody is touched
+        if self._known is not None:  # else nothing that makes sense was ever configured, and no Service is touched
             await self._serve()
         await self._signs.show_counts(self._caches["pools"], self._allocator.counts())
 

@@ -1,11 +1,11 @@
 """What MetalLB's controller does about one Service: keep its address, take it away, or give it one. Pure.
 
 `converge` is given the Service as it is and the allocator as it stands, changes the allocator, and says what the
-Service should show and what people are told. In this order: a Service that wants no load balancer is cleared; one
-whose address is not allowed any more (its pool went, somebody else's ports are in the way) is cleared and told; one
-that asks for another pool or another address than it has is cleared; whoever then has none gets one, or is told why
-not and waits for the next change. Reasons and texts of events are MetalLB's own, because people and alerts match
-them. Annotations are understood under the prefix metallb.io and, where that is not given, under the old one.
+Service should show and what people are told. In this order: a Service that wants no load balancer is cleared; one whose
+address is not allowed any more (its pool went, the ports of another Service are in the way) is cleared and told; one
+that asks for another pool or another address than it has is cleared; one that then has none gets one, or is told why
+not and waits for the next change. Reasons and texts of events are MetalLB's own, because people and alerts match them.
+Annotations are understood under the prefix metallb.io and, where that is not given, under the old one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What MetalLB's controller lets be seen of itself, beside the addresses of Services.
 
-Whoever takes addresses back relies on these signs, so the stand-in shows them where, when and in the words in which
-MetalLB 0.15.3 does:
+A controller that takes addresses back relies on these signs, so the stand-in shows them where, when and in the words in
+which MetalLB 0.15.3 does:
 
     status of an IPAddressPool         how many of its addresses are assigned and available, of those that MetalLB
                                        works with: a pool that it has not taken over keeps the counts of before
@@ -10,7 +10,7 @@ MetalLB 0.15.3 does:
 The time of a reading says to the second when, and nothing else says what was read. Only what differs is written: two
 readings within a second are one, and a pool's status changes when a count does. Not as there: MetalLB also reads its
 pools again when a namespace or a Community changes, and puts its ConfigurationState back as soon as it is deleted;
-here both wait for the next change of a pool, because nobody watches them.
+here both wait for the next change of a pool, because the stand-in does not watch them.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class TenantNodes:
         tenants.on_change(self._changed)
 
     def count(self, tenant: Key) -> int:
-        """Nodes of a tenant, as far as known; whoever asks is woken when that changes."""
+        """Nodes of a tenant, as far as known; the caller is woken when that changes."""
         view = self._view(tenant)
         return 0 if view is None else len(view.names)
 

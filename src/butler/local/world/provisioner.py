@@ -1,4 +1,4 @@
-"""Making a machine's objects from their templates, and giving it an address that nobody else has.
+"""Making a machine's objects from their templates, and giving it an address that no other machine has.
 
 The choice of an address and the note of who chose it happen in one step, without waiting in between, so two machines
 cannot choose the same one. The note is kept until the cache shows the outcome: an answer that got lost may have been

@@ -3,10 +3,10 @@
 As capi-steward does, it waits for the Cluster that owns the object, writes the endpoint into the object itself and
 into the provider's cluster where it knows the kind, leaves the kubeconfig and the CA in Secrets, and calls the control
 plane initialized and ready when the Cluster's infrastructure is. A new version takes its time. On deletion the
-kubeconfig goes first, so that everybody lets go of the tenant, and then the tenant with all that is in it.
+kubeconfig goes first, so that all clients let go of the tenant, and then the tenant with all that is in it.
 
-The key of the CA is not handed out, though Steward does: here one CA serves the whole machine, and whoever had its key
-could be anybody everywhere.
+The key of the CA is not handed out, though Steward does: here one CA serves the whole machine, and a client with its
+key could act as any user on every tenant.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What Steward's trustd leaves for Talos machines: a token, the operating system's CA, and a client for people.
 
-Nobody serves trustd on one machine, so the keys open nothing; they are real in form, so that configurations made from
-them are, too.
+No process serves trustd on one machine, so the keys open nothing; they are real in form, so that configurations made
+from them are, too.
 """
 
 from __future__ import annotations

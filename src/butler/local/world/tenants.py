@@ -140,7 +140,7 @@ class TenantConnections:
             task.add_done_callback(self._closing.discard)
 
     async def _serve(self) -> None:
-        """Nothing but the end: services outlive controllers, so nobody borrows any more."""
+        """Nothing but the end: services outlive controllers, so no controller borrows any more."""
         try:
             await asyncio.Event().wait()
         finally:

@@ -62,7 +62,7 @@ class WorldView:
     # Finding.
 
     def is_paused(self, obj: Json) -> bool:
-        """Whether nobody may touch an object: it says so itself, or its Cluster does."""
+        """Whether controllers must leave an object alone: it says so itself, or its Cluster does."""
         cluster = obj if obj.get("kind") == "Cluster" else self.clusters.get(cluster_key(obj))
         told = (obj["metadata"].get("annotations") or {}).keys()
         return kinds.PAUSED in told or bool((cluster or {}).get("spec", {}).get("paused"))

@@ -1,4 +1,4 @@
-"""All stand-ins together: whoever runs them has Cluster API, Steward, six providers, MetalLB and addons on one machine.
+"""All stand-ins together: Cluster API, Steward, six providers, MetalLB and addons on one machine.
 
 They look after the objects of one management cluster, whichever it is, and the tenants live as logical clusters in a
 control plane of this process. They run beside Butler's own controllers, never among them: the only thing that the two
@@ -32,7 +32,7 @@ NAME = "butler-world"
 
 
 def add_world(operator: Operator, tenants: ControlPlane, settings: WorldSettings | None = None) -> None:
-    """Let an operator stand in for everybody else. Needs the definitions (see `definitions.install`) to be there."""
+    """Let an operator stand in for all other controllers, once `definitions.install` has written the definitions."""
     settings = settings or WorldSettings()
     view, ways_in = WorldView(operator), TenantConnections(operator)
     add_clusters(operator, view, settings)

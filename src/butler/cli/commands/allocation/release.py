@@ -189,7 +189,7 @@ async def _release(
         if name in insists and dry_run == "none":
             shown = await _as_shown(session, shown, insist)
         if dry_run != "client":
-            with suppress(NotFound):  # somebody else was quicker: it is gone, as it should be
+            with suppress(NotFound):  # another client was quicker: it is gone, as it should be
                 await _as_shown(session, shown, delete)
         if not quiet:
             done(ALLOCATIONS, name, "released", dry_run)

@@ -70,7 +70,7 @@ def kubeconfig(
         if status.kubeconfig_secret_ref is None or status.tenant_namespace is None or endpoint is None:
             raise Failure(f"cluster {name} has no kubeconfig yet ({status.phase.value}): get it when it is Ready")
         secret = await session.client.get(SECRETS, status.kubeconfig_secret_ref.name, status.tenant_namespace)
-        # Somebody else wrote it: what would run commands or read files here is refused, and nothing of it is quoted.
+        # It comes from the tenant: what would run commands or read files here is refused, and nothing of it is quoted.
         return kubeconfig_from(secret, endpoint, name)
 
     text = run(access, work)

@@ -96,7 +96,7 @@ def _unknown(answer: Answer, live: LiveAnswer | None) -> str:
 
 
 async def _live(session: CommandSession, estate: Estate, answer: Answer) -> LiveAnswer:
-    """Ask who holds it, or everybody where nobody does."""
+    """Ask the tenant that holds it, or all tenants where none does."""
     from butler.api.objects import key_of
     from butler.cli.drawings.who import LiveAnswer
     from butler.cli.estate.inventories import inventories

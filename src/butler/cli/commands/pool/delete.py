@@ -59,7 +59,7 @@ def delete(access: ClusterAccess, name: str, yes: bool, wait: bool, timeout: flo
 
 
 async def _deletable(session: CommandSession, name: str) -> tuple[NetworkPool, int]:
-    """A pool that nobody holds addresses of, and how many wait for some; Failure where somebody does."""
+    """A pool without granted addresses, and how many requests wait; Failure where a tenant holds some."""
     from butler.cli.toolkit.objects import pool_of, read_addresses
     from butler.rules.pool.admission import why_not_deleted
 
@@ -72,7 +72,7 @@ async def _deletable(session: CommandSession, name: str) -> tuple[NetworkPool, i
 
 
 async def _delete(session: CommandSession, found: NetworkPool, *, dry_run: bool) -> None:
-    """Delete exactly this pool, in the version that nobody held addresses of: every grant makes a new one."""
+    """Delete exactly this pool, in the version that had no granted addresses: every grant makes a new one."""
     from butler.cli.commands.shared.pool_change import ATTEMPTS
     from butler.kube.errors import Conflict
     from butler.kube.kinds import POOLS

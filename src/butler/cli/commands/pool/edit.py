@@ -31,12 +31,12 @@ Below is your edit on top of theirs. Delete this note to write it, or leave it a
 SHOWN = ("labels", "annotations")
 """What of an object's metadata people edit."""
 APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""What `kubectl apply` keeps for itself: no part of what anybody edits."""
+"""What `kubectl apply` keeps for itself: no part of what an operator edits."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What became of an edit: written, refused for a reason, or overtaken by somebody else's."""
+    """What became of an edit: written, refused for a reason, or overtaken by another client's."""
 
     written: Json | None = None
     refused: str = ""

@@ -29,7 +29,7 @@ def refuse_leaving(cluster: TenantCluster) -> None:
 async def change_cluster(
     session: CommandSession, cluster: TenantCluster, spec: Json, said: str, dry_run: str, timeout: float | None
 ) -> None:
-    """Write a change of what was read, and of nothing that somebody else made of it; follow it where asked to."""
+    """Write a change of what was read, and of nothing that another client made of it; follow it where asked to."""
     from butler.cli.toolkit.output import done
     from butler.kube.kinds import CLUSTERS
 
@@ -46,7 +46,7 @@ async def change_cluster(
 
 
 async def _patched(session: CommandSession, cluster: TenantCluster, spec: Json, *, dry_run: bool) -> TenantCluster:
-    """The cluster with a change; Conflict when somebody else changed it since it was read.
+    """The cluster with a change; Conflict when another client changed it since it was read.
 
     Butler writes to its status all the time, which leaves the generation as it was: then the change is sent again.
     """

@@ -1,8 +1,8 @@
 """What the commands that write pools share: the preview, the fence, and the word at the end.
 
 An edit is shown and judged against what was read, so it is written only over the version that was read. A pool's
-status changes with every grant; where only that came between, the edit is judged anew and sent again. Where somebody
-else changed the spec, the person who asked has to look again. The server's admission has the last word.
+status changes with every grant; where only that came between, the edit is judged anew and sent again. Where another
+client changed the spec, the operator has to look again. The server's admission has the last word.
 """
 
 from __future__ import annotations
@@ -139,7 +139,7 @@ def report(raw: Json, verb: str, output: Output, dry_run: str) -> None:
 
 
 def _bare(pool: NetworkPool) -> Json:
-    """A pool as somebody would write it down."""
+    """A pool as an operator would write it down."""
     spec = to_json(pool.spec)
     tenants = spec.get("tenantAllocation") or {}
     if tenants.get("defaults") == {}:  # all as the definition has it
