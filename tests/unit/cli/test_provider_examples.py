@@ -11,7 +11,7 @@ from butler.api.codec import from_json
 from butler.api.networkpool import NetworkPool
 from butler.api.objects import Key
 from butler.api.providerconfig import ProviderConfig
-from butler.cli.commands.provider.examples import KEYS, example
+from butler.cli.commands.shared.provider_examples import KEYS, example
 from butler.providers.credentials import needed_keys
 from butler.reports.provider.findings import SecretSeen, findings
 from butler.rules.provider.admission import Surroundings, judge

@@ -13,7 +13,7 @@ from butler.cli.reference import PROGRAMS, command_pages, commands
 from butler.cli.toolkit.lazy_commands import LazyGroup
 from pages import ROOT
 
-EVERY = [(path, each) for name, program in PROGRAMS.items() for path, each in commands(program, (name,))]
+EVERY = [(path, command) for name, program in PROGRAMS.items() for path, command in commands(program, (name,))]
 
 
 def test_the_pages_are_up_to_date() -> None:

@@ -28,15 +28,15 @@ WORDS = {"nodes": "nodes", "loadbalancer": "load balancers"}
 
 async def tell_preview(session: CommandSession, cluster: TenantCluster, *, new: bool) -> None:
     """Say on stderr what it would get; Failure where it could never work as it is written."""
-    sight = PermittedReads(session)
-    pools = await sight.pools()  # before the allocations: one that a pool speaks of and that is not there is gone
+    reads = PermittedReads(session)
+    pools = await reads.pools()  # before the allocations: one that a pool speaks of and that is not there is gone
     allocations, providers, clusters = await asyncio.gather(
-        sight.allocations(),
-        sight.providers(),
-        sight.allowed(read_all(session, CLUSTERS, ""), "TenantClusters", "all namespaces"),
+        reads.allocations(),
+        reads.providers(),
+        reads.allowed(read_all(session, CLUSTERS, ""), "TenantClusters", "all namespaces"),
     )
     if pools is None or allocations is None or providers is None:
-        say(f"Which addresses it would get cannot be told in advance: you may not read {sight.hidden}.")
+        say(f"Which addresses it would get cannot be told in advance: you may not read {reads.hidden}.")
         return
     estate = Estate(
         HOME,

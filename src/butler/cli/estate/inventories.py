@@ -9,7 +9,7 @@ from butler.cli.toolkit.session import ClusterAccess, explained
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.rules.tenant.namespaces import tenant_namespace
-from butler.tenant import usage_query as asking
+from butler.tenant import usage_query
 from butler.tenant.clusters import SHORT_TIMEOUTS
 from butler.tenant.inventory import take_inventory
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 async def inventories(session: CommandSession, clusters: Iterable[TenantCluster]) -> dict[Key, Inventory | str]:
     """What each of these tenants uses, or why it is not known."""
     whom = [
-        asking.Whom(
+        usage_query.Whom(
             key_of(cluster), cluster.metadata.uid, tenant_namespace(cluster), cluster.status.control_plane_endpoint
         )
         for cluster in clusters
     ]
-    return await asking.inventories(session.client, whom)
+    return await usage_query.inventories(session.client, whom)
 
 
 async def inventory_by(kubeconfig: str) -> Inventory:

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class PermittedReads:
-    """What one person may see of Butler's own namespace."""
+    """What one user may see of Butler's own namespace."""
 
     session: CommandSession
     _hidden: dict[str, list[str]] = field(default_factory=dict)

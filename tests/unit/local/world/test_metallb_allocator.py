@@ -188,7 +188,7 @@ def in_order(given_pools: Pools) -> Iterator[Address]:
 
 
 def may_have(asking: ServiceRequest, address: Address, others: dict[str, tuple[ServiceRequest, Address]]) -> bool:
-    beside = [each for name, (each, where) in others.items() if where == address and name != asking.service]
+    beside = [request for name, (request, where) in others.items() if where == address and name != asking.service]
     return all(
         item.sharing == asking.sharing != ""
         and item.backend == asking.backend
@@ -225,5 +225,5 @@ def test_every_history_goes_as_the_rules_say_when_read_slowly(steps: list[tuple[
             mine.unassign(f"default/{what}")
             model.pop(f"default/{what}", None)
         held = {f"default/{name}": mine.held_by(f"default/{name}") for name in "abcdefgh"}
-        seen = {name: each.addresses[0] for name, each in held.items() if each is not None}
+        seen = {name: holding.addresses[0] for name, holding in held.items() if holding is not None}
         assert seen == {name: address for name, (_, address) in model.items()}, verb

@@ -110,7 +110,7 @@ def test_pools_are_for_everyone_unless_they_say_for_whom() -> None:
         [gold],
     )
     served = {
-        place: [name for name, each in found.items() if each.serves(place, {"app": app})]
+        place: [name for name, pool in found.items() if pool.serves(place, {"app": app})]
         for place, app in (("team", "db"), ("shop", "web"), ("else", "db"))
     }
     assert served == {"team": ["all", "named"], "shop": ["all", "chosen", "labelled"], "else": ["all"]}

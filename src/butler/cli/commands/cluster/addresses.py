@@ -68,9 +68,9 @@ async def _look(session: CommandSession, cluster: TenantCluster) -> TenantAddres
     from butler.reports.tenant.summary import blocks
     from butler.rules.loadbalancer.policy import terms_of
 
-    sight = PermittedReads(session)
+    reads = PermittedReads(session)
     allocations, provider, asked = await asyncio.gather(
-        sight.allocations(), sight.provider(cluster), inventories(session, [cluster])
+        reads.allocations(), reads.provider(cluster), inventories(session, [cluster])
     )
     return tenant_addresses(
         cluster.metadata.namespace,
@@ -78,5 +78,5 @@ async def _look(session: CommandSession, cluster: TenantCluster) -> TenantAddres
         None if allocations is None else blocks(cluster, allocations),
         asked[key_of(cluster)],
         served_class=terms_of(cluster, provider).served_class if provider else "",
-        unseen=[sight.note] if allocations is None else (),
+        unseen=[reads.note] if allocations is None else (),
     )

@@ -69,8 +69,8 @@ async def _tell_what_goes(session: CommandSession, cluster: TenantCluster) -> No
     from butler.cli.toolkit.session import HOME
     from butler.reports.tenant.summary import tenant
 
-    sight = PermittedReads(session)
-    view = tenant(cluster, await sight.allocations(), None, HOME)
+    reads = PermittedReads(session)
+    view = tenant(cluster, await reads.allocations(), None, HOME)
     use = view.load_balancers
     held = [f"{block.text} ({block.size})" for block in view.blocks or () if block.range]
     unseen = "" if view.blocks is not None else "not shown: you may not read IPAllocations"

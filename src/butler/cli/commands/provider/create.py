@@ -54,7 +54,7 @@ def create(
     if example:
         if file or name:
             raise click.UsageError("--example only prints: leave out -f and NAME, or leave out --example")
-        from butler.cli.commands.provider.examples import example as text_of
+        from butler.cli.commands.shared.provider_examples import example as text_of
 
         click.echo(text_of(example), nl=False)
         return

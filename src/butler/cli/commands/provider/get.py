@@ -60,16 +60,16 @@ async def _show(session: CommandSession, config: ProviderConfig) -> None:
     from butler.kube.kinds import CLUSTERS
     from butler.reports.provider.summary import provider_view
 
-    sight = PermittedReads(session)
-    pools = await sight.pools()
+    reads = PermittedReads(session)
+    pools = await reads.pools()
     allocations, providers, clusters = await asyncio.gather(
-        sight.allocations(),
-        sight.providers(),
-        sight.allowed(read_all(session, CLUSTERS, ""), "TenantClusters", "all namespaces"),
+        reads.allocations(),
+        reads.providers(),
+        reads.allowed(read_all(session, CLUSTERS, ""), "TenantClusters", "all namespaces"),
     )
     known = {key_of(config), *(providers or {})}
     on_it = None if clusters is None else [cluster.obj for cluster in clusters]
     view = provider_view(config, pools or (), allocations if pools is not None else None, on_it, known, HOME)
     click.echo(screen(config, view, datetime.now(UTC)))
-    if sight.note:
-        say(sight.note)
+    if reads.note:
+        say(reads.note)

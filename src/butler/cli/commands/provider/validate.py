@@ -107,14 +107,14 @@ async def _look(session: CommandSession, config: ProviderConfig, objects: list[J
     from butler.kube.kinds import POOLS
     from butler.reports.provider.findings import findings
 
-    sight = PermittedReads(session)
-    known = await sight.pools()
+    reads = PermittedReads(session)
+    known = await reads.pools()
     pools = None if known is None else {pool.metadata.name: pool for pool in known}
     for obj in objects:
         if pools is not None and obj["kind"] == "NetworkPool":
             pools.setdefault(obj["metadata"]["name"], load_object(POOLS, obj, IN_FILE).obj)
     secret = await _secret(session, config, objects)
-    return findings(config, pools, await sight.allocations(), secret, HOME, stored=stored)
+    return findings(config, pools, await reads.allocations(), secret, HOME, stored=stored)
 
 
 async def _secret(session: CommandSession, config: ProviderConfig, objects: list[Json]) -> SecretSeen:

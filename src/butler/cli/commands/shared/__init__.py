@@ -1,1 +1,1 @@
-"""What several commands share. Every other module here is named after its command."""
+"""What commands use and is no command itself. Every module outside of this folder is named after its command."""

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 async def show_tenant(session: CommandSession, cluster: TenantCluster) -> None:
     """Print the screen of a cluster; what may not be read is left out, and named on stderr."""
-    sight = PermittedReads(session)
+    reads = PermittedReads(session)
     allocations, provider, events = await asyncio.gather(
-        sight.allocations(),
-        sight.provider(cluster),
-        sight.allowed(read_events(session, cluster), "Events", cluster.metadata.namespace),
+        reads.allocations(),
+        reads.provider(cluster),
+        reads.allowed(read_events(session, cluster), "Events", cluster.metadata.namespace),
     )
     view = tenant(cluster, allocations, provider, HOME)
     click.echo(screen(cluster, view, [event.obj for event in events or ()], datetime.now(UTC)))
-    if sight.note:
-        say(sight.note)
+    if reads.note:
+        say(reads.note)

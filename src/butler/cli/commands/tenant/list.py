@@ -47,8 +47,8 @@ def list_(access: ClusterAccess, selector: str | None, watch: bool, output: Outp
     where = access.namespace or ""
 
     async def work(session: CommandSession) -> None:
-        sight = PermittedReads(session)
-        providers = await sight.providers() or {}
+        reads = PermittedReads(session)
+        providers = await reads.providers() or {}
 
         def place(cluster: TenantCluster) -> ProviderConfig | None:
             key = placement(cluster, providers, HOME)
@@ -58,10 +58,10 @@ def list_(access: ClusterAccess, selector: str | None, watch: bool, output: Outp
             showing = tenants_table(place, None, HOME)
             await follow_table(session, CLUSTERS, where, showing, output, selector=selector)
         found = await read_all(session, CLUSTERS, where, selector=selector)
-        showing = tenants_table(place, await sight.allocations(), HOME)
+        showing = tenants_table(place, await reads.allocations(), HOME)
         named = f"namespace {where}" if where else "any namespace"
         showing.many(found, output, empty=f"There are no tenants in {named}: `butlerctl cluster create` makes one.")
-        if sight.note and output.is_table:
-            say(sight.note)
+        if reads.note and output.is_table:
+            say(reads.note)
 
     run(access, work)
