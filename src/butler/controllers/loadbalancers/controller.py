@@ -1,10 +1,10 @@
 """Load-balancer addresses: watches, and one reconcile for each tenant.
 
 A tenant is looked at when its Services change, or its allocations, or its pools; and when the clock says that something
-idle has been so for long enough. What somebody else makes of MetalLB's pool there shows in the Services as soon as it
-matters: one loses its address, gets one that is not the tenant's, or waits in vain; whatever else is found by looking
-now and then. Whatever cannot be done is tried again, and whatever is
-said about a tenant that does not answer is said to stay so: it alone stalls, and nothing of it is given back.
+idle has been so for long enough. What others make of MetalLB's pool there shows in the Services as soon as it
+matters: one loses its address, gets one that is not the tenant's, or waits in vain; the rest is found by looking now
+and then. What cannot be done is tried again, and what is said about a tenant that does not answer stays so: it alone
+stalls, and nothing of it is given back.
 """
 
 from __future__ import annotations
@@ -19,9 +19,12 @@ from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
 from butler.api.labels import ConditionType
 from butler.api.objects import Key, is_being_deleted, key_of, namespace_of
 from butler.api.providerconfig import NetworkMode
-from butler.controllers.loadbalancers.memory import Memory
+from butler.controllers.loadbalancers.look import Look
+from butler.controllers.loadbalancers.look_again import ON_CHANGE, SELDOM, SOON, LookAgain, pause
+from butler.controllers.loadbalancers.publisher import PublishedPool, asked_to_look
+from butler.controllers.loadbalancers.states import TenantStates
 from butler.controllers.loadbalancers.steps import Steps, trouble_of
-from butler.controllers.loadbalancers.upkeep import SELDOM, SOON, Upkeep, asked_to_look, pause
+from butler.controllers.loadbalancers.upkeep import Upkeep
 from butler.kube.absence import read
 from butler.kube.controller import After, Controller
 from butler.kube.errors import KubeError
@@ -32,10 +35,10 @@ from butler.rules.loadbalancer import foreign_addresses as sightings
 from butler.rules.loadbalancer.deletion import DRAINING, unknown, waits_for
 from butler.rules.loadbalancer.foreign_addresses import PoolAddresses
 from butler.rules.loadbalancer.growth import ENOUGH, grow, longest_run
-from butler.rules.loadbalancer.idleness import idle_marks, seconds_to_next
+from butler.rules.loadbalancer.idleness import idle_marks, still_idle, when_idle_changes
 from butler.rules.loadbalancer.policy import terms_of
-from butler.rules.loadbalancer.status import new_status, unreachable, use, verdict
-from butler.rules.loadbalancer.usage import granted_range, survey
+from butler.rules.loadbalancer.status import Obstacles, PoolChanges, figures_of, new_status, unreachable, verdict
+from butler.rules.loadbalancer.usage import granted_range
 from butler.rules.tenant.addons import METALLB, installs_addons
 from butler.rules.tenant.address_requests import further_names, new_request
 from butler.rules.tenant.blocked import Blocked
@@ -46,7 +49,7 @@ from butler.tenant.clusters import kubeconfig_secret
 from butler.tenant.service_feed import LONGEST_TROUBLE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from butler.api.ipallocation import IPAllocation
@@ -60,20 +63,22 @@ if TYPE_CHECKING:
     from butler.controllers.loadbalancers.deletions import Deletions
     from butler.controllers.loadbalancers.draining import Draining
     from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
-    from butler.controllers.loadbalancers.publishing import Publishing
+    from butler.controllers.loadbalancers.publisher import Publisher
     from butler.controllers.loadbalancers.service_record import ServiceRecord
-    from butler.controllers.loadbalancers.status_writer import Telling
+    from butler.controllers.loadbalancers.states import LastLook
+    from butler.controllers.loadbalancers.status_writer import LoadBalancerStatusWriter
     from butler.controllers.tenantcluster.caches import Views
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.metrics import Metrics
     from butler.rules.loadbalancer.growth import Growth
     from butler.rules.loadbalancer.policy import Terms
+    from butler.rules.loadbalancer.service import Balancer
     from butler.rules.loadbalancer.settings import LoadBalancerSettings
-    from butler.rules.loadbalancer.usage import Block, Survey
+    from butler.rules.loadbalancer.usage import Block, Usage
     from butler.tenant.service_feed import Feed, TenantFeeds
 
-AGAIN: Final = 5.0
+AGAIN: Final = LookAgain(5.0)
 """Seconds until a kubeconfig is asked for again that could not be read."""
 SETTLES: Final = "Services on the tenant are about to get their first addresses"
 NOT_TOLD: Final = "the tenant's MetalLB has not been told its addresses yet"
@@ -94,10 +99,10 @@ class LoadBalancerController:
         kubeconfigs: Cache[Json],
         secrets: KubeconfigSecrets,
         ledger: Ledger,
-        publishing: Publishing,
+        publisher: Publisher,
         draining: Draining,
         deletions: Deletions,
-        telling: Telling,
+        writer: LoadBalancerStatusWriter,
         record: ServiceRecord,
         metrics: LoadBalancerMetrics,
         settings: LoadBalancerSettings,
@@ -111,19 +116,21 @@ class LoadBalancerController:
         self._kubeconfigs = kubeconfigs
         self._secrets = secrets
         self._ledger = ledger
-        self._upkeep = Upkeep(publishing, draining, settings, self._survey, clock, monotonic)
+        self._upkeep = Upkeep(publisher, draining, settings, clock, monotonic)
+        self._publisher = publisher
+        self._draining = draining
         self._deletions = deletions
-        self._telling = telling
+        self._writer = writer
         self._record = record
         self._metrics = metrics
         self._settings = settings
         self._told = told
         self._clock = clock
         self._monotonic = monotonic
-        self._memories: dict[str, Memory] = {}
+        self._states: dict[str, TenantStates] = {}
         self._uids: dict[Key, str] = {}
         """Which cluster has a name at present, for when it is gone."""
-        self._surveys: dict[str, Survey] = {}
+        self._usages: dict[str, Usage] = {}
         self._handed_out = PoolAddresses()
         views.pools.on_change(self._handed_out.changed)
 
@@ -143,41 +150,41 @@ class LoadBalancerController:
         return [key_of(cluster) for cluster in self._views.clusters.values()]
 
     def _short_of_addresses(self) -> Iterable[Key]:
-        return [key for key, uid in self._uids.items() if (found := self._surveys.get(uid)) and found.demand]
+        return [key for key, uid in self._uids.items() if (found := self._usages.get(uid)) and found.demand]
 
     def problem(self, cluster: TenantCluster) -> str:
         """Why the tenant's MetalLB does not have its addresses; empty when it has."""
-        memory = self._memories.get(cluster.metadata.uid)
-        if memory is None or memory.problem is None:
+        states = self._states.get(cluster.metadata.uid)
+        if states is None or states.pool.problem is None:
             return NOT_TOLD
-        if memory.problem:
-            return f"the tenant's MetalLB does not have its addresses: {memory.problem}"
-        settles = memory.settles_until is not None and self._monotonic() < memory.settles_until
-        return SETTLES if settles else ""
+        if states.pool.problem:
+            return f"the tenant's MetalLB does not have its addresses: {states.pool.problem}"
+        until = states.status.settles_until
+        return SETTLES if until is not None and self._monotonic() < until else ""
 
     def with_first_word(self, cluster: TenantCluster, status: TenantClusterStatus) -> TenantClusterStatus:
         """The status that says that a cluster can be used, with what there is to say here: one write tells both."""
-        memory = self._memories.get(cluster.metadata.uid)
-        if memory is None or memory.first_word is None:
+        states = self._states.get(cluster.metadata.uid)
+        if states is None or states.status.first_word is None:
             return status
-        said, figures = memory.first_word
+        said, figures = states.status.first_word
         return new_status(msgspec.structs.replace(cluster, status=status), said, figures, self._clock())
 
     def show(self) -> None:
         """Tell the metrics where all tenants stand."""
-        found = self._surveys.values()
+        found = self._usages.values()
         self._metrics.show(
-            waiting=sum(len(text.waiting) for text in found),
-            in_use=sum(text.in_use for text in found),
-            idle=sum(text.held - text.in_use for text in found),
+            waiting=sum(len(usage.waiting) for usage in found),
+            in_use=sum(usage.in_use for usage in found),
+            idle=sum(usage.held - usage.in_use for usage in found),
             watched=len(self._feeds),
             unreachable=sum(1 for feed in self._feeds if feed.trouble),
         )
 
     async def stand_down(self) -> None:
         """Another process leads: hang up everywhere, and forget what will be out of date."""
-        self._memories.clear()
-        self._surveys.clear()
+        self._states.clear()
+        self._usages.clear()
         self._uids.clear()
         await self._feeds.aclose()
         self.show()
@@ -198,21 +205,23 @@ class LoadBalancerController:
             return await self._let_go(cluster, terms, secret)
         if not self._concerns_us(cluster, provider):
             await self._forget(key, cluster.metadata.uid)
-            await self._telling.retract(cluster)
+            await self._writer.retract(cluster)
             return None
-        memory = self._memories.setdefault(cluster.metadata.uid, Memory())
+        states = self._states.setdefault(cluster.metadata.uid, TenantStates())
         if secret is None:
-            return await self._without_kubeconfig(cluster, memory)
+            return await self._without_kubeconfig(cluster, states)
         if self._awaits_metallb(cluster) and not self._deleted(cluster):
             return None
         try:
             feed = await self._follow(cluster, secret)
         except KubeError as error:
-            after = await self._wait_for(cluster, f"its kubeconfig cannot be read: {error}"[:LONGEST_TROUBLE], memory)
-            return After(min(after.seconds, AGAIN))
+            again = await self._wait_for(cluster, f"its kubeconfig cannot be read: {error}"[:LONGEST_TROUBLE], states)
+            return min(again, AGAIN).after()
         if feed.trouble or not feed.is_synced:
-            return await self._wait_for(cluster, feed.trouble or "its Services have not been listed yet", memory)
-        return await self._look_after(cluster, terms, feed, memory)
+            again = await self._wait_for(cluster, feed.trouble or "its Services have not been listed yet", states)
+        else:
+            again = await self._look_after(self._look(cluster, terms, feed, states), states)
+        return again.after()
 
     def _concerns_us(self, cluster: TenantCluster, provider: ProviderConfig | Blocked) -> bool:
         """Whether the tenant may get addresses, or has some: it keeps them whatever becomes of its provider."""
@@ -246,8 +255,8 @@ class LoadBalancerController:
 
     async def _forget(self, key: Key, uid: str) -> None:
         self._record.forget(key)
-        self._memories.pop(uid, None)
-        self._surveys.pop(uid, None)
+        self._states.pop(uid, None)
+        self._usages.pop(uid, None)
         await self._feeds.forget(uid)
 
     async def _follow(self, cluster: TenantCluster, secret: Json) -> Feed:
@@ -266,117 +275,111 @@ class LoadBalancerController:
     async def _let_go(self, cluster: TenantCluster, terms: Terms, secret: Json | None) -> After | None:
         """A cluster that is being deleted is not followed any more, once a drain in it has ended."""
         uid = cluster.metadata.uid
-        memory = self._memories.setdefault(uid, Memory(in_drain=False))
+        states = self._states.setdefault(uid, TenantStates(PublishedPool(in_drain=False)))
         marked = any(
             allocation.status.draining_since for allocation in self._allocations(cluster) if granted_range(allocation)
         )
-        if secret is not None and (marked or memory.in_drain):
+        if secret is not None and (marked or states.pool.in_drain):
             feed, steps = await self._follow(cluster, secret), Steps(SELDOM)
             if not feed.trouble and feed.is_synced:
-                await steps.do(self._upkeep.leave_alone(cluster, terms, feed, memory))
-            if feed.trouble or not feed.is_synced or steps.errors or memory.problem:
-                return After(min(steps.waits))
+                await steps.do(self._upkeep.leave_alone(self._look(cluster, terms, feed, states), states))
+            if feed.trouble or not feed.is_synced or steps.errors or states.pool.problem:
+                return steps.again.after()
         await self._forget(key_of(cluster), uid)
         return None
 
-    async def _without_kubeconfig(self, cluster: TenantCluster, memory: Memory) -> After | None:
+    async def _without_kubeconfig(self, cluster: TenantCluster, states: TenantStates) -> After | None:
         """Before a tenant has an API server, nothing can use its addresses; one that had one cannot be reached now."""
         key = _kubeconfig_of(cluster)
         if is_established(cluster):
-            return await self._wait_for(cluster, f"its kubeconfig, Secret {key}, does not exist", memory)
+            return (await self._wait_for(cluster, f"its kubeconfig, Secret {key}, does not exist", states)).after()
         steps = Steps(SELDOM)
         for allocation in self._deleted(cluster):
             if await read(self._client, SECRETS, key) is not None:
-                return After(SOON)  # the view does not show it yet
+                return SOON.after()  # the view does not show it yet
             await steps.do(self._ledger.release(allocation, DELETED_BY_REQUEST))
-        return After(min(steps.waits)) if steps.errors else None
+        return steps.again.after() if steps.errors else None
 
-    async def _wait_for(self, cluster: TenantCluster, why: str, memory: Memory) -> After:
+    async def _wait_for(self, cluster: TenantCluster, why: str, states: TenantStates) -> LookAgain:
         """A tenant that does not answer keeps all that it has, and says so."""
         steps = Steps(SELDOM)
         for allocation in self._deleted(cluster):
-            await steps.do(self._deletions.tell(allocation, unknown(f"the tenant cannot be reached: {why}"), memory))
+            await steps.do(self._deletions.tell(allocation, unknown(f"the tenant cannot be reached: {why}")))
         # One that comes up yet says so elsewhere.
         if is_established(cluster) or _says_all_is_well(cluster):
-            await steps.do(self._telling.say(cluster, unreachable(why), None, memory))
-        return After(min(steps.waits))
+            await steps.do(self._writer.say(cluster, unreachable(why), None, states.status))
+        return steps.again
 
     # Those that are.
 
-    async def _look_after(self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory) -> After:
-        """Try every step, whatever comes of the others; and whatever comes of all, say how things stand."""
-        steps, growth, before = Steps(self._settings.look_again), ENOUGH, (memory.problem, memory.settles_until)
-        if cluster.spec.paused:
-            await steps.do(self._upkeep.leave_alone(cluster, terms, feed, memory))
-        else:
-            await steps.do(self._upkeep.tend(cluster, terms, feed, memory))
-            found = self._survey(cluster, terms, feed, memory)
-            growth = grow(found, terms, self._views.pools_by_name(), memory.lost)
-            if found.going and memory.is_short != bool(growth.short):
-                steps.waits.append(SOON)  # then MetalLB may hand out what it may not now, or the other way round
-            memory.is_short = bool(growth.short)
-            # Addresses that cannot be published would help nobody; and a Service that came while some are being taken
-            # back ends that first, with the next look, which is due: what comes back may be all that it needs.
-            if memory.problem == "" and not (found.draining and found.is_held_up):
-                await steps.do(self._act(cluster, growth))
-            await steps.do(self._store_idleness(found, memory))
-        for block in self._survey(cluster, terms, feed, memory).going:
-            await steps.do(self._tell_deletion(cluster, block, feed, memory))
-        memory.trouble = trouble_of(steps.errors, memory.trouble)
-        if memory.trouble is not None:
-            steps.waits.append(pause(memory.trouble.tries))
-        await steps.do(self._say(cluster, terms, feed, memory, growth))
-        if (memory.problem, memory.settles_until) != before:
-            self._told(key_of(cluster))  # at last: who is told asks what there is to say
-        return After(max(0.0, min(steps.waits)))
+    def _look(self, cluster: TenantCluster, terms: Terms, feed: Feed, states: TenantStates) -> Look:
+        def saw(found: Usage, services: Sequence[Balancer]) -> None:
+            self._publisher.saw(found, services, states.pool)
+            self._draining.saw(found, states.drain)
+            states.look.idle_since = still_idle(found, states.look.idle_since, self._clock())
+            self._usages[cluster.metadata.uid] = found
 
-    async def _tell_deletion(self, cluster: TenantCluster, block: Block, feed: Feed, memory: Memory) -> float | None:
+        return Look(cluster, terms, feed, self._views.usable_by, saw, self._clock)
+
+    async def _look_after(self, look: Look, states: TenantStates) -> LookAgain:
+        """Try every step, whatever comes of the others; and whatever comes of all, say how things stand."""
+        steps, growth, last = Steps(LookAgain(self._settings.look_again)), ENOUGH, states.look
+        before = (states.pool.problem, states.status.settles_until)
+        if look.cluster.spec.paused:
+            await steps.do(self._upkeep.leave_alone(look, states))
+        else:
+            await steps.do(self._upkeep.tend(look, states))
+            found = look.usage()
+            growth = grow(found, look.terms, self._views.pools_by_name(), states.pool.lost)
+            if found.going and last.is_short != bool(growth.short):
+                steps.no_later_than(SOON)  # then MetalLB may hand out what it may not now, or the other way round
+            last.is_short = bool(growth.short)
+            # Addresses that cannot be published would help no Service; and one that came while some are being taken
+            # back ends that first, with the next look, which is due: what comes back may be all that it needs.
+            if states.pool.problem == "" and not (found.draining and found.is_held_up):
+                await steps.do(self._act(look.cluster, growth))
+            await steps.do(self._store_idleness(found, last.idle_since))
+        for block in look.usage().going:
+            await steps.do(self._tell_deletion(look, block, states.pool))
+        last.trouble = trouble_of(steps.errors, last.trouble)
+        if last.trouble is not None:
+            steps.no_later_than(pause(last.trouble.tries))
+        await steps.do(self._say(look, states, growth))
+        if (states.pool.problem, states.status.settles_until) != before:
+            self._told(key_of(look.cluster))  # at last: what is woken asks what there is to say
+        return steps.again
+
+    async def _tell_deletion(self, look: Look, block: Block, pool: PublishedPool) -> LookAgain:
         if block.is_draining:
-            return None  # that is said with the mark; and a write now would begin the drain anew
-        said, obstacle = waits_for(block, feed.services()), memory.problem or memory.refusal
-        if cluster.spec.paused:
+            return ON_CHANGE  # that is said with the mark; and a write now would begin the drain anew
+        said, obstacle = waits_for(block, look.services()), pool.problem or pool.refusal
+        if look.cluster.spec.paused:
             said = unknown("the cluster is paused")
         elif said is DRAINING and obstacle:
             said = unknown(f"MetalLB on the tenant does not take its configuration: {obstacle}")
-        return await self._deletions.tell(block.allocation, said, memory)
+        return await self._deletions.tell(block.allocation, said)
 
-    async def _say(
-        self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory, growth: Growth
-    ) -> float | None:
-        found = self._survey(cluster, terms, feed, memory)
-        foreign = self._look_for_foreign(cluster, feed, memory)
-        said = verdict(found, memory, growth.short, feed.services(), paused=cluster.spec.paused, foreign=foreign)
-        figures = use(found, cluster.status.load_balancers, memory, foreign)
-        memory.first_word = (said, figures) if said.holds else None
-        if not (is_established(cluster) or _says_all_is_well(cluster)):
-            # It comes up yet, says so elsewhere, and wakes us when it can be used.
-            settling = self._telling.seconds_to_pass(said, memory)
-            memory.settles_until = self._monotonic() + settling if settling else None
-            return settling or None
-        memory.settles_until = None
-        left = await self._telling.say(cluster, said, figures, memory)
-        waits = (
-            left,
-            SOON if found.about_to_share else None,
-            sightings.seconds_to_next(memory.foreign or {}, self._monotonic()),
-        )
-        return min((wait for wait in waits if wait is not None), default=None)
+    async def _say(self, look: Look, states: TenantStates, growth: Growth) -> LookAgain:
+        cluster, found, pool, status = look.cluster, look.usage(), states.pool, states.status
+        foreign, foreign_changes = self._look_for_foreign(look, states.look)
+        obstacles = Obstacles(pool.problem or "", pool.problem_reason, pool.refusal, states.look.trouble)
+        said = verdict(found, obstacles, growth.short, look.services(), paused=cluster.spec.paused, foreign=foreign)
+        changes = PoolChanges(status.last_growth, status.last_shrink)
+        figures = figures_of(found, cluster.status.load_balancers, changes, foreign)
+        is_up = is_established(cluster) or _says_all_is_well(cluster)
+        again = await self._writer.report(cluster, said, figures, status, is_up=is_up)
+        # A cluster that is not up wakes us when it can be used.
+        return min(again, SOON if found.about_to_share else ON_CHANGE, foreign_changes) if is_up else again
 
-    def _look_for_foreign(self, cluster: TenantCluster, feed: Feed, memory: Memory) -> list[int]:
-        """The addresses of pools that Services show and the tenant does not hold."""
-        now, figures = self._monotonic(), cluster.status.load_balancers
-        if memory.foreign is None:
-            memory.foreign = sightings.recalled(figures.foreign_addresses if figures else (), now)
-        shown = sightings.foreign(feed.services(), self._views.usable_by(cluster), self._handed_out.hand_out)
-        memory.foreign = sightings.remembered(shown, memory.foreign, now)
-        return sightings.counting(memory.foreign)
-
-    def _survey(self, cluster: TenantCluster, terms: Terms, feed: Feed, memory: Memory) -> Survey:
-        now = self._clock()
-        found = survey(self._views.usable_by(cluster), feed.services(), now, terms.served_class)
-        memory.look(found, feed.services(), now)
-        self._surveys[cluster.metadata.uid] = found
-        return found
+    def _look_for_foreign(self, look: Look, last: LastLook) -> tuple[list[int], LookAgain]:
+        """The addresses of pools that Services show and the tenant does not hold; and when the clock changes them."""
+        now, figures = self._monotonic(), look.cluster.status.load_balancers
+        if last.foreign is None:
+            last.foreign = sightings.recalled(figures.foreign_addresses if figures else (), now)
+        shown = sightings.foreign(look.services(), self._views.usable_by(look.cluster), self._handed_out.hand_out)
+        last.foreign = sightings.remembered(shown, last.foreign, now)
+        left = sightings.seconds_to_next(last.foreign, now)
+        return sightings.counting(last.foreign), ON_CHANGE if left is None else LookAgain(left)
 
     async def _act(self, cluster: TenantCluster, growth: Growth) -> None:
         await asyncio.gather(*map(self._ledger.give_up, growth.drop))
@@ -396,14 +399,14 @@ class LoadBalancerController:
         ]
         await asyncio.gather(*map(self._ledger.ask, requests))
 
-    async def _store_idleness(self, found: Survey, memory: Memory) -> float | None:
-        """Write down what fell idle, or is used again; in how many seconds the clock has more to say."""
+    async def _store_idleness(self, found: Usage, idle_since: Mapping[str, datetime]) -> LookAgain:
+        """Write down what fell idle, or is used again; and when the clock has more to say."""
         now, grace = self._clock(), self._settings.grace
-        for mark in idle_marks(found, memory.idle_since, now, grace):
+        for mark in idle_marks(found, idle_since, now, grace):
             await self._ledger.mark(mark.block.allocation, idle_since=mark.since)
-        left = seconds_to_next(found, memory.idle_since, now, grace)
+        moment = when_idle_changes(found, idle_since, now, grace)
         # A little more, since it is the clock that has to have passed it.
-        return None if left is None else left + 0.05
+        return ON_CHANGE if moment is None else LookAgain.within((moment - now).total_seconds() + 0.05)
 
 
 def _kubeconfig_of(cluster: TenantCluster) -> Key:
@@ -419,7 +422,7 @@ def _cluster_of_addon(addon: TenantAddon) -> Iterable[Key]:
 
 
 def _wish_changed(old: TenantCluster | None, new: TenantCluster | None) -> bool:
-    """Whether the wish changed, or somebody asks for a look."""
+    """Whether the wish changed, or a person asks for a look."""
     if old is None or new is None:
         return True
     before, after = old.metadata, new.metadata

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType, DeletionReason
+from butler.controllers.loadbalancers.look_again import ON_CHANGE, LookAgain
 from butler.kube.kinds import ALLOCATIONS
 from butler.rules.loadbalancer.deletion import Waits, deleting
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from butler.api.ipallocation import IPAllocation
     from butler.controllers.loadbalancers.allocations import Ledger
-    from butler.controllers.loadbalancers.memory import Memory
     from butler.kube.events import EventRecorder
 
 DELETION_WAITS: Final = "DeletionWaits"
@@ -41,19 +41,22 @@ class Deletions:
         self._events = events
         self._clock = clock
         self._monotonic = monotonic
+        self._said: dict[str, float] = {}
+        """When an allocation was last written, by its UID, as long as another write has to wait for that."""
 
-    async def tell(self, allocation: IPAllocation, waits: Waits, memory: Memory) -> float | None:
-        """Say it, unless it is said; in how many seconds there is more to say, None when that is all."""
+    async def tell(self, allocation: IPAllocation, waits: Waits) -> LookAgain:
+        """Say it, unless it is said; and when there is more to say."""
         conditions = deleting(allocation, waits, self._clock())
         if conditions is allocation.status.conditions:
-            return None
+            return ON_CHANGE
         before, uid = find_condition(allocation.status.conditions, ConditionType.DELETING), allocation.metadata.uid
         is_news = before is None or before.reason != waits.reason
-        left = memory.deletions_told.get(uid, -WORDS_WAIT) + WORDS_WAIT - self._monotonic()
-        if not is_news and left > 0:
-            return left
+        now = self._monotonic()
+        self._said = {said: at for said, at in self._said.items() if now - at < WORDS_WAIT}
+        if not is_news and uid in self._said:
+            return LookAgain.within(self._said[uid] + WORDS_WAIT - now)
         await self._ledger.mark(allocation, conditions=conditions)
-        memory.deletions_told[uid] = self._monotonic()
+        self._said[uid] = self._monotonic()
         if is_news and waits.reason is not DeletionReason.DRAINING:
             self._events.record(allocation, ALLOCATIONS, DELETION_WAITS, f"deletion waits: {waits.message}", "Warning")
-        return None
+        return ON_CHANGE

@@ -28,15 +28,18 @@ would otherwise still hand out addresses from memory that are another tenant's b
 from __future__ import annotations
 
 import asyncio
+import math
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.api.tenantcluster import PoolChange
-from butler.controllers.loadbalancers.publishing import entry, publishable, split
+from butler.controllers.loadbalancers.look_again import AT_ONCE, SOON, LookAgain
+from butler.controllers.loadbalancers.publisher import entry, publishable, split
 from butler.ipam.addresses import Family, range_text
 from butler.kube.kinds import CLUSTERS
 from butler.rules.allocation.release import DELETED_BY_REQUEST, Grounds
 from butler.rules.loadbalancer.deletion import DRAINING, deleting
-from butler.rules.loadbalancer.usage import hands_out, survey
+from butler.rules.loadbalancer.usage import hands_out, usage_of
 from butler.tenant.metallb import Outcome, address_pool, differs, read
 from butler.tenant.metallb_health import read_sign, size_seen
 from butler.tenant.services import load_balancers
@@ -47,20 +50,21 @@ if TYPE_CHECKING:
 
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.loadbalancers.allocations import Ledger
-    from butler.controllers.loadbalancers.memory import Memory
+    from butler.controllers.loadbalancers.look import Look
     from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
-    from butler.controllers.loadbalancers.publishing import Publishing
-    from butler.kube.client import Client
+    from butler.controllers.loadbalancers.publisher import Publisher
+    from butler.controllers.loadbalancers.states import TenantStates
+    from butler.controllers.loadbalancers.status_writer import StatusProgress
     from butler.kube.events import EventRecorder
     from butler.rules.loadbalancer.settings import LoadBalancerSettings
-    from butler.rules.loadbalancer.usage import Block, Survey
-    from butler.tenant.metallb import Standing
+    from butler.rules.loadbalancer.usage import Block, Usage
+    from butler.tenant.metallb import Published, Standing
 
 SHRANK: Final = "LoadBalancerShrink"
 REST: Final = 30.0
 """Seconds before a drain that was broken off is tried again."""
-SOON: Final = 1.0
-AT_ONCE: Final = 0.05
+CONTESTED: Final = LookAgain(0.05)
+"""When to write a pool again that another process wrote in between."""
 A_SECOND: Final = 1.1
 LONGEST_SETTLING: Final = 15.0
 """Seconds after which MetalLB is taken to be stuck: the drain is broken off, and Services can have addresses again."""
@@ -72,13 +76,35 @@ def _mark(block: Block, now: datetime) -> Mapping[str, Any]:
     return {"draining_since": now, **said}
 
 
+def _after_failure(published: Published) -> LookAgain:
+    return CONTESTED if published.outcome is Outcome.CONTESTED else SOON
+
+
+@dataclass(slots=True)
+class DrainProgress:
+    """How far the drain of a tenant is. `Draining` alone changes it."""
+
+    held_back: float | None = None
+    """When this process made MetalLB hand out no more addresses."""
+    token: str = ""
+    """What was last written to the pool for no other reason than to change it."""
+    read_at: str | None = None
+    """When MetalLB, by its own word, last read its pools before that; None where it does not say."""
+    steady: tuple[str | None, float] | None = None
+    """The same, as it was when last looked at, and since when it has been so."""
+    withdrawn: dict[str, float] = field(default_factory=dict)
+    """When MetalLB's pool was written without each block, by the version of its allocation that carries the mark."""
+    rests_until: float = -math.inf
+    """When the next drain may begin, after one that was broken off."""
+
+
 class Draining:
     """Drains. `new_token` gives another text each time; `clock` gives the time of day, `monotonic` the other one."""
 
     def __init__(
         self,
         ledger: Ledger,
-        publishing: Publishing,
+        publisher: Publisher,
         events: EventRecorder,
         metrics: LoadBalancerMetrics,
         settings: LoadBalancerSettings,
@@ -87,7 +113,7 @@ class Draining:
         monotonic: Callable[[], float],
     ) -> None:
         self._ledger = ledger
-        self._publishing = publishing
+        self._publisher = publisher
         self._events = events
         self._metrics = metrics
         self._settings = settings
@@ -100,154 +126,141 @@ class Draining:
         now = self._clock()
         await asyncio.gather(*(self._ledger.mark(block.allocation, **_mark(block, now)) for block in blocks))
 
-    async def break_off(self, blocks: Iterable[Block], memory: Memory) -> None:
+    def saw(self, found: Usage, drain: DrainProgress) -> None:
+        """Forget what was withdrawn under another mark, and a drain that has ended."""
+        marked = {block.version for block in found.draining}
+        drain.withdrawn = {version: since for version, since in drain.withdrawn.items() if version in marked}
+        if not marked:
+            drain.held_back = None
+
+    async def break_off(self, blocks: Iterable[Block], drain: DrainProgress) -> None:
         """The marks go, and with the next publishing all is as before."""
         await asyncio.gather(*(self._ledger.mark(block.allocation, draining_since=None) for block in blocks))
-        memory.held_back = None
-        memory.no_drain_before = self._monotonic() + min(REST, self._settings.grace.total_seconds())
+        drain.held_back = None
+        drain.rests_until = self._monotonic() + min(REST, self._settings.grace.total_seconds())
         self._metrics.drain_broken_off()
 
-    async def go_on(
-        self, cluster: TenantCluster, tenant: Client, found: Survey, memory: Memory, served_class: str
-    ) -> float:
-        """Do the next step for the blocks that are marked; in how many seconds there is another one."""
-        standing = await read(tenant)
+    async def go_on(self, look: Look, found: Usage, states: TenantStates) -> LookAgain:
+        """Do the next step for the blocks that are marked; and when there is another one."""
+        standing = await read(look.tenant)
         there = set(standing.addresses)
         inside = [block for block in found.draining if entry(block) in there]
         staying = publishable((block for block in found.blocks if not block.is_draining), there)
         if inside:
-            return await self._take_out(cluster, tenant, standing, staying, inside, memory, served_class)
-        if any(block.version not in memory.withdrawn for block in found.draining):
-            return await self._stamp(cluster, tenant, standing, staying, found.draining, memory)
-        return await self._give_back(cluster, tenant, standing, found, memory, served_class)
+            return await self._take_out(look, standing, staying, inside, states)
+        if any(block.version not in states.drain.withdrawn for block in found.draining):
+            return await self._stamp(look, standing, staying, found.draining, states)
+        return await self._give_back(look, standing, found, states)
 
     async def _take_out(
         self,
-        cluster: TenantCluster,
-        tenant: Client,
+        look: Look,
         standing: Standing,
         staying: Sequence[Block],
         inside: Sequence[Block],
-        memory: Memory,
-        served_class: str,
-    ) -> float:
+        states: TenantStates,
+    ) -> LookAgain:
         """Steps 2 to 4."""
+        drain, settle = states.drain, self._settings.settle
         blocks = [*staying, *inside]
         first, last = split(blocks)
-        wanted = address_pool(first, last=last, auto_assign=False, drained_by=memory.token)
-        if memory.held_back is None or differs(wanted, standing.pool):
-            return await self._hold_back(cluster, tenant, standing, blocks, memory)
-        held_for = self._monotonic() - memory.held_back
-        if held_for < self._settings.settle:
-            return self._settings.settle - held_for
-        sign, seen = await read_sign(tenant), size_seen(standing.pool)
-        unread = sign.read_at is not None and sign.read_at == memory.read_at
+        wanted = address_pool(first, last=last, auto_assign=False, drained_by=drain.token)
+        if drain.held_back is None or differs(wanted, standing.pool):
+            return await self._hold_back(look, standing, blocks, states)
+        held_for = self._monotonic() - drain.held_back
+        if held_for < settle:
+            return LookAgain(settle - held_for)
+        sign, seen = await read_sign(look.tenant), size_seen(standing.pool)
+        unread = sign.read_at is not None and sign.read_at == drain.read_at
         unseen = unread or (seen is not None and seen != sum(block.range.size for block in blocks))
         if unseen and not sign.refused and held_for < LONGEST_SETTLING:
             return SOON
-        if unseen or sign.refused or await self._is_needed(tenant, blocks, inside, served_class):
-            await self.break_off(inside, memory)
-            return 0.0
-        published = await self._publishing.put(
-            cluster, tenant, standing, staying, memory, leaving=inside, auto_assign=hands_out(staying)
+        if unseen or sign.refused or await self._is_needed(look, blocks, inside):
+            await self.break_off(inside, drain)
+            return AT_ONCE
+        published = await self._publisher.put(
+            look, standing, staying, states, leaving=inside, auto_assign=hands_out(staying)
         )
         if not published.is_current:
-            return AT_ONCE if published.outcome is Outcome.CONTESTED else SOON
-        memory.held_back = None
+            return _after_failure(published)
+        drain.held_back = None
         now = self._monotonic()
-        memory.withdrawn.update({block.version: now for block in inside})
-        return self._settings.settle
+        drain.withdrawn.update({block.version: now for block in inside})
+        return LookAgain(settle)
 
     async def _hold_back(
-        self, cluster: TenantCluster, tenant: Client, standing: Standing, blocks: Sequence[Block], memory: Memory
-    ) -> float:
-        sign = await read_sign(tenant)
-        memory.refusal = sign.refused
+        self, look: Look, standing: Standing, blocks: Sequence[Block], states: TenantStates
+    ) -> LookAgain:
+        drain = states.drain
+        sign = await self._publisher.ask_for_sign(look.tenant, states.pool)
         if sign.refused:
-            await self.break_off([block for block in blocks if block.is_draining], memory)
-            return 0.0
-        # It counts whole seconds: a change within this one would not show. Whoever wakes us earlier changes nothing.
+            await self.break_off([block for block in blocks if block.is_draining], drain)
+            return AT_ONCE
+        # It counts whole seconds: a change within this one would not show. An earlier look changes nothing.
         now = self._monotonic()
-        if memory.steady is None or memory.steady[0] != sign.read_at:
-            memory.steady = (sign.read_at, now)
-        if sign.read_at is not None and now < memory.steady[1] + A_SECOND:
-            return memory.steady[1] + A_SECOND - now
+        if drain.steady is None or drain.steady[0] != sign.read_at:
+            drain.steady = (sign.read_at, now)
+        if sign.read_at is not None and now < drain.steady[1] + A_SECOND:
+            return LookAgain(drain.steady[1] + A_SECOND - now)
         # Should the answer be lost, the wait begins anew, and not at an earlier time.
-        memory.held_back, memory.token = None, self._new_token()
-        published = await self._publishing.put(
-            cluster, tenant, standing, blocks, memory, auto_assign=False, drained_by=memory.token
-        )
+        drain.held_back, drain.token = None, self._new_token()
+        published = await self._publisher.put(look, standing, blocks, states, auto_assign=False, drained_by=drain.token)
         if published.is_current:
             # Where it was so already, by another process, MetalLB does not read its pools again.
             was_so = standing.pool is not None and standing.pool.get("spec", {}).get("autoAssign") is False
-            memory.held_back, memory.read_at = self._monotonic(), None if was_so else sign.read_at
-            return self._settings.settle
-        return AT_ONCE if published.outcome is Outcome.CONTESTED else SOON
+            drain.held_back, drain.read_at = self._monotonic(), None if was_so else sign.read_at
+            return LookAgain(self._settings.settle)
+        return _after_failure(published)
 
     async def _stamp(
         self,
-        cluster: TenantCluster,
-        tenant: Client,
+        look: Look,
         standing: Standing,
         staying: Sequence[Block],
         outside: Sequence[Block],
-        memory: Memory,
-    ) -> float:
-        """Write the pool, which lacks these blocks already: nobody who read it earlier can write it any more then."""
-        memory.token = self._new_token()
-        published = await self._publishing.put(
-            cluster,
-            tenant,
-            standing,
-            staying,
-            memory,
-            auto_assign=hands_out(staying),
-            drained_by=memory.token,
+        states: TenantStates,
+    ) -> LookAgain:
+        """Write the pool, which lacks these blocks already: no process that read it earlier can write it any more."""
+        drain = states.drain
+        drain.token = self._new_token()
+        published = await self._publisher.put(
+            look, standing, staying, states, auto_assign=hands_out(staying), drained_by=drain.token
         )
         # Where MetalLB is not there, nothing can be written, nor announced.
         if not published.is_current and published.outcome is not Outcome.NOT_INSTALLED:
-            return AT_ONCE if published.outcome is Outcome.CONTESTED else SOON
+            return _after_failure(published)
         now = self._monotonic()
-        memory.withdrawn.update({block.version: now for block in outside})
-        return self._settings.settle
+        drain.withdrawn.update({block.version: now for block in outside})
+        return LookAgain(self._settings.settle)
 
-    async def _give_back(
-        self,
-        cluster: TenantCluster,
-        tenant: Client,
-        standing: Standing,
-        found: Survey,
-        memory: Memory,
-        served_class: str,
-    ) -> float:
+    async def _give_back(self, look: Look, standing: Standing, found: Usage, states: TenantStates) -> LookAgain:
         """Steps 5 and 6."""
+        drain, settle = states.drain, self._settings.settle
         outside, now = found.draining, self._monotonic()
-        out_for = now - max(memory.withdrawn[block.version] for block in outside)
-        if out_for < self._settings.settle:
-            return self._settings.settle - out_for
-        sign, seen = await read_sign(tenant), size_seen(standing.pool)
+        out_for = now - max(drain.withdrawn[block.version] for block in outside)
+        if out_for < settle:
+            return LookAgain(settle - out_for)
+        sign, seen = await read_sign(look.tenant), size_seen(standing.pool)
         there = standing.addresses
         staying = publishable((block for block in found.blocks if not block.is_draining), there)
         unseen = seen is not None and seen != sum(block.range.size for block in staying)
         if unseen and not sign.refused and out_for < LONGEST_SETTLING:
             return SOON
-        if unseen or sign.refused or await self._is_needed(tenant, outside, outside, served_class):
-            await self.break_off(outside, memory)
-            return 0.0
+        if unseen or sign.refused or await self._is_needed(look, outside, outside):
+            await self.break_off(outside, drain)
+            return AT_ONCE
         for block in outside:
-            await self._release(cluster, block, memory)
-        return 0.0
+            await self._release(look.cluster, block, states.status)
+        return AT_ONCE
 
-    async def _is_needed(
-        self, tenant: Client, blocks: Sequence[Block], going: Sequence[Block], served_class: str
-    ) -> bool:
+    async def _is_needed(self, look: Look, blocks: Sequence[Block], going: Sequence[Block]) -> bool:
         """Whether a Service has or asks for one of the addresses that go, or waits in vain for any; asked afresh."""
-        services = await load_balancers(tenant)
-        fresh = survey([block.allocation for block in blocks], services, self._clock(), served_class)
+        services = await load_balancers(look.tenant)
+        fresh = usage_of([block.allocation for block in blocks], services, self._clock(), look.terms.served_class)
         uids = {block.uid for block in going}
         return fresh.is_held_up or any(block.claimed for block in fresh.blocks if block.uid in uids)
 
-    async def _release(self, cluster: TenantCluster, block: Block, memory: Memory) -> None:
+    async def _release(self, cluster: TenantCluster, block: Block, status: StatusProgress) -> None:
         idle, count = block.allocation.status.idle_since, block.range.size
         which = "it" if count == 1 else "them"
         unused = (
@@ -258,11 +271,7 @@ class Draining:
         await self._ledger.release(
             block.allocation, DELETED_BY_REQUEST if block.is_going else Grounds(unused, "released")
         )
-        memory.last_shrink = PoolChange(
-            time=self._clock(),
-            addresses=count + (memory.last_shrink.addresses if memory.last_shrink else 0),
-            reason=unused,
-        )
+        status.shrank(PoolChange(time=self._clock(), addresses=count, reason=unused))
         self._metrics.shrank(count)
         noun = "address" if count == 1 else "addresses"
         where = f"{range_text(block.range, Family.V4)} to pool {block.allocation.spec.pool_ref.name}"

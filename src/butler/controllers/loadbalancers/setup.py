@@ -13,9 +13,9 @@ from butler.controllers.loadbalancers.controller import LoadBalancerController
 from butler.controllers.loadbalancers.deletions import Deletions
 from butler.controllers.loadbalancers.draining import Draining
 from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
-from butler.controllers.loadbalancers.publishing import Publishing
+from butler.controllers.loadbalancers.publisher import Publisher
 from butler.controllers.loadbalancers.service_record import ServiceRecord
-from butler.controllers.loadbalancers.status_writer import Telling
+from butler.controllers.loadbalancers.status_writer import LoadBalancerStatusWriter
 from butler.tenant.service_feed import TenantFeeds
 
 if TYPE_CHECKING:
@@ -55,10 +55,10 @@ def add_load_balancers(
 
     feeds = TenantFeeds(tenants, wake, on_service=record.changed)
     ledger = Ledger(client, views.allocations, releases, views.home)
-    publishing = Publishing(ledger, events, metrics, _now, time.monotonic)
+    publisher = Publisher(ledger, events, metrics, settings, _now, time.monotonic)
     draining = Draining(
         ledger,
-        publishing,
+        publisher,
         events,
         metrics,
         settings,
@@ -67,7 +67,7 @@ def add_load_balancers(
         time.monotonic,
     )
     deletions = Deletions(ledger, events, _now, time.monotonic)
-    telling = Telling(client, views.clusters, events, _now, time.monotonic)
+    writer = LoadBalancerStatusWriter(client, views.clusters, events, _now, time.monotonic)
     whole = LoadBalancerController(
         client,
         views,
@@ -75,10 +75,10 @@ def add_load_balancers(
         kubeconfigs,
         secrets,
         ledger,
-        publishing,
+        publisher,
         draining,
         deletions,
-        telling,
+        writer,
         record,
         metrics,
         settings,

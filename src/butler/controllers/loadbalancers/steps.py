@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from butler.controllers.loadbalancers.allocations import LedgerTrouble
+from butler.controllers.loadbalancers.look_again import LookAgain
 from butler.kube.errors import ApiError, Conflict, KubeError, ServerError, TooManyRequests
 from butler.rules.loadbalancer.status import Trouble
 
@@ -17,31 +18,35 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
 LONGEST: Final = 500
-ERROR_PAUSE: Final = 5.0
+ERROR_PAUSE: Final = LookAgain(5.0)
 
 log = logging.getLogger(__name__)
 
 
 class Steps:
-    """In how many seconds there is more to do, and what went wrong; `otherwise` is the longest wait."""
+    """When there is more to do, and what went wrong; `otherwise` is the longest wait."""
 
-    def __init__(self, otherwise: float) -> None:
-        self.waits = [otherwise]
+    def __init__(self, otherwise: LookAgain) -> None:
+        self.again = otherwise
         self.errors: list[Exception] = []
 
-    async def do(self, step: Awaitable[float | None]) -> None:
-        """Try a step, which says in how many seconds it has more to do; None: that is all."""
+    def no_later_than(self, again: LookAgain) -> None:
+        """Look again by then."""
+        self.again = min(self.again, again)
+
+    async def do(self, step: Awaitable[LookAgain | None]) -> None:
+        """Try a step; one that depends on the clock says when it has more to do."""
         try:
-            wait = await step
+            again = await step
         except LedgerTrouble as trouble:
             self.errors.append(trouble.error)
         except Exception as error:
             log.warning("a step of looking after load balancers failed: %s", error, exc_info=not _is_usual(error))
             self.errors.append(error)
-            self.waits.append(ERROR_PAUSE)
+            self.no_later_than(ERROR_PAUSE)
         else:
-            if wait is not None:
-                self.waits.append(wait)
+            if again is not None:
+                self.no_later_than(again)
 
 
 def _is_usual(error: Exception) -> bool:

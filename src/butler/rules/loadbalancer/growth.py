@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.rules.loadbalancer.policy import Terms
     from butler.rules.loadbalancer.service import Balancer
-    from butler.rules.loadbalancer.usage import Survey
+    from butler.rules.loadbalancer.usage import Usage
 
 MOST_NAMED = 3
 
@@ -67,7 +67,7 @@ class Growth:
 ENOUGH = Growth()
 
 
-def grow(found: Survey, terms: Terms, pools: Mapping[str, NetworkPool], lost: int = 0) -> Growth:
+def grow(found: Usage, terms: Terms, pools: Mapping[str, NetworkPool], lost: int = 0) -> Growth:
     """What is missing, and where it could come from; `lost` are free addresses that MetalLB will not hand out."""
     free = max(0, found.free - lost)
     wanted = max(0, found.demand - free) if terms.elastic else 0
@@ -117,7 +117,7 @@ def longest_run(pool: NetworkPool | None) -> int:
 # Requests that wait.
 
 
-def _not_needed(found: Survey, terms: Terms, wanted: int) -> tuple[IPAllocation, ...]:
+def _not_needed(found: Usage, terms: Terms, wanted: int) -> tuple[IPAllocation, ...]:
     """Requests that can go, the youngest first, as far as the others are enough."""
     going, under_way = [], found.under_way
     for request in reversed(found.requests):
@@ -130,7 +130,7 @@ def _not_needed(found: Survey, terms: Terms, wanted: int) -> tuple[IPAllocation,
     return tuple(going)
 
 
-def _misplaced(found: Survey, terms: Terms, pools: Mapping[str, NetworkPool]) -> tuple[IPAllocation, ...]:
+def _misplaced(found: Usage, terms: Terms, pools: Mapping[str, NetworkPool]) -> tuple[IPAllocation, ...]:
     """A request that was refused where it is, and could be met elsewhere or in pieces; one at a time."""
     movable = (
         request
@@ -152,7 +152,7 @@ def _could_be_met(request: IPAllocation, terms: Terms, pools: Mapping[str, Netwo
     return any(longest_run(pools.get(name)) for name in terms.pools)
 
 
-def _refused(found: Survey, terms: Terms, pools: Mapping[str, NetworkPool]) -> Short | None:
+def _refused(found: Usage, terms: Terms, pools: Mapping[str, NetworkPool]) -> Short | None:
     """Why what was asked for does not come."""
     failed = [allocation for allocation in found.requests if allocation.status.phase is IPAllocationPhase.FAILED]
     if not failed:
@@ -165,7 +165,7 @@ def _refused(found: Survey, terms: Terms, pools: Mapping[str, NetworkPool]) -> S
     return Short(LoadBalancerReason.POOL_EXHAUSTED, f"{waiting_in_words(found.waiting)}: {why}")
 
 
-def _over_quota(found: Survey, terms: Terms) -> Short:
+def _over_quota(found: Usage, terms: Terms) -> Short:
     return Short(
         LoadBalancerReason.QUOTA_REACHED,
         f"{waiting_in_words(found.waiting)}: the tenant holds {found.held} load-balancer addresses,"
@@ -173,7 +173,7 @@ def _over_quota(found: Survey, terms: Terms) -> Short:
     )
 
 
-def _fixed(found: Survey, terms: Terms) -> Short:
+def _fixed(found: Usage, terms: Terms) -> Short:
     why = "no pool of the provider is for load balancers" if terms.elastic else terms.fixed
     return Short(
         LoadBalancerReason.SERVICES_WAITING,

@@ -1,4 +1,4 @@
-"""Which addresses nobody needs any more. Pure.
+"""Which addresses are not needed any more. Pure.
 
 A growth allocation goes back when all of its addresses have been unused for the grace time. The moment at which it
 fell idle is stored on it, so that a restart does not begin the wait anew; but only when it has been idle for a moment,
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.rules.loadbalancer.policy import Terms
-    from butler.rules.loadbalancer.usage import Block, Survey
+    from butler.rules.loadbalancer.usage import Block, Usage
 
 WORTH_STORING: Final = timedelta(seconds=5)
 """How long a block has to be idle before that is written down; less where the grace time is short."""
@@ -31,7 +31,7 @@ class IdleMark:
 
 
 def idle_marks(
-    found: Survey, idle_since: Mapping[str, datetime], now: datetime, grace: timedelta
+    found: Usage, idle_since: Mapping[str, datetime], now: datetime, grace: timedelta
 ) -> tuple[IdleMark, ...]:
     """What to write down; `idle_since` says, by UID, since when a block has been seen to be idle."""
     worth = min(WORTH_STORING, grace / 4)
@@ -47,14 +47,14 @@ def idle_marks(
     return tuple(marks)
 
 
-def due(found: Survey, terms: Terms, now: datetime, grace: timedelta) -> tuple[Block, ...]:
+def due(found: Usage, terms: Terms, now: datetime, grace: timedelta) -> tuple[Block, ...]:
     """The blocks that can go now: those that were deleted and that no Service uses, else those idle for long enough."""
     if found.draining or found.is_held_up:
         return ()
     return tuple(block for block in found.going if not block.claimed) or _idle(found, terms, now, grace)
 
 
-def _idle(found: Survey, terms: Terms, now: datetime, grace: timedelta) -> tuple[Block, ...]:
+def _idle(found: Usage, terms: Terms, now: datetime, grace: timedelta) -> tuple[Block, ...]:
     """Those that were idle for long enough, and are not needed to serve a Service, nor to hold what was asked for."""
     if not terms.shrinks or found.demand or found.requests:
         return ()
@@ -69,7 +69,14 @@ def _idle(found: Survey, terms: Terms, now: datetime, grace: timedelta) -> tuple
     return tuple(going)
 
 
-def seconds_to_next(found: Survey, idle_since: Mapping[str, datetime], now: datetime, grace: timedelta) -> float | None:
+def still_idle(found: Usage, before: Mapping[str, datetime], now: datetime) -> dict[str, datetime]:
+    """Since when each block has been seen to be idle, by UID, after another look."""
+    return {block.uid: before.get(block.uid, now) for block in found.blocks if not block.claimed}
+
+
+def when_idle_changes(
+    found: Usage, idle_since: Mapping[str, datetime], now: datetime, grace: timedelta
+) -> datetime | None:
     """When the clock alone will change something about idle blocks; None: it will not."""
     worth, moments = min(WORTH_STORING, grace / 4), []
     for block in found.blocks:
@@ -80,4 +87,4 @@ def seconds_to_next(found: Survey, idle_since: Mapping[str, datetime], now: date
             moments.append(idle_since.get(block.uid, now) + worth)
         elif stored + grace > now:
             moments.append(stored + grace)
-    return max(0.0, (min(moments) - now).total_seconds()) if moments else None
+    return max(now, min(moments)) if moments else None

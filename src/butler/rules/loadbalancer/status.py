@@ -8,7 +8,7 @@ come. It is told when it lasts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from butler.api.tenantcluster import PoolChange, TenantCluster, TenantClusterStatus
     from butler.rules.loadbalancer.growth import Short
     from butler.rules.loadbalancer.service import Balancer
-    from butler.rules.loadbalancer.usage import Block, Survey
+    from butler.rules.loadbalancer.usage import Block, Usage
 
 LONGEST_MESSAGE = 1024
 
@@ -43,29 +43,25 @@ class Trouble:
     """How often in a row."""
 
 
-class State(Protocol):
-    """What the controller found out beside the Services and allocations of a tenant."""
+@dataclass(frozen=True, slots=True)
+class Obstacles:
+    """What the controller met beside the Services and allocations of a tenant."""
 
-    @property
-    def problem(self) -> str | None:
-        """Why MetalLB does not have its addresses; empty when it has, None before it was asked."""
+    problem: str = ""
+    """Why MetalLB does not have its addresses; empty when it has, or was not asked yet."""
+    problem_reason: LoadBalancerReason | None = None
+    refusal: str = ""
+    """Why MetalLB does not accept its configuration."""
+    trouble: Trouble | None = None
+    """What the management cluster did not do."""
 
-    @property
-    def problem_reason(self) -> LoadBalancerReason | None: ...
 
-    @property
-    def refusal(self) -> str:
-        """Why MetalLB does not accept its configuration."""
+@dataclass(frozen=True, slots=True)
+class PoolChanges:
+    """Addresses that came and went, and that the status does not tell of yet."""
 
-    @property
-    def trouble(self) -> Trouble | None:
-        """What the management cluster did not do."""
-
-    @property
-    def last_growth(self) -> PoolChange | None: ...
-
-    @property
-    def last_shrink(self) -> PoolChange | None: ...
+    growth: PoolChange | None = None
+    shrink: PoolChange | None = None
 
 
 class Verdict(NamedTuple):
@@ -79,14 +75,14 @@ class Verdict(NamedTuple):
 
 
 def unreachable(why: str) -> Verdict:
-    """Nobody can tell how things stand on the tenant, and nothing of it is given back meanwhile."""
+    """It is unknown how things stand on the tenant, and nothing of it is given back meanwhile."""
     message = f"the tenant cannot be reached, and keeps all addresses that it has: {why}"
     return Verdict(False, LoadBalancerReason.TENANT_UNREACHABLE, message, passes=True)
 
 
 def verdict(
-    found: Survey,
-    state: State,
+    found: Usage,
+    obstacles: Obstacles,
     short: Short | None,
     services: Sequence[Balancer] = (),
     *,
@@ -94,7 +90,7 @@ def verdict(
     foreign: Sequence[int] = (),
 ) -> Verdict:
     """How things stand, the worst first."""
-    said = _problem(state) or _trouble(found, state) or _waiting(found, short, paused=paused)
+    said = _problem(obstacles) or _trouble(found, obstacles.trouble) or _waiting(found, short, paused=paused)
     deleted = deleted_in_words(found, services)
     if said is None and not found.going and foreign:
         return Verdict(False, LoadBalancerReason.FOREIGN_ADDRESSES, foreign_in_words(foreign, services))
@@ -106,27 +102,27 @@ def verdict(
     return said._replace(message=f"{said.message}; {deleted}") if deleted else said
 
 
-def _problem(state: State) -> Verdict | None:
-    if state.problem:
-        worst = state.problem_reason or LoadBalancerReason.NOT_READY
-        message = f"the tenant's MetalLB does not have its addresses: {state.problem}"
+def _problem(obstacles: Obstacles) -> Verdict | None:
+    if obstacles.problem:
+        worst = obstacles.problem_reason or LoadBalancerReason.NOT_READY
+        message = f"the tenant's MetalLB does not have its addresses: {obstacles.problem}"
         return Verdict(False, worst, message, passes=worst is LoadBalancerReason.CONTESTED)
-    if state.refusal:
-        message = f"MetalLB does not accept its configuration and goes on with an older one: {state.refusal}"
+    if obstacles.refusal:
+        message = f"MetalLB does not accept its configuration and goes on with an older one: {obstacles.refusal}"
         return Verdict(False, LoadBalancerReason.REFUSED, message)
     return None
 
 
-def _trouble(found: Survey, state: State) -> Verdict | None:
+def _trouble(found: Usage, trouble: Trouble | None) -> Verdict | None:
     """What the management cluster did not do."""
-    if state.trouble is None:
+    if trouble is None:
         return None
     waiting = f"{waiting_in_words(found.waiting)}: " if found.waiting else ""
-    message = f"{waiting}IPAllocations cannot be read or written: {state.trouble.message}"
-    return Verdict(False, LoadBalancerReason.ALLOCATIONS_NOT_WRITTEN, message, passes=state.trouble.passes)
+    message = f"{waiting}IPAllocations cannot be read or written: {trouble.message}"
+    return Verdict(False, LoadBalancerReason.ALLOCATIONS_NOT_WRITTEN, message, passes=trouble.passes)
 
 
-def _waiting(found: Survey, short: Short | None, *, paused: bool) -> Verdict | None:
+def _waiting(found: Usage, short: Short | None, *, paused: bool) -> Verdict | None:
     """Why Services wait."""
     if paused and found.demand:
         message = f"{waiting_in_words(found.waiting)}, and the cluster is left as it is, by spec.paused"
@@ -156,7 +152,7 @@ def foreign_in_words(foreign: Sequence[int], services: Sequence[Balancer]) -> st
     )
 
 
-def deleted_in_words(found: Survey, services: Sequence[Balancer]) -> str:
+def deleted_in_words(found: Usage, services: Sequence[Balancer]) -> str:
     """What becomes of blocks whose allocations were deleted; those in use first."""
     said = []
     for block in sorted(found.going, key=lambda block: not block.claimed):
@@ -170,7 +166,9 @@ def _used(blocks: Iterable[Block]) -> bool:
     return any(block.claimed for block in blocks)
 
 
-def use(found: Survey, old: LoadBalancerUse | None, state: State, foreign: Sequence[int] = ()) -> LoadBalancerUse:
+def figures_of(
+    found: Usage, old: LoadBalancerUse | None, changes: PoolChanges, foreign: Sequence[int] = ()
+) -> LoadBalancerUse:
     """The figures."""
     return LoadBalancerUse(
         held=found.held,
@@ -180,8 +178,8 @@ def use(found: Survey, old: LoadBalancerUse | None, state: State, foreign: Seque
         platform_services=found.platform_services,
         waiting_services=len(found.waiting),
         foreign_addresses=as_told(foreign),
-        last_growth=state.last_growth or (old.last_growth if old else None),
-        last_shrink=state.last_shrink or (old.last_shrink if old else None),
+        last_growth=changes.growth or (old.last_growth if old else None),
+        last_shrink=changes.shrink or (old.last_shrink if old else None),
     )
 
 

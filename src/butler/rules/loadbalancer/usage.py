@@ -62,7 +62,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class Usage:
     """One look at a tenant."""
 
     blocks: tuple[Block, ...]
@@ -122,7 +122,7 @@ class Survey:
         return tuple(block for block in self.blocks if block.is_draining)
 
 
-def survey(own: Iterable[IPAllocation], services: Sequence[Balancer], now: datetime, served_class: str = "") -> Survey:
+def usage_of(own: Iterable[IPAllocation], services: Sequence[Balancer], now: datetime, served_class: str = "") -> Usage:
     """Put both sides together. `own` are the allocations that belong to this very cluster."""
     mine = [allocation for allocation in own if allocation.spec.type is IPAllocationType.LOAD_BALANCER]
     used, claimed = in_use(services), spoken_for(services)
@@ -134,7 +134,7 @@ def survey(own: Iterable[IPAllocation], services: Sequence[Balancer], now: datet
     waiting = tuple(service for service in services if waits(service, served_class))
     sharing = about_to_share(waiting, services, now)
     served = [item for item in services if _has_one_of(item, blocks)]
-    return Survey(
+    return Usage(
         blocks=blocks,
         requests=tuple(sorted((allocation for allocation in mine if _is_asked(allocation)), key=_age)),
         waiting=waiting,

@@ -9,7 +9,7 @@ import msgspec
 
 from butler.rules.loadbalancer.policy import Terms
 from butler.rules.loadbalancer.service import Balancer
-from butler.rules.loadbalancer.usage import Survey, survey
+from butler.rules.loadbalancer.usage import Usage, usage_of
 from unit.controllers.tenantcluster.values import NOW, allocation
 
 if TYPE_CHECKING:
@@ -57,5 +57,5 @@ def refused(name: str = "web-lb-2", count: int = 2, **more: Any) -> IPAllocation
     return asked(name, count, phase="Failed", why="no run of free addresses is long enough", **more)
 
 
-def look(*own: IPAllocation, services: list[Balancer] | None = None, served_class: str = "") -> Survey:
-    return survey(own, services or [], NOW, served_class)
+def look(*own: IPAllocation, services: list[Balancer] | None = None, served_class: str = "") -> Usage:
+    return usage_of(own, services or [], NOW, served_class)

@@ -25,9 +25,9 @@ from butler.controllers.loadbalancers.controller import LoadBalancerController
 from butler.controllers.loadbalancers.deletions import Deletions
 from butler.controllers.loadbalancers.draining import A_SECOND, Draining
 from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
-from butler.controllers.loadbalancers.publishing import Publishing
+from butler.controllers.loadbalancers.publisher import Publisher
 from butler.controllers.loadbalancers.service_record import ServiceRecord
-from butler.controllers.loadbalancers.status_writer import Telling
+from butler.controllers.loadbalancers.status_writer import LoadBalancerStatusWriter
 from butler.controllers.networkpool.metrics import IpamMetrics
 from butler.controllers.tenantcluster.caches import Views
 from butler.ipam.addresses import Family, Range, address_text, parse_address
@@ -113,13 +113,13 @@ class Household:
         metrics = LoadBalancerMetrics(self.registry)
         releases = Releases(client, self.views.pools, cast("Any", Notes()), IpamMetrics(CollectorRegistry()), clock)
         ledger = Ledger(client, self.views.allocations, releases, HOME)
-        publishing = Publishing(ledger, events, metrics, clock, self._monotonic)
+        publisher = Publisher(ledger, events, metrics, self.settings, clock, self._monotonic)
         tokens = (f"process-{self.identity}-{number}" for number in itertools.count(1))
         self.draining = Draining(
-            ledger, publishing, events, metrics, self.settings, lambda: next(tokens), clock, self._monotonic
+            ledger, publisher, events, metrics, self.settings, lambda: next(tokens), clock, self._monotonic
         )
         deletions = Deletions(ledger, events, clock, self._monotonic)
-        telling = Telling(client, self.views.clusters, events, clock, self._monotonic)
+        writer = LoadBalancerStatusWriter(client, self.views.clusters, events, clock, self._monotonic)
         self.controller = LoadBalancerController(
             client,
             self.views,
@@ -127,10 +127,10 @@ class Household:
             cast("Any", View(self.management, SECRETS)),
             KubeconfigSecrets(client, self._monotonic),
             ledger,
-            publishing,
+            publisher,
             self.draining,
             deletions,
-            telling,
+            writer,
             ServiceRecord(self.views.clusters, events, metrics, self._monotonic),
             metrics,
             self.settings,
@@ -157,8 +157,8 @@ class Household:
 
     def doubt(self, controller: LoadBalancerController | None = None) -> None:
         """Something happened to a Service that speaks of another pool than the one that MetalLB was told."""
-        for memory in (controller or self.controller)._memories.values():
-            memory.doubt = True
+        for states in (controller or self.controller)._states.values():
+            states.pool.doubt = True
 
     async def live(self, seconds: float) -> int:
         """Let so much time pass, with all that happens in it; how often the tenant was looked at."""

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationType
-from butler.controllers.loadbalancers.memory import Memory
 from butler.ipam.addresses import Family, Range, address_text
 from butler.rules.loadbalancer.growth import grow
-from butler.rules.loadbalancer.idleness import due, idle_marks, seconds_to_next
+from butler.rules.loadbalancer.idleness import due, idle_marks, still_idle, when_idle_changes
 from butler.rules.loadbalancer.policy import Terms
-from butler.rules.loadbalancer.usage import asked_count, granted_range, is_growth, survey
+from butler.rules.loadbalancer.usage import asked_count, granted_range, is_growth, usage_of
 from butler.rules.tenant.address_requests import further_names
 from unit.controllers.loadbalancers.balancers import GRACE
 from unit.controllers.tenantcluster.values import NOW, allocation, cluster, pool
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.ipam.free_space import FreeSpace
     from butler.rules.loadbalancer.service import Balancer
-    from butler.rules.loadbalancer.usage import Survey
+    from butler.rules.loadbalancer.usage import Usage
 
 POOLS = ("vlan40", "vlan41")
 BASES = {"vlan40": 10 << 24 | 40 << 16, "vlan41": 10 << 24 | 41 << 16}
@@ -50,7 +49,7 @@ class World:
         self.allocations: dict[str, IPAllocation] = {}
         self.services: dict[str, Held] = {}
         self.now: datetime = NOW
-        self.memory = Memory()
+        self.idle_since: dict[str, datetime] = {}
         self.actions = 0
         self.last_used: dict[str, datetime] = {}
         self.others: list[tuple[str, Range]] = []
@@ -141,24 +140,24 @@ class World:
         )
 
     def _note_use(self) -> None:
-        found = self.survey()
+        found = self.usage()
         for block in found.blocks:
             if block.claimed or block.allocation.metadata.name not in self.last_used:
                 self.last_used[block.allocation.metadata.name] = self.now
 
     # The controller.
 
-    def survey(self) -> Survey:
-        return survey(self.allocations.values(), [service.service for service in self.services.values()], self.now)
+    def usage(self) -> Usage:
+        return usage_of(self.allocations.values(), [service.service for service in self.services.values()], self.now)
 
     def look(self) -> bool:
         """One reconcile; whether it did anything."""
         self._note_use()
-        found, before = self.survey(), self.actions
-        self.memory.look(found, [service.service for service in self.services.values()], self.now)
+        found, before = self.usage(), self.actions
+        self.idle_since = still_idle(found, self.idle_since, self.now)
         for block in due(found, self.terms, self.now, GRACE):
             self._release(block.allocation)
-        found = self.survey()
+        found = self.usage()
         growth = grow(found, self.terms, self.pools)
         for request in growth.drop:
             assert is_growth(request)
@@ -172,14 +171,14 @@ class World:
             )
             self.actions += 1
         if growth.ask:
-            self._check_asked(self.survey())
-        for mark in idle_marks(found, self.memory.idle_since, self.now, GRACE):
+            self._check_asked(self.usage())
+        for mark in idle_marks(found, self.idle_since, self.now, GRACE):
             status = msgspec.structs.replace(mark.block.allocation.status, idle_since=mark.since)
             changed = msgspec.structs.replace(mark.block.allocation, status=status)
             self.allocations[changed.metadata.name] = changed
         return self.actions != before
 
-    def _check_asked(self, after: Survey) -> None:
+    def _check_asked(self, after: Usage) -> None:
         covered = after.free + after.under_way
         assert covered <= after.demand + self.terms.increment - 1, "demand is covered once, and by a step at most"
         if self.terms.most is not None:
@@ -190,7 +189,7 @@ class World:
         assert found is not None
         assert name not in self._stays, "what a cluster began with, or picked, stays"
         assert self.now - self.last_used[name] >= GRACE, "it was used within the grace time"
-        assert self.survey().held - found.size >= self.terms.least
+        assert self.usage().held - found.size >= self.terms.least
         del self.allocations[name], self.last_used[name]
         self.free[going.spec.pool_ref.name].give(found)
         self.actions += 1
@@ -212,8 +211,13 @@ class World:
                 continue
             if self.now >= until:
                 return
-            left = seconds_to_next(self.survey(), self.memory.idle_since, self.now, GRACE)
-            self.pass_(min(until - self.now, timedelta(seconds=600 if left is None else left + 1)))
+            moment = when_idle_changes(self.usage(), self.idle_since, self.now, GRACE)
+            self.pass_(
+                min(
+                    until - self.now,
+                    timedelta(minutes=10) if moment is None else moment - self.now + timedelta(seconds=1),
+                )
+            )
         raise AssertionError("it does not come to rest")
 
     def ranges(self) -> list[Range]:

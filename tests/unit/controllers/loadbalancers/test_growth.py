@@ -18,12 +18,12 @@ from unit.controllers.tenantcluster.values import cluster, pool
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
     from butler.rules.loadbalancer.policy import Terms
-    from butler.rules.loadbalancer.usage import Survey
+    from butler.rules.loadbalancer.usage import Usage
 
 FULL = [service("a", "10.40.0.20"), service("b", "10.40.0.21")]
 
 
-def growth(found: Survey, terms: Terms = ELASTIC, **free: int | None) -> Growth:
+def growth(found: Usage, terms: Terms = ELASTIC, **free: int | None) -> Growth:
     """With pools that have such a longest free run each; None: the pool is not ready."""
     pools = {
         name: pool(name, free=0 if size is None else size, ready=size is not None)
@@ -32,7 +32,7 @@ def growth(found: Survey, terms: Terms = ELASTIC, **free: int | None) -> Growth:
     return grow(found, terms, pools)
 
 
-def asks(found: Survey, terms: Terms = ELASTIC, **free: int | None) -> list[tuple[str, int]]:
+def asks(found: Usage, terms: Terms = ELASTIC, **free: int | None) -> list[tuple[str, int]]:
     return [(ask.pool, ask.count) for ask in growth(found, terms, **free).ask]
 
 

@@ -11,10 +11,10 @@ from unit.controllers.loadbalancers.test_growth import FULL, growth
 
 if TYPE_CHECKING:
     from butler.rules.loadbalancer.policy import Terms
-    from butler.rules.loadbalancer.usage import Survey
+    from butler.rules.loadbalancer.usage import Usage
 
 
-def dropped(found: Survey, terms: Terms = ELASTIC, **free: int | None) -> list[str]:
+def dropped(found: Usage, terms: Terms = ELASTIC, **free: int | None) -> list[str]:
     return [allocation.metadata.name for allocation in growth(found, terms, **free).drop]
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from butler.controllers.loadbalancers.memory import Memory
-from butler.rules.loadbalancer.idleness import WORTH_STORING, due, idle_marks, seconds_to_next
+from butler.rules.loadbalancer.idleness import WORTH_STORING, due, idle_marks, still_idle, when_idle_changes
 from butler.rules.loadbalancer.policy import Terms
 from unit.controllers.loadbalancers.balancers import ELASTIC, GRACE, asked, lb, look, service, waiting
 from unit.controllers.tenantcluster.values import NOW
@@ -18,13 +17,13 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.api.ipallocation import IPAllocation
-    from butler.rules.loadbalancer.usage import Survey
+    from butler.rules.loadbalancer.usage import Usage
 
 LONG = GRACE.total_seconds()
 GROWN = "10.40.0.30"
 
 
-def going(found: Survey, terms: Terms = ELASTIC, *, later: float = 0) -> list[str]:
+def going(found: Usage, terms: Terms = ELASTIC, *, later: float = 0) -> list[str]:
     return [block.allocation.metadata.name for block in due(found, terms, NOW + timedelta(seconds=later), GRACE)]
 
 
@@ -90,7 +89,7 @@ def test_what_is_left_of_elastic_days_goes_back_in_static_mode() -> None:
 # What is written down.
 
 
-def marks(found: Survey, seen: dict[str, datetime], grace: timedelta = GRACE) -> list[tuple[str, datetime | None]]:
+def marks(found: Usage, seen: dict[str, datetime], grace: timedelta = GRACE) -> list[tuple[str, datetime | None]]:
     return [(mark.block.allocation.metadata.name, mark.since) for mark in idle_marks(found, seen, NOW, grace)]
 
 
@@ -122,30 +121,29 @@ def test_nothing_is_written_about_blocks_that_never_go() -> None:
 
 
 def test_a_block_is_idle_from_the_first_look_that_saw_it_so() -> None:
-    memory = Memory()
-    memory.look(look(grown(idle=None)), [], NOW)
-    memory.look(look(grown(idle=None)), [], NOW + timedelta(seconds=7))
-    assert memory.idle_since == {"uid-web-lb-2": NOW}
-    memory.look(look(grown(idle=None), services=[service("a", GROWN)]), [], NOW)
-    assert memory.idle_since == {}
-    memory.look(look(grown(idle=None)), [], NOW + timedelta(seconds=9))
-    assert memory.idle_since == {"uid-web-lb-2": NOW + timedelta(seconds=9)}
+    idle = still_idle(look(grown(idle=None)), {}, NOW)
+    idle = still_idle(look(grown(idle=None)), idle, NOW + timedelta(seconds=7))
+    assert idle == {"uid-web-lb-2": NOW}
+    idle = still_idle(look(grown(idle=None), services=[service("a", GROWN)]), idle, NOW)
+    assert idle == {}
+    idle = still_idle(look(grown(idle=None)), idle, NOW + timedelta(seconds=9))
+    assert idle == {"uid-web-lb-2": NOW + timedelta(seconds=9)}
 
 
 # When the clock has something to say.
 
 
 def test_the_clock_is_waited_for_until_a_block_may_go() -> None:
-    assert seconds_to_next(look(grown(idle=LONG - 7)), {}, NOW, GRACE) == 7
+    assert when_idle_changes(look(grown(idle=LONG - 7)), {}, NOW, GRACE) == NOW + timedelta(seconds=7)
 
 
 def test_the_clock_is_waited_for_until_idleness_is_worth_a_word() -> None:
     seen = {"uid-web-lb-2": NOW - timedelta(seconds=2)}
-    assert seconds_to_next(look(grown(idle=None)), seen, NOW, GRACE) == 3
-    assert seconds_to_next(look(grown(idle=None)), {"uid-web-lb-2": NOW - GRACE}, NOW, GRACE) == 0
+    assert when_idle_changes(look(grown(idle=None)), seen, NOW, GRACE) == NOW + timedelta(seconds=3)
+    assert when_idle_changes(look(grown(idle=None)), {"uid-web-lb-2": NOW - GRACE}, NOW, GRACE) == NOW
 
 
 def test_the_clock_alone_changes_nothing_else() -> None:
-    assert seconds_to_next(look(lb()), {}, NOW, GRACE) is None
-    assert seconds_to_next(look(grown(idle=1), services=[service("a", GROWN)]), {}, NOW, GRACE) is None
-    assert seconds_to_next(look(grown(idle=LONG)), {}, NOW, GRACE) is None, "no busy loop about one that has to stay"
+    assert when_idle_changes(look(lb()), {}, NOW, GRACE) is None
+    assert when_idle_changes(look(grown(idle=1), services=[service("a", GROWN)]), {}, NOW, GRACE) is None
+    assert when_idle_changes(look(grown(idle=LONG)), {}, NOW, GRACE) is None, "no busy loop about one that has to stay"

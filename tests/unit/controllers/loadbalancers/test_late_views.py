@@ -89,11 +89,11 @@ async def test_a_new_mark_is_waited_for_anew(held_back: Household) -> None:
         house.answer()
         house.pass_(1)
         await house.look()
-    memory = house.controller._memories[next(iter(house.controller._memories))]
-    (under,) = memory.withdrawn
+    drain = next(iter(house.controller._states.values())).drain
+    (under,) = drain.withdrawn
     allocation = next(item for item in house.views.allocations.values() if item.metadata.name == "web-lb-2")
     await house.draining._ledger.mark(allocation, idle_since=None)
     house.pass_(10)
     await house.look()
     assert house.phases()["web-lb-2"] == "Allocated", "not by what was known of the old one"
-    assert under not in memory.withdrawn
+    assert under not in drain.withdrawn

@@ -140,7 +140,7 @@ class History(RuleBasedStateMachine):
     @rule(share=st.integers(0, 4))
     def the_cluster_names_a_size(self, share: int) -> None:
         """Not above what it holds: more than that is asked for by the cluster's own controller."""
-        self._set(least=self.world.survey().held * share // 4)
+        self._set(least=self.world.usage().held * share // 4)
 
     def _set(self, **changes: Any) -> None:
         self.world.terms = replace(self.world.terms, **changes)
@@ -176,7 +176,7 @@ class History(RuleBasedStateMachine):
             assert all(one.last < next_.first for one, next_ in itertools.pairwise(ranges))
 
     def _check_rest(self) -> None:
-        found, terms = self.world.survey(), self.world.terms
+        found, terms = self.world.usage(), self.world.terms
         if found.demand > found.free and terms.elastic:
             some_free = any(self.world.free[name].largest for name in terms.pools)
             assert (terms.most is not None and found.held >= terms.most) or not some_free, "it could have been served"

@@ -8,22 +8,23 @@ import pytest
 from butler.api.conditions import find_condition, with_condition
 from butler.api.labels import ConditionType, LoadBalancerReason
 from butler.api.tenantcluster import LoadBalancerUse, PoolChange, TenantClusterStatus
-from butler.controllers.loadbalancers.memory import Memory
 from butler.rules.loadbalancer.growth import Short
 from butler.rules.loadbalancer.status import (
     LONGEST_MESSAGE,
+    Obstacles,
+    PoolChanges,
     Verdict,
+    figures_of,
     is_news,
     new_status,
     says_otherwise,
     unreachable,
-    use,
     verdict,
 )
 from unit.controllers.loadbalancers.balancers import asked, lb, look, service, waiting
 from unit.controllers.tenantcluster.values import NOW, cluster
 
-WELL = Memory(problem="")
+WELL = Obstacles()
 SHORT = Short(LoadBalancerReason.QUOTA_REACHED, "the tenant may hold 2")
 CHANGE = PoolChange(time=NOW, addresses=2, reason="2 Services wait")
 
@@ -48,21 +49,21 @@ def test_what_somebody_has_to_do_something_about_is_said_at_once() -> None:
 
 
 def test_a_metallb_without_its_addresses_is_worse_than_a_quota() -> None:
-    memory = Memory(problem="denied the request", problem_reason=LoadBalancerReason.REFUSED)
-    said = verdict(look(services=waiting(3)), memory, SHORT)
+    refused = Obstacles("denied the request", problem_reason=LoadBalancerReason.REFUSED)
+    said = verdict(look(services=waiting(3)), refused, SHORT)
     assert (said.reason, said.passes) == (LoadBalancerReason.REFUSED, False)
     assert "denied the request" in said.message
 
 
 def test_a_metallb_that_refuses_its_configuration_is_told_of() -> None:
-    said = verdict(look(lb()), Memory(problem="", refusal="pools overlap"), None)
+    said = verdict(look(lb()), Obstacles(refusal="pools overlap"), None)
     assert said.reason is LoadBalancerReason.REFUSED
     assert "pools overlap" in said.message
 
 
 def test_a_pool_that_others_write_at_the_same_time_mostly_passes() -> None:
-    assert verdict(look(), Memory(problem="x", problem_reason=LoadBalancerReason.CONTESTED), None).passes
-    assert not verdict(look(), Memory(problem="x", problem_reason=LoadBalancerReason.NOT_INSTALLED), None).passes
+    assert verdict(look(), Obstacles("x", problem_reason=LoadBalancerReason.CONTESTED), None).passes
+    assert not verdict(look(), Obstacles("x", problem_reason=LoadBalancerReason.NOT_INSTALLED), None).passes
 
 
 def test_a_tenant_that_cannot_be_reached_keeps_what_it_has_and_is_told_so() -> None:
@@ -76,21 +77,21 @@ def test_a_tenant_that_cannot_be_reached_keeps_what_it_has_and_is_told_so() -> N
 
 def test_the_figures_say_what_is_held_in_use_idle_and_waited_for() -> None:
     services = [service("traefik", "10.40.0.20", platform=True), service("a", "10.40.0.21"), *waiting(2)]
-    found = use(look(lb(), lb("web-lb-2", "10.40.0.30", 3, growth=True), services=services), None, Memory())
+    found = figures_of(look(lb(), lb("web-lb-2", "10.40.0.30", 3, growth=True), services=services), None, PoolChanges())
     assert (found.held, found.in_use, found.idle, found.services) == (5, 2, 3, 2)
     assert (found.platform_services, found.waiting_services) == (1, 2)
     assert (found.last_growth, found.last_shrink) == (None, None)
 
 
 def test_the_last_growth_and_shrink_stay_until_there_is_another() -> None:
-    old = use(look(), None, Memory(last_growth=CHANGE))
+    old = figures_of(look(), None, PoolChanges(growth=CHANGE))
     shrank = msgspec.structs.replace(CHANGE, reason="idle")
-    new = use(look(), old, Memory(last_shrink=shrank))
+    new = figures_of(look(), old, PoolChanges(shrink=shrank))
     assert (new.last_growth, new.last_shrink) == (CHANGE, shrank)
 
 
 def figures(**fields: int) -> LoadBalancerUse:
-    return msgspec.structs.replace(use(look(lb()), None, Memory()), **fields)
+    return msgspec.structs.replace(figures_of(look(lb()), None, PoolChanges()), **fields)
 
 
 # The status as a whole.
