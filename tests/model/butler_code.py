@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from butler.controllers.tenantcluster.caches import BLOCKS, REFUSED_BLOCKS, Views
+from butler.controllers.tenant_caches import BLOCKS, REFUSED_BLOCKS, Views
 from butler.controllers.tenantcluster.half_tenants import HalfTenants
 from butler.controllers.tenantcluster.half_tenants import marked as marked_block
 from butler.ipam.layout import read_layout

@@ -1,7 +1,7 @@
 """The allocations, as the management cluster has them: asked for, given up, marked, read afresh, released.
 
 Everything here is done while a tenant is tended, and what goes wrong here is not the tenant's fault: it is raised as
-`LedgerTrouble`, so that nobody says of a tenant that it cannot be reached when it is the management cluster that
+`LedgerTrouble`, so that no status says of a tenant that it cannot be reached when it is the management cluster that
 cannot.
 """
 

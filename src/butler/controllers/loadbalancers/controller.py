@@ -20,7 +20,7 @@ from butler.api.labels import ConditionType
 from butler.api.objects import Key, is_being_deleted, key_of, namespace_of
 from butler.api.providerconfig import NetworkMode
 from butler.controllers.loadbalancers.look import Look
-from butler.controllers.loadbalancers.look_again import ON_CHANGE, SELDOM, SOON, LookAgain, pause
+from butler.controllers.loadbalancers.next_look import ON_CHANGE, SELDOM, SOON, NextLook, pause
 from butler.controllers.loadbalancers.publisher import PublishedPool, asked_to_look
 from butler.controllers.loadbalancers.states import TenantStates
 from butler.controllers.loadbalancers.steps import Steps, trouble_of
@@ -36,7 +36,7 @@ from butler.rules.loadbalancer.deletion import DRAINING, unknown, waits_for
 from butler.rules.loadbalancer.foreign_addresses import PoolAddresses
 from butler.rules.loadbalancer.growth import ENOUGH, grow, longest_run
 from butler.rules.loadbalancer.idleness import idle_marks, still_idle, when_idle_changes
-from butler.rules.loadbalancer.policy import terms_of
+from butler.rules.loadbalancer.policy import policy_of
 from butler.rules.loadbalancer.status import Obstacles, PoolChanges, figures_of, new_status, unreachable, verdict
 from butler.rules.loadbalancer.usage import granted_range
 from butler.rules.tenant.addons import METALLB, installs_addons
@@ -67,18 +67,18 @@ if TYPE_CHECKING:
     from butler.controllers.loadbalancers.service_record import ServiceRecord
     from butler.controllers.loadbalancers.states import LastLook
     from butler.controllers.loadbalancers.status_writer import LoadBalancerStatusWriter
-    from butler.controllers.tenantcluster.caches import Views
+    from butler.controllers.tenant_caches import Views
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.metrics import Metrics
     from butler.rules.loadbalancer.growth import Growth
-    from butler.rules.loadbalancer.policy import Terms
+    from butler.rules.loadbalancer.policy import LoadBalancerPolicy
     from butler.rules.loadbalancer.service import Balancer
     from butler.rules.loadbalancer.settings import LoadBalancerSettings
-    from butler.rules.loadbalancer.usage import Block, Usage
+    from butler.rules.loadbalancer.usage import HeldBlock, Usage
     from butler.tenant.service_feed import Feed, TenantFeeds
 
-AGAIN: Final = LookAgain(5.0)
+AGAIN: Final = NextLook(5.0)
 """Seconds until a kubeconfig is asked for again that could not be read."""
 SETTLES: Final = "Services on the tenant are about to get their first addresses"
 NOT_TOLD: Final = "the tenant's MetalLB has not been told its addresses yet"
@@ -200,9 +200,9 @@ class LoadBalancerController:
             return None
         cluster = self._views.in_its_team(cluster)
         provider = resolve(cluster, self._views.all_providers(), self._views.home, self._views.team_of(cluster))
-        terms, secret = terms_of(cluster, provider), self._kubeconfigs.get(_kubeconfig_of(cluster))
+        policy, secret = policy_of(cluster, provider), self._kubeconfigs.get(_kubeconfig_of(cluster))
         if cluster.metadata.deletion_timestamp is not None:
-            return await self._let_go(cluster, terms, secret)
+            return await self._let_go(cluster, policy, secret)
         if not self._concerns_us(cluster, provider):
             await self._forget(key, cluster.metadata.uid)
             await self._writer.retract(cluster)
@@ -220,7 +220,7 @@ class LoadBalancerController:
         if feed.trouble or not feed.is_synced:
             again = await self._wait_for(cluster, feed.trouble or "its Services have not been listed yet", states)
         else:
-            again = await self._look_after(self._look(cluster, terms, feed, states), states)
+            again = await self._look_after(self._look(cluster, policy, feed, states), states)
         return again.after()
 
     def _concerns_us(self, cluster: TenantCluster, provider: ProviderConfig | Blocked) -> bool:
@@ -272,7 +272,7 @@ class LoadBalancerController:
 
     # Tenants that are not looked after.
 
-    async def _let_go(self, cluster: TenantCluster, terms: Terms, secret: Json | None) -> After | None:
+    async def _let_go(self, cluster: TenantCluster, policy: LoadBalancerPolicy, secret: Json | None) -> After | None:
         """A cluster that is being deleted is not followed any more, once a drain in it has ended."""
         uid = cluster.metadata.uid
         states = self._states.setdefault(uid, TenantStates(PublishedPool(in_drain=False)))
@@ -282,7 +282,7 @@ class LoadBalancerController:
         if secret is not None and (marked or states.pool.in_drain):
             feed, steps = await self._follow(cluster, secret), Steps(SELDOM)
             if not feed.trouble and feed.is_synced:
-                await steps.do(self._upkeep.leave_alone(self._look(cluster, terms, feed, states), states))
+                await steps.do(self._upkeep.leave_alone(self._look(cluster, policy, feed, states), states))
             if feed.trouble or not feed.is_synced or steps.errors or states.pool.problem:
                 return steps.again.after()
         await self._forget(key_of(cluster), uid)
@@ -300,7 +300,7 @@ class LoadBalancerController:
             await steps.do(self._ledger.release(allocation, DELETED_BY_REQUEST))
         return steps.again.after() if steps.errors else None
 
-    async def _wait_for(self, cluster: TenantCluster, why: str, states: TenantStates) -> LookAgain:
+    async def _wait_for(self, cluster: TenantCluster, why: str, states: TenantStates) -> NextLook:
         """A tenant that does not answer keeps all that it has, and says so."""
         steps = Steps(SELDOM)
         for allocation in self._deleted(cluster):
@@ -312,25 +312,25 @@ class LoadBalancerController:
 
     # Those that are.
 
-    def _look(self, cluster: TenantCluster, terms: Terms, feed: Feed, states: TenantStates) -> Look:
+    def _look(self, cluster: TenantCluster, policy: LoadBalancerPolicy, feed: Feed, states: TenantStates) -> Look:
         def saw(found: Usage, services: Sequence[Balancer]) -> None:
             self._publisher.saw(found, services, states.pool)
             self._draining.saw(found, states.drain)
             states.look.idle_since = still_idle(found, states.look.idle_since, self._clock())
             self._usages[cluster.metadata.uid] = found
 
-        return Look(cluster, terms, feed, self._views.usable_by, saw, self._clock)
+        return Look(cluster, policy, feed, self._views.usable_by, saw, self._clock)
 
-    async def _look_after(self, look: Look, states: TenantStates) -> LookAgain:
+    async def _look_after(self, look: Look, states: TenantStates) -> NextLook:
         """Try every step, whatever comes of the others; and whatever comes of all, say how things stand."""
-        steps, growth, last = Steps(LookAgain(self._settings.look_again)), ENOUGH, states.look
+        steps, growth, last = Steps(NextLook(self._settings.look_again)), ENOUGH, states.look
         before = (states.pool.problem, states.status.settles_until)
         if look.cluster.spec.paused:
             await steps.do(self._upkeep.leave_alone(look, states))
         else:
             await steps.do(self._upkeep.tend(look, states))
             found = look.usage()
-            growth = grow(found, look.terms, self._views.pools_by_name(), states.pool.lost)
+            growth = grow(found, look.policy, self._views.pools_by_name(), states.pool.lost)
             if found.going and last.is_short != bool(growth.short):
                 steps.no_later_than(SOON)  # then MetalLB may hand out what it may not now, or the other way round
             last.is_short = bool(growth.short)
@@ -349,7 +349,7 @@ class LoadBalancerController:
             self._told(key_of(look.cluster))  # at last: what is woken asks what there is to say
         return steps.again
 
-    async def _tell_deletion(self, look: Look, block: Block, pool: PublishedPool) -> LookAgain:
+    async def _tell_deletion(self, look: Look, block: HeldBlock, pool: PublishedPool) -> NextLook:
         if block.is_draining:
             return ON_CHANGE  # that is said with the mark; and a write now would begin the drain anew
         said, obstacle = waits_for(block, look.services()), pool.problem or pool.refusal
@@ -359,7 +359,7 @@ class LoadBalancerController:
             said = unknown(f"MetalLB on the tenant does not take its configuration: {obstacle}")
         return await self._deletions.tell(block.allocation, said)
 
-    async def _say(self, look: Look, states: TenantStates, growth: Growth) -> LookAgain:
+    async def _say(self, look: Look, states: TenantStates, growth: Growth) -> NextLook:
         cluster, found, pool, status = look.cluster, look.usage(), states.pool, states.status
         foreign, foreign_changes = self._look_for_foreign(look, states.look)
         obstacles = Obstacles(pool.problem or "", pool.problem_reason, pool.refusal, states.look.trouble)
@@ -371,7 +371,7 @@ class LoadBalancerController:
         # A cluster that is not up wakes us when it can be used.
         return min(again, SOON if found.about_to_share else ON_CHANGE, foreign_changes) if is_up else again
 
-    def _look_for_foreign(self, look: Look, last: LastLook) -> tuple[list[int], LookAgain]:
+    def _look_for_foreign(self, look: Look, last: LastLook) -> tuple[list[int], NextLook]:
         """The addresses of pools that Services show and the tenant does not hold; and when the clock changes them."""
         now, figures = self._monotonic(), look.cluster.status.load_balancers
         if last.foreign is None:
@@ -379,7 +379,7 @@ class LoadBalancerController:
         shown = sightings.foreign(look.services(), self._views.usable_by(look.cluster), self._handed_out.hand_out)
         last.foreign = sightings.remembered(shown, last.foreign, now)
         left = sightings.seconds_to_next(last.foreign, now)
-        return sightings.counting(last.foreign), ON_CHANGE if left is None else LookAgain(left)
+        return sightings.counting(last.foreign), ON_CHANGE if left is None else NextLook(left)
 
     async def _act(self, cluster: TenantCluster, growth: Growth) -> None:
         await asyncio.gather(*map(self._ledger.give_up, growth.drop))
@@ -399,14 +399,14 @@ class LoadBalancerController:
         ]
         await asyncio.gather(*map(self._ledger.ask, requests))
 
-    async def _store_idleness(self, found: Usage, idle_since: Mapping[str, datetime]) -> LookAgain:
+    async def _store_idleness(self, found: Usage, idle_since: Mapping[str, datetime]) -> NextLook:
         """Write down what fell idle, or is used again; and when the clock has more to say."""
         now, grace = self._clock(), self._settings.grace
         for mark in idle_marks(found, idle_since, now, grace):
             await self._ledger.mark(mark.block.allocation, idle_since=mark.since)
         moment = when_idle_changes(found, idle_since, now, grace)
         # A little more, since it is the clock that has to have passed it.
-        return ON_CHANGE if moment is None else LookAgain.within((moment - now).total_seconds() + 0.05)
+        return ON_CHANGE if moment is None else NextLook.within((moment - now).total_seconds() + 0.05)
 
 
 def _kubeconfig_of(cluster: TenantCluster) -> Key:

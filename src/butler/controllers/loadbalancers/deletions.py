@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType, DeletionReason
-from butler.controllers.loadbalancers.look_again import ON_CHANGE, LookAgain
+from butler.controllers.loadbalancers.next_look import ON_CHANGE, NextLook
 from butler.kube.kinds import ALLOCATIONS
 from butler.rules.loadbalancer.deletion import Waits, deleting
 
@@ -44,7 +44,7 @@ class Deletions:
         self._said: dict[str, float] = {}
         """When an allocation was last written, by its UID, as long as another write has to wait for that."""
 
-    async def tell(self, allocation: IPAllocation, waits: Waits) -> LookAgain:
+    async def tell(self, allocation: IPAllocation, waits: Waits) -> NextLook:
         """Say it, unless it is said; and when there is more to say."""
         conditions = deleting(allocation, waits, self._clock())
         if conditions is allocation.status.conditions:
@@ -54,7 +54,7 @@ class Deletions:
         now = self._monotonic()
         self._said = {said: at for said, at in self._said.items() if now - at < WORDS_WAIT}
         if not is_news and uid in self._said:
-            return LookAgain.within(self._said[uid] + WORDS_WAIT - now)
+            return NextLook.within(self._said[uid] + WORDS_WAIT - now)
         await self._ledger.mark(allocation, conditions=conditions)
         self._said[uid] = self._monotonic()
         if is_news and waits.reason is not DeletionReason.DRAINING:

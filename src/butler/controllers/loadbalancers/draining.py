@@ -3,7 +3,7 @@
 MetalLB takes the address away from a Service when it leaves the pool. So a block goes in steps, each of which can be
 broken off, repeated, or finished by another process:
 
-1. its allocation is marked: from now on nobody adds it to a pool;
+1. its allocation is marked: from now on no process adds it to a pool;
 2. MetalLB's pool hands out no address for a moment (`autoAssign: false`); Services that have one keep it;
 3. when MetalLB has had time to take that in, the pool is read and then all Services are listed afresh. If one has or
    asks for an address of the block, or any Service waits that could have one, the drain is broken off: the mark goes,
@@ -14,8 +14,8 @@ broken off, repeated, or finished by another process:
 6. else the allocation is released, valid only for the version that carries the mark.
 
 Every drain writes the pool after the mark, if only a token that is new each time: when it begins (2), and before it
-ends, should the block be out of the pool by somebody else's hand. So whoever read the pool before, and was paused
-since, finds its write refused; and whoever reads it later sees the mark.
+ends, should the block be out of the pool by another hand. So a process that read the pool before, and was paused
+since, finds its write refused; and one that reads it later sees the mark.
 
 Two kinds of blocks go this way: what was added for demand and was idle for long, and what a person deleted. The
 second ones are never handed out to Services that wait: they are no reason to break off.
@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from butler.api.tenantcluster import PoolChange
-from butler.controllers.loadbalancers.look_again import AT_ONCE, SOON, LookAgain
+from butler.controllers.loadbalancers.next_look import AT_ONCE, SOON, NextLook
 from butler.controllers.loadbalancers.publisher import entry, publishable, split
 from butler.ipam.addresses import Family, range_text
 from butler.kube.kinds import CLUSTERS
@@ -57,26 +57,26 @@ if TYPE_CHECKING:
     from butler.controllers.loadbalancers.status_writer import StatusProgress
     from butler.kube.events import EventRecorder
     from butler.rules.loadbalancer.settings import LoadBalancerSettings
-    from butler.rules.loadbalancer.usage import Block, Usage
+    from butler.rules.loadbalancer.usage import HeldBlock, Usage
     from butler.tenant.metallb import Published, Standing
 
 SHRANK: Final = "LoadBalancerShrink"
 REST: Final = 30.0
 """Seconds before a drain that was broken off is tried again."""
-CONTESTED: Final = LookAgain(0.05)
+CONTESTED: Final = NextLook(0.05)
 """When to write a pool again that another process wrote in between."""
 A_SECOND: Final = 1.1
 LONGEST_SETTLING: Final = 15.0
 """Seconds after which MetalLB is taken to be stuck: the drain is broken off, and Services can have addresses again."""
 
 
-def _mark(block: Block, now: datetime) -> Mapping[str, Any]:
+def _mark(block: HeldBlock, now: datetime) -> Mapping[str, Any]:
     """What is written when the drain of a block begins; all at once, because a later write would begin it anew."""
     said = {"conditions": deleting(block.allocation, DRAINING, now)} if block.is_going else {}
     return {"draining_since": now, **said}
 
 
-def _after_failure(published: Published) -> LookAgain:
+def _after_failure(published: Published) -> NextLook:
     return CONTESTED if published.outcome is Outcome.CONTESTED else SOON
 
 
@@ -121,7 +121,7 @@ class Draining:
         self._clock = clock
         self._monotonic = monotonic
 
-    async def begin(self, blocks: Iterable[Block]) -> None:
+    async def begin(self, blocks: Iterable[HeldBlock]) -> None:
         """Step 1."""
         now = self._clock()
         await asyncio.gather(*(self._ledger.mark(block.allocation, **_mark(block, now)) for block in blocks))
@@ -133,14 +133,14 @@ class Draining:
         if not marked:
             drain.held_back = None
 
-    async def break_off(self, blocks: Iterable[Block], drain: DrainProgress) -> None:
+    async def break_off(self, blocks: Iterable[HeldBlock], drain: DrainProgress) -> None:
         """The marks go, and with the next publishing all is as before."""
         await asyncio.gather(*(self._ledger.mark(block.allocation, draining_since=None) for block in blocks))
         drain.held_back = None
         drain.rests_until = self._monotonic() + min(REST, self._settings.grace.total_seconds())
         self._metrics.drain_broken_off()
 
-    async def go_on(self, look: Look, found: Usage, states: TenantStates) -> LookAgain:
+    async def go_on(self, look: Look, found: Usage, states: TenantStates) -> NextLook:
         """Do the next step for the blocks that are marked; and when there is another one."""
         standing = await read(look.tenant)
         there = set(standing.addresses)
@@ -156,10 +156,10 @@ class Draining:
         self,
         look: Look,
         standing: Standing,
-        staying: Sequence[Block],
-        inside: Sequence[Block],
+        staying: Sequence[HeldBlock],
+        inside: Sequence[HeldBlock],
         states: TenantStates,
-    ) -> LookAgain:
+    ) -> NextLook:
         """Steps 2 to 4."""
         drain, settle = states.drain, self._settings.settle
         blocks = [*staying, *inside]
@@ -169,7 +169,7 @@ class Draining:
             return await self._hold_back(look, standing, blocks, states)
         held_for = self._monotonic() - drain.held_back
         if held_for < settle:
-            return LookAgain(settle - held_for)
+            return NextLook(settle - held_for)
         sign, seen = await read_sign(look.tenant), size_seen(standing.pool)
         unread = sign.read_at is not None and sign.read_at == drain.read_at
         unseen = unread or (seen is not None and seen != sum(block.range.size for block in blocks))
@@ -186,11 +186,11 @@ class Draining:
         drain.held_back = None
         now = self._monotonic()
         drain.withdrawn.update({block.version: now for block in inside})
-        return LookAgain(settle)
+        return NextLook(settle)
 
     async def _hold_back(
-        self, look: Look, standing: Standing, blocks: Sequence[Block], states: TenantStates
-    ) -> LookAgain:
+        self, look: Look, standing: Standing, blocks: Sequence[HeldBlock], states: TenantStates
+    ) -> NextLook:
         drain = states.drain
         sign = await self._publisher.ask_for_sign(look.tenant, states.pool)
         if sign.refused:
@@ -201,7 +201,7 @@ class Draining:
         if drain.steady is None or drain.steady[0] != sign.read_at:
             drain.steady = (sign.read_at, now)
         if sign.read_at is not None and now < drain.steady[1] + A_SECOND:
-            return LookAgain(drain.steady[1] + A_SECOND - now)
+            return NextLook(drain.steady[1] + A_SECOND - now)
         # Should the answer be lost, the wait begins anew, and not at an earlier time.
         drain.held_back, drain.token = None, self._new_token()
         published = await self._publisher.put(look, standing, blocks, states, auto_assign=False, drained_by=drain.token)
@@ -209,17 +209,17 @@ class Draining:
             # Where it was so already, by another process, MetalLB does not read its pools again.
             was_so = standing.pool is not None and standing.pool.get("spec", {}).get("autoAssign") is False
             drain.held_back, drain.read_at = self._monotonic(), None if was_so else sign.read_at
-            return LookAgain(self._settings.settle)
+            return NextLook(self._settings.settle)
         return _after_failure(published)
 
     async def _stamp(
         self,
         look: Look,
         standing: Standing,
-        staying: Sequence[Block],
-        outside: Sequence[Block],
+        staying: Sequence[HeldBlock],
+        outside: Sequence[HeldBlock],
         states: TenantStates,
-    ) -> LookAgain:
+    ) -> NextLook:
         """Write the pool, which lacks these blocks already: no process that read it earlier can write it any more."""
         drain = states.drain
         drain.token = self._new_token()
@@ -231,15 +231,15 @@ class Draining:
             return _after_failure(published)
         now = self._monotonic()
         drain.withdrawn.update({block.version: now for block in outside})
-        return LookAgain(self._settings.settle)
+        return NextLook(self._settings.settle)
 
-    async def _give_back(self, look: Look, standing: Standing, found: Usage, states: TenantStates) -> LookAgain:
+    async def _give_back(self, look: Look, standing: Standing, found: Usage, states: TenantStates) -> NextLook:
         """Steps 5 and 6."""
         drain, settle = states.drain, self._settings.settle
         outside, now = found.draining, self._monotonic()
         out_for = now - max(drain.withdrawn[block.version] for block in outside)
         if out_for < settle:
-            return LookAgain(settle - out_for)
+            return NextLook(settle - out_for)
         sign, seen = await read_sign(look.tenant), size_seen(standing.pool)
         there = standing.addresses
         staying = publishable((block for block in found.blocks if not block.is_draining), there)
@@ -253,14 +253,14 @@ class Draining:
             await self._release(look.cluster, block, states.status)
         return AT_ONCE
 
-    async def _is_needed(self, look: Look, blocks: Sequence[Block], going: Sequence[Block]) -> bool:
+    async def _is_needed(self, look: Look, blocks: Sequence[HeldBlock], going: Sequence[HeldBlock]) -> bool:
         """Whether a Service has or asks for one of the addresses that go, or waits in vain for any; asked afresh."""
         services = await load_balancers(look.tenant)
-        fresh = usage_of([block.allocation for block in blocks], services, self._clock(), look.terms.served_class)
+        fresh = usage_of([block.allocation for block in blocks], services, self._clock(), look.policy.served_class)
         uids = {block.uid for block in going}
         return fresh.is_held_up or any(block.claimed for block in fresh.blocks if block.uid in uids)
 
-    async def _release(self, cluster: TenantCluster, block: Block, status: StatusProgress) -> None:
+    async def _release(self, cluster: TenantCluster, block: HeldBlock, status: StatusProgress) -> None:
         idle, count = block.allocation.status.idle_since, block.range.size
         which = "it" if count == 1 else "them"
         unused = (

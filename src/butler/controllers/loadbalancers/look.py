@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster
     from butler.kube.client import Client
-    from butler.rules.loadbalancer.policy import Terms
+    from butler.rules.loadbalancer.policy import LoadBalancerPolicy
     from butler.rules.loadbalancer.service import Balancer
     from butler.rules.loadbalancer.usage import Usage
     from butler.tenant.service_feed import Feed
@@ -29,14 +29,14 @@ class Look:
     def __init__(
         self,
         cluster: TenantCluster,
-        terms: Terms,
+        policy: LoadBalancerPolicy,
         feed: Feed,
         own: Callable[[TenantCluster], list[IPAllocation]],
         saw: Callable[[Usage, Sequence[Balancer]], None],
         clock: Callable[[], datetime],
     ) -> None:
         self.cluster = cluster
-        self.terms = terms
+        self.policy = policy
         self._feed = feed
         self._own = own
         self._saw = saw
@@ -54,14 +54,10 @@ class Look:
     def usage(self) -> Usage:
         """How they and the tenant's addresses stand to each other, as the caches show it now."""
         own, services = self._own(self.cluster), self.services()
-        if self._known is not None and _same(own, self._known[0]) and _same(services, self._known[1]):
+        # A cache replaces what changes and never edits it, so what is the same is mostly the very same object.
+        if self._known is not None and (own, services) == self._known[:2]:
             return self._known[2]
-        found = usage_of(own, services, self._clock(), self.terms.served_class)
+        found = usage_of(own, services, self._clock(), self.policy.served_class)
         self._known = (own, services, found)
         self._saw(found, services)
         return found
-
-
-def _same(now: Sequence[object], before: Sequence[object]) -> bool:
-    """Whether these are the very same objects: a cache replaces those that change, and never edits them."""
-    return len(now) == len(before) and all(one is other for one, other in zip(now, before, strict=True))

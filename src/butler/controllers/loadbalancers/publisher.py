@@ -1,7 +1,7 @@
 """Telling a tenant's MetalLB which addresses it has.
 
-The order is what makes it safe, whoever else is at work: the pool is read first, then every allocation that would be
-added is read afresh from the management cluster, and the write is valid only for the pool as it was read. Who takes a
+The order is what makes it safe, whatever others do: the pool is read first, then every allocation that would be added
+is read afresh from the management cluster, and the write is valid only for the pool as it was read. Who takes a
 range back marks its allocation first, withdraws the range, and only then releases it. So either we see the mark, or
 the withdrawal comes after our write, or our write is refused. Nor is anything dropped that our view does not know of,
 because it lags behind: a Service may have it by now. A range that is marked is never added; one that is in the
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 
 from butler.api.labels import Annotation, LoadBalancerReason
 from butler.api.tenantcluster import PoolChange
-from butler.controllers.loadbalancers.look_again import AT_ONCE, ON_CHANGE, LookAgain, pause
+from butler.controllers.loadbalancers.next_look import AT_ONCE, ON_CHANGE, NextLook, pause
 from butler.ipam.addresses import Family, range_text
 from butler.kube.kinds import CLUSTERS
 from butler.rules.loadbalancer.usage import granted_range
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from butler.kube.events import EventRecorder
     from butler.rules.loadbalancer.service import Balancer
     from butler.rules.loadbalancer.settings import LoadBalancerSettings
-    from butler.rules.loadbalancer.usage import Block, Usage
+    from butler.rules.loadbalancer.usage import HeldBlock, Usage
     from butler.tenant.metallb import Standing
     from butler.tenant.metallb_health import Sign
 
@@ -67,7 +67,7 @@ _REASONS: Final = {
 }
 
 
-def entry(block: Block) -> str:
+def entry(block: HeldBlock) -> str:
     """A block as it stands in MetalLB's pool."""
     return _text(block.range)
 
@@ -76,7 +76,7 @@ def _text(held: Range) -> str:
     return addresses([held])[0]
 
 
-def publishable(blocks: Iterable[Block], there: Container[str]) -> list[Block]:
+def publishable(blocks: Iterable[HeldBlock], there: Container[str]) -> list[HeldBlock]:
     """What MetalLB's pool should hold, in the order in which it hands out, given the entries that it holds.
 
     A block whose allocation was deleted comes last, and is not added any more once no Service uses it.
@@ -85,7 +85,7 @@ def publishable(blocks: Iterable[Block], there: Container[str]) -> list[Block]:
     return sorted(stay, key=lambda block: (block.is_going, block.range))
 
 
-def split(blocks: Iterable[Block]) -> tuple[list[Range], list[Range]]:
+def split(blocks: Iterable[HeldBlock]) -> tuple[list[Range], list[Range]]:
     """Those that are handed out first, and last."""
     known = list(blocks)
     return [block.range for block in known if not block.is_going], [block.range for block in known if block.is_going]
@@ -155,7 +155,7 @@ class Publisher:
         pool.shown = shown
         pool.announced &= {block.uid for block in found.blocks}
 
-    async def keep_in_step(self, look: Look, found: Usage, states: TenantStates) -> LookAgain:
+    async def keep_in_step(self, look: Look, found: Usage, states: TenantStates) -> NextLook:
         """See to it that MetalLB has what it should have; without a request where nothing speaks against it."""
         pool, check = states.pool, self._next_check(look.cluster, states.pool)
         asked, hands_out = asked_to_look(look.cluster), found.hands_out(more_comes=not states.look.is_short)
@@ -173,11 +173,11 @@ class Publisher:
             return pause(pool.tries)
         if published.outcome is Outcome.WRITTEN:
             pool.sign_due = self._monotonic() + self._settings.settle
-            return LookAgain(self._settings.settle)
+            return NextLook(self._settings.settle)
         await self.ask_for_sign(look.tenant, pool)
         return self._next_check(look.cluster, pool)
 
-    async def end_drain(self, look: Look, found: Usage, states: TenantStates, *, was_marked: bool) -> LookAgain:
+    async def end_drain(self, look: Look, found: Usage, states: TenantStates, *, was_marked: bool) -> NextLook:
         """Make MetalLB hand out addresses again if a drain keeps it from that; nothing else."""
         pool = states.pool
         if was_marked:
@@ -190,7 +190,7 @@ class Publisher:
         await self.keep_in_step(look, found, states)
         return pause(pool.tries) if pool.problem else ON_CHANGE
 
-    def failed(self, why: str, pool: PublishedPool) -> LookAgain:
+    def failed(self, why: str, pool: PublishedPool) -> NextLook:
         """MetalLB could not be asked, or told; when to try again."""
         pool.problem, pool.problem_reason = why[:LONGEST_PROBLEM], LoadBalancerReason.TENANT_UNREACHABLE
         pool.published_at = None  # only the next look, by asking, can tell that all is well
@@ -229,10 +229,10 @@ class Publisher:
         self,
         look: Look,
         standing: Standing,
-        blocks: Sequence[Block],
+        blocks: Sequence[HeldBlock],
         states: TenantStates,
         *,
-        leaving: Sequence[Block] = (),
+        leaving: Sequence[HeldBlock] = (),
         auto_assign: bool = True,
         drained_by: str = "",
     ) -> Published:
@@ -276,7 +276,7 @@ class Publisher:
             pool.hands_out, pool.in_drain = auto_assign, bool(drained_by)
         return published
 
-    async def _still_held(self, blocks: Sequence[Block]) -> list[Block]:
+    async def _still_held(self, blocks: Sequence[HeldBlock]) -> list[HeldBlock]:
         """Those that the management cluster, asked now, says are the tenant's, and not on their way back."""
         fresh = await asyncio.gather(*(self._ledger.read(block.allocation) for block in blocks))
         return [
@@ -288,19 +288,19 @@ class Publisher:
             and found.status.draining_since is None
         ]
 
-    def _next_check(self, cluster: TenantCluster, pool: PublishedPool) -> LookAgain:
+    def _next_check(self, cluster: TenantCluster, pool: PublishedPool) -> NextLook:
         """When what was published has to be compared; each tenant a little sooner or later than the next."""
         if pool.published_at is None:
             return AT_ONCE
         spread = 0.75 + zlib.crc32(cluster.metadata.uid.encode()) % 512 / 1024
-        return LookAgain.within(pool.published_at + self._settings.check_every * spread - self._monotonic())
+        return NextLook.within(pool.published_at + self._settings.check_every * spread - self._monotonic())
 
     def _tell(
         self,
         cluster: TenantCluster,
         standing: Standing,
         published: Published,
-        added: Sequence[Block],
+        added: Sequence[HeldBlock],
         states: TenantStates,
     ) -> None:
         pool = states.pool
@@ -313,7 +313,7 @@ class Publisher:
             self._metrics.drift_corrected()
             self._events.record(cluster, CLUSTERS, DRIFT_CORRECTED, "; ".join(drift), "Warning")
         if drift and pool.entries is None:
-            return  # what came and what somebody had taken out cannot be told apart
+            return  # what came and what another hand had taken out cannot be told apart
         grown = [block for block in added if block.may_go and block.uid not in pool.announced]
         pool.announced.update(block.uid for block in added)
         if grown:
@@ -340,18 +340,18 @@ def asked_to_look(cluster: TenantCluster) -> str:
 
 
 def _vanished(standing: Standing, entries: tuple[str, ...] | None) -> list[str]:
-    """What is not there though it was published: somebody deleted it."""
+    """What is not there though it was published: it was deleted there."""
     pool = ["IPAddressPool default-pool was deleted"] if entries and standing.pool is None else []
     announced = entries is None or standing.advertisement is not None
     return pool if announced else [*pool, "L2Advertisement default was deleted"]
 
 
-def _why(blocks: Iterable[Block]) -> str:
+def _why(blocks: Iterable[HeldBlock]) -> str:
     said = (block.allocation.metadata.annotations.get(Annotation.REASON, "") for block in blocks)
-    return "; ".join(dict.fromkeys(text or ASKED_FOR for text in said))[:LONGEST_REASON]
+    return "; ".join(dict.fromkeys(reason or ASKED_FOR for reason in said))[:LONGEST_REASON]
 
 
-def _ranges(blocks: Iterable[Block]) -> str:
+def _ranges(blocks: Iterable[HeldBlock]) -> str:
     return ", ".join(
         f"{range_text(block.range, Family.V4)} from pool {block.allocation.spec.pool_ref.name}" for block in blocks
     )

@@ -1,6 +1,6 @@
 """What becomes of tenants' Services: how long each waited for its address, and whether one ever lost it.
 
-That an address is taken from a Service that has it must not happen, whoever does it, so it is told loudly.
+That an address is taken from a Service that has it must not happen, by any hand, so it is told loudly.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from butler.api.objects import Json, Key
     from butler.controllers.ipallocation.release import Releases
     from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
-    from butler.controllers.tenantcluster.caches import Views
+    from butler.controllers.tenant_caches import Views
     from butler.kube.cache import Cache
     from butler.kube.operator import Operator
     from butler.rules.loadbalancer.settings import LoadBalancerSettings

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.rules.loadbalancer.foreign_addresses import Sighting
-    from butler.rules.loadbalancer.status import Trouble
+    from butler.rules.loadbalancer.status import AllocationTrouble
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ class LastLook:
     """Since when each block has been seen to be idle, by the UID of its allocation."""
     is_short: bool = False
     """Whether Services waited for whom no more addresses will come by themselves."""
-    trouble: Trouble | None = None
+    trouble: AllocationTrouble | None = None
     """What the management cluster did not do; None when all went well."""
     foreign: dict[int, Sighting] | None = None
     """Addresses of pools that the tenant's Services show and it does not hold; None before the first look."""

@@ -1,6 +1,6 @@
 """Writing what there is to say about a tenant's load-balancer addresses, and when.
 
-What somebody may act on is written at once. Figures that change with every Service follow at most once in a while, and
+What a person may act on is written at once. Figures that change with every Service follow at most once in a while, and
 what mostly passes by itself is not spoken of before it has lasted a moment.
 """
 
@@ -15,7 +15,7 @@ from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType, LoadBalancerReason
 from butler.api.objects import key_of
 from butler.api.tenantcluster import PoolChange
-from butler.controllers.loadbalancers.look_again import AT_ONCE, ON_CHANGE, LookAgain
+from butler.controllers.loadbalancers.next_look import AT_ONCE, ON_CHANGE, NextLook
 from butler.kube.errors import Conflict, NotFound
 from butler.kube.kinds import CLUSTERS, WRITE_TIMEOUT
 from butler.rules.loadbalancer.status import is_news, new_status, says_otherwise, without_load_balancers
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
-    from butler.rules.loadbalancer.status import Verdict
+    from butler.rules.loadbalancer.status import LoadBalancerVerdict
 
 PASSES_WITHIN: Final = 3.0
 """Seconds that things get which mostly pass by themselves, before the status speaks of them."""
 FIGURES_WAIT, CHANGES_WAIT = 2.0, 0.5
 """Seconds that figures wait for more to say, and addresses that came or went, which mostly change again at once."""
-AFTER_A_CONFLICT: Final = LookAgain(0.2)
+AFTER_A_CONFLICT: Final = NextLook(0.2)
 EVENTS: Final = {
     LoadBalancerReason.QUOTA_REACHED: "LoadBalancerQuotaReached",
     LoadBalancerReason.POOL_EXHAUSTED: "LoadBalancerPoolExhausted",
@@ -53,7 +53,7 @@ class StatusProgress:
     """Since when there is something to say that it does not say yet."""
     unsettled: tuple[LoadBalancerReason, float] | None = None
     """What passes by itself, mostly, and since when it did not."""
-    first_word: tuple[Verdict, LoadBalancerUse] | None = None
+    first_word: tuple[LoadBalancerVerdict, LoadBalancerUse] | None = None
     """What to say when the cluster can first be used; None unless all is well."""
     settles_until: float | None = None
     """Until when a cluster that comes up is held at most, for its Services to get their first addresses."""
@@ -89,8 +89,14 @@ class LoadBalancerStatusWriter:
         self._monotonic = monotonic
 
     async def report(
-        self, cluster: TenantCluster, said: Verdict, figures: LoadBalancerUse, progress: StatusProgress, *, is_up: bool
-    ) -> LookAgain:
+        self,
+        cluster: TenantCluster,
+        said: LoadBalancerVerdict,
+        figures: LoadBalancerUse,
+        progress: StatusProgress,
+        *,
+        is_up: bool,
+    ) -> NextLook:
         """Write how things stand on a tenant, and say when there may be more.
 
         Before the cluster `is_up`, its own controller says so, and the first word here goes with what that writes.
@@ -104,8 +110,12 @@ class LoadBalancerStatusWriter:
         return ON_CHANGE if lasts.is_due else lasts
 
     async def say(
-        self, cluster: TenantCluster, said: Verdict, figures: LoadBalancerUse | None, progress: StatusProgress
-    ) -> LookAgain:
+        self,
+        cluster: TenantCluster,
+        said: LoadBalancerVerdict,
+        figures: LoadBalancerUse | None,
+        progress: StatusProgress,
+    ) -> NextLook:
         """Write what there is to say, and when there may be more."""
         lasts = self._when_it_lasts(said, progress)
         again = ON_CHANGE if lasts.is_due else lasts
@@ -121,7 +131,7 @@ class LoadBalancerStatusWriter:
         if not lasts.is_due and progress.told is None:
             return again  # figures without a verdict are no first word
         progress.unsaid = now if progress.unsaid is None else progress.unsaid
-        rest = LookAgain.within(progress.unsaid + _can_wait(cluster.status, status) - now)
+        rest = NextLook.within(progress.unsaid + _can_wait(cluster.status, status) - now)
         if not rest.is_due and progress.told is not None:
             return min(again, rest)
         try:
@@ -153,7 +163,7 @@ class LoadBalancerStatusWriter:
             )
             self._clusters.wrote(written)
 
-    def _when_it_lasts(self, said: Verdict, progress: StatusProgress) -> LookAgain:
+    def _when_it_lasts(self, said: LoadBalancerVerdict, progress: StatusProgress) -> NextLook:
         """When to speak of it: at once, unless it may still pass by itself."""
         if not said.passes:
             progress.unsettled = None
@@ -161,9 +171,9 @@ class LoadBalancerStatusWriter:
         now = self._monotonic()
         if progress.unsettled is None or progress.unsettled[0] != said.reason:
             progress.unsettled = (said.reason, now)
-        return LookAgain.within(progress.unsettled[1] + PASSES_WITHIN - now)
+        return NextLook.within(progress.unsettled[1] + PASSES_WITHIN - now)
 
-    def _tell_if_short(self, before: TenantCluster, said: Verdict) -> None:
+    def _tell_if_short(self, before: TenantCluster, said: LoadBalancerVerdict) -> None:
         known = find_condition(before.status.conditions, ConditionType.LOAD_BALANCERS_READY)
         if said.reason in EVENTS and (known is None or known.reason != said.reason):
             self._events.record(before, CLUSTERS, EVENTS[said.reason], said.message, "Warning")

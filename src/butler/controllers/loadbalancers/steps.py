@@ -10,15 +10,15 @@ import logging
 from typing import TYPE_CHECKING, Final
 
 from butler.controllers.loadbalancers.allocations import LedgerTrouble
-from butler.controllers.loadbalancers.look_again import LookAgain
+from butler.controllers.loadbalancers.next_look import NextLook
 from butler.kube.errors import ApiError, Conflict, KubeError, ServerError, TooManyRequests
-from butler.rules.loadbalancer.status import Trouble
+from butler.rules.loadbalancer.status import AllocationTrouble
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Sequence
 
 LONGEST: Final = 500
-ERROR_PAUSE: Final = LookAgain(5.0)
+ERROR_PAUSE: Final = NextLook(5.0)
 
 log = logging.getLogger(__name__)
 
@@ -26,15 +26,15 @@ log = logging.getLogger(__name__)
 class Steps:
     """When there is more to do, and what went wrong; `otherwise` is the longest wait."""
 
-    def __init__(self, otherwise: LookAgain) -> None:
+    def __init__(self, otherwise: NextLook) -> None:
         self.again = otherwise
         self.errors: list[Exception] = []
 
-    def no_later_than(self, again: LookAgain) -> None:
+    def no_later_than(self, again: NextLook) -> None:
         """Look again by then."""
         self.again = min(self.again, again)
 
-    async def do(self, step: Awaitable[LookAgain | None]) -> None:
+    async def do(self, step: Awaitable[NextLook | None]) -> None:
         """Try a step; one that depends on the clock says when it has more to do."""
         try:
             again = await step
@@ -53,12 +53,14 @@ def _is_usual(error: Exception) -> bool:
     return isinstance(error, KubeError | TimeoutError)
 
 
-def trouble_of(errors: Sequence[Exception], before: Trouble | None) -> Trouble | None:
+def trouble_of(errors: Sequence[Exception], before: AllocationTrouble | None) -> AllocationTrouble | None:
     """What there is to say about errors, the first that does not pass by itself before the others. Pure."""
     found = [_trouble(error, 1 if before is None else before.tries + 1) for error in errors]
     return min(found, key=lambda trouble: trouble.passes, default=None)
 
 
-def _trouble(error: Exception, tries: int) -> Trouble:
+def _trouble(error: Exception, tries: int) -> AllocationTrouble:
     refused = isinstance(error, ApiError) and not isinstance(error, Conflict | ServerError | TooManyRequests)
-    return Trouble(" ".join(str(error).split())[:LONGEST] or type(error).__name__, passes=not refused, tries=tries)
+    return AllocationTrouble(
+        " ".join(str(error).split())[:LONGEST] or type(error).__name__, passes=not refused, tries=tries
+    )

@@ -10,7 +10,7 @@ import asyncio
 from typing import TYPE_CHECKING, Final
 
 from butler.api.labels import LoadBalancerReason
-from butler.controllers.loadbalancers.look_again import SELDOM, LookAgain
+from butler.controllers.loadbalancers.next_look import SELDOM, NextLook
 from butler.controllers.loadbalancers.platform import label, unlabelled
 from butler.kube.errors import KubeError
 from butler.rules.loadbalancer.idleness import due
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from butler.controllers.loadbalancers.publisher import PublishedPool, Publisher
     from butler.controllers.loadbalancers.states import TenantStates
     from butler.rules.loadbalancer.settings import LoadBalancerSettings
-    from butler.rules.loadbalancer.usage import Block, Usage
+    from butler.rules.loadbalancer.usage import HeldBlock, Usage
 
 PATIENCE: Final = 20.0
 """Seconds for all that there is to say to one tenant in one go."""
@@ -47,7 +47,7 @@ class Upkeep:
         self._clock = clock
         self._monotonic = monotonic
 
-    async def tend(self, look: Look, states: TenantStates) -> LookAgain:
+    async def tend(self, look: Look, states: TenantStates) -> NextLook:
         """Do what there is to do on the tenant; and when there is more."""
         found = look.usage()
         if found.draining and (found.is_held_up or any(block.claimed for block in found.draining)):
@@ -55,7 +55,7 @@ class Upkeep:
             found = look.usage()
         return await self._patiently(self._talk(look, found, states), states.pool)
 
-    async def leave_alone(self, look: Look, states: TenantStates) -> LookAgain:
+    async def leave_alone(self, look: Look, states: TenantStates) -> NextLook:
         """End a drain, if there is one: MetalLB would hand out nothing. When to try again, if that fails."""
         found = look.usage()
         was_marked = bool(found.draining)
@@ -64,20 +64,20 @@ class Upkeep:
             found = look.usage()
         return await self._patiently(self._publisher.end_drain(look, found, states, was_marked=was_marked), states.pool)
 
-    async def _patiently(self, talk: Awaitable[LookAgain], pool: PublishedPool) -> LookAgain:
+    async def _patiently(self, talk: Awaitable[NextLook], pool: PublishedPool) -> NextLook:
         try:
             async with asyncio.timeout(PATIENCE):
                 return await talk
         except (KubeError, TimeoutError) as error:
             return self._publisher.failed(str(error) or f"it was not done within {PATIENCE:.0f} s", pool)
 
-    async def _talk(self, look: Look, found: Usage, states: TenantStates) -> LookAgain:
+    async def _talk(self, look: Look, found: Usage, states: TenantStates) -> NextLook:
         now, pool = self._clock(), states.pool
         await label(look.tenant, unlabelled(look.cluster, look.services()))
         await self._publisher.ask_if_due(look.tenant, pool, waits_in_vain=_wait_in_vain(states))
         await self._publisher.look_for_lost(look.tenant, found, pool)
-        going = due(found, look.terms, now, self._settings.grace)
-        rest = LookAgain.within(states.drain.rests_until - self._monotonic())
+        going = due(found, look.policy, now, self._settings.grace)
+        rest = NextLook.within(states.drain.rests_until - self._monotonic())
         if going and rest.is_due and _can_go(going, pool):
             await self._draining.begin(going)
             found = look.usage()
@@ -95,7 +95,7 @@ def _wait_in_vain(states: TenantStates) -> bool:
     return unsettled is not None and unsettled[0] is LoadBalancerReason.SERVICES_WAITING
 
 
-def _can_go(going: Sequence[Block], pool: PublishedPool) -> bool:
+def _can_go(going: Sequence[HeldBlock], pool: PublishedPool) -> bool:
     """Whether a drain can end well: not while MetalLB refuses, or it would end where it began, again and again.
 
     Where there is no MetalLB, nothing announces what was deleted, and nothing has to be told.

@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.ipallocation.release import Releases
+    from butler.controllers.tenant_caches import Views
     from butler.controllers.tenantcluster.build_slots import Turnstile
-    from butler.controllers.tenantcluster.caches import Views
     from butler.controllers.tenantcluster.credentials import Credentials
     from butler.controllers.tenantcluster.foreign_objects import Live
     from butler.controllers.tenantcluster.half_tenants import HalfTenants

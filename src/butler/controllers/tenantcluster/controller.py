@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from butler.api.conditions import condition_holds, find_condition
 from butler.api.labels import ConditionType
 from butler.api.objects import Key, key_of, namespace_of
+from butler.controllers.tenant_caches import BY_PROVIDER
 from butler.controllers.tenantcluster.bring_up import NoLongerWanted
-from butler.controllers.tenantcluster.caches import BY_PROVIDER
 from butler.kube.controller import After, Controller
 from butler.providers.teams import team_of_labels
 from butler.rules.allocation.owner import tenant_key
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantaddon import TenantAddon
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
+    from butler.controllers.tenant_caches import Views
     from butler.controllers.tenantcluster.bring_up import Building
-    from butler.controllers.tenantcluster.caches import Views
     from butler.controllers.tenantcluster.metrics import TenantMetrics
     from butler.controllers.tenantcluster.status_writer import StatusWriter
     from butler.controllers.tenantcluster.teardown import Teardown

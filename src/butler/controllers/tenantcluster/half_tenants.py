@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.ipallocation.release import Releases
-    from butler.controllers.tenantcluster.caches import Views
+    from butler.controllers.tenant_caches import Views
     from butler.kube.client import Client
     from butler.rules.tenant.addresses import Addresses
 

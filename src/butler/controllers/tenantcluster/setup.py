@@ -11,9 +11,9 @@ from butler.controllers.ipallocation.release import Releases
 from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
 from butler.controllers.loadbalancers.setup import add_load_balancers
 from butler.controllers.networkpool.setup import without_address_list
+from butler.controllers.tenant_caches import Views
 from butler.controllers.tenantcluster.bring_up import Building
 from butler.controllers.tenantcluster.build_slots import Turnstile
-from butler.controllers.tenantcluster.caches import Views
 from butler.controllers.tenantcluster.controller import TenantClusterController
 from butler.controllers.tenantcluster.credentials import Credentials
 from butler.controllers.tenantcluster.foreign_objects import Live

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
     from butler.controllers.ipallocation.release import Releases
-    from butler.controllers.tenantcluster.caches import Views
+    from butler.controllers.tenant_caches import Views
     from butler.controllers.tenantcluster.foreign_objects import Live
     from butler.controllers.tenantcluster.tenant_side import TenantSide
     from butler.kube.client import Client

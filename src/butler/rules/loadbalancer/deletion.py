@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
     from butler.api.meta import Condition
     from butler.rules.loadbalancer.service import Balancer
-    from butler.rules.loadbalancer.usage import Block
+    from butler.rules.loadbalancer.usage import HeldBlock
 
 MOST_NAMED: Final = 5
 LONGEST: Final = 1024
@@ -34,7 +34,7 @@ DRAINING: Final = Waits(
 )
 
 
-def waits_for(block: Block, services: Iterable[Balancer]) -> Waits:
+def waits_for(block: HeldBlock, services: Iterable[Balancer]) -> Waits:
     """What the deletion of a block's allocation waits for. Pure."""
     users = users_of(block, services)
     if not users:
@@ -44,7 +44,7 @@ def waits_for(block: Block, services: Iterable[Balancer]) -> Waits:
 
 
 def unknown(why: str) -> Waits:
-    """Nobody can tell whether it is used."""
+    """It is unknown whether a Service uses it."""
     return Waits(DeletionReason.UNKNOWN, f"whether a Service uses its addresses cannot be told, so it stays: {why}")
 
 
@@ -58,7 +58,7 @@ def in_words(users: Sequence[Balancer]) -> str:
     return ", ".join([*named, *more])
 
 
-def named(block: Block) -> str:
+def named(block: HeldBlock) -> str:
     """`IPAllocation web-lb (10.40.0.20-10.40.0.23)`."""
     return f"IPAllocation {block.allocation.metadata.name} ({range_text(block.range, Family.V4)})"
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
-    from butler.rules.loadbalancer.policy import Terms
+    from butler.rules.loadbalancer.policy import LoadBalancerPolicy
     from butler.rules.loadbalancer.service import Balancer
     from butler.rules.loadbalancer.usage import Usage
 
@@ -67,38 +67,38 @@ class Growth:
 ENOUGH = Growth()
 
 
-def grow(found: Usage, terms: Terms, pools: Mapping[str, NetworkPool], lost: int = 0) -> Growth:
+def grow(found: Usage, policy: LoadBalancerPolicy, pools: Mapping[str, NetworkPool], lost: int = 0) -> Growth:
     """What is missing, and where it could come from; `lost` are free addresses that MetalLB will not hand out."""
     free = max(0, found.free - lost)
-    wanted = max(0, found.demand - free) if terms.elastic else 0
-    drop = _not_needed(found, terms, wanted) or _misplaced(found, terms, pools)
+    wanted = max(0, found.demand - free) if policy.elastic else 0
+    drop = _not_needed(found, policy, wanted) or _misplaced(found, policy, pools)
     if drop:
         return Growth(drop=drop)
-    if found.demand > found.free and not (terms.elastic and terms.pools):
-        return Growth(short=_fixed(found, terms))
+    if found.demand > found.free and not (policy.elastic and policy.pools):
+        return Growth(short=_fixed(found, policy))
     missing = wanted - found.under_way
     if missing <= 0:
-        return Growth(short=_refused(found, terms, pools) if wanted else None)
-    room = missing if terms.most is None else terms.most - found.held - found.under_way
+        return Growth(short=_refused(found, policy, pools) if wanted else None)
+    room = missing if policy.most is None else policy.most - found.held - found.under_way
     if room <= 0:
-        return Growth(short=_over_quota(found, terms))
-    step = max(terms.increment, missing)
-    if terms.most is not None:
+        return Growth(short=_over_quota(found, policy))
+    step = max(policy.increment, missing)
+    if policy.most is not None:
         step = min(step, room)
-    short = _over_quota(found, terms) if step < missing else None
+    short = _over_quota(found, policy) if step < missing else None
     because = f"{waiting_in_words(found.waiting)}, and {free} of {found.held} addresses are free"
     if lost:
         because += f" ({lost} that no Service has are in use by MetalLB's count)"
-    return Growth(_place(step, min(step, missing), terms, pools), short=short, because=because)
+    return Growth(_place(step, min(step, missing), policy, pools), short=short, because=because)
 
 
-def _place(step: int, missing: int, terms: Terms, pools: Mapping[str, NetworkPool]) -> tuple[Ask, ...]:
+def _place(step: int, missing: int, policy: LoadBalancerPolicy, pools: Mapping[str, NetworkPool]) -> tuple[Ask, ...]:
     for count in (step, missing):
-        for name in terms.pools:
+        for name in policy.pools:
             if can_hold(pools.get(name), count):
                 return (Ask(name, count),)
     pieces, left = [], missing
-    for name in terms.pools:
+    for name in policy.pools:
         longest = longest_run(pools.get(name))
         if longest and left:
             pieces.append(Ask(name, min(longest, left)))
@@ -106,7 +106,7 @@ def _place(step: int, missing: int, terms: Terms, pools: Mapping[str, NetworkPoo
     if pieces:
         # What is still missing is asked for when these are granted, and the pool says what is left.
         return tuple(pieces)
-    return (Ask(next((name for name in terms.pools if name in pools), terms.pools[0]), missing),)
+    return (Ask(next((name for name in policy.pools if name in pools), policy.pools[0]), missing),)
 
 
 def longest_run(pool: NetworkPool | None) -> int:
@@ -117,42 +117,42 @@ def longest_run(pool: NetworkPool | None) -> int:
 # Requests that wait.
 
 
-def _not_needed(found: Usage, terms: Terms, wanted: int) -> tuple[IPAllocation, ...]:
+def _not_needed(found: Usage, policy: LoadBalancerPolicy, wanted: int) -> tuple[IPAllocation, ...]:
     """Requests that can go, the youngest first, as far as the others are enough."""
     going, under_way = [], found.under_way
     for request in reversed(found.requests):
         count = asked_count(request)
-        over = terms.most is not None and found.held + under_way > terms.most
+        over = policy.most is not None and found.held + under_way > policy.most
         enough = under_way - count >= wanted
-        if is_growth(request) and (enough or over) and found.held + under_way - count >= terms.least:
+        if is_growth(request) and (enough or over) and found.held + under_way - count >= policy.least:
             going.append(request)
             under_way -= count
     return tuple(going)
 
 
-def _misplaced(found: Usage, terms: Terms, pools: Mapping[str, NetworkPool]) -> tuple[IPAllocation, ...]:
+def _misplaced(found: Usage, policy: LoadBalancerPolicy, pools: Mapping[str, NetworkPool]) -> tuple[IPAllocation, ...]:
     """A request that was refused where it is, and could be met elsewhere or in pieces; one at a time."""
     movable = (
         request
         for request in found.requests
         if is_growth(request)
         and request.status.phase is IPAllocationPhase.FAILED
-        and found.held + found.under_way - asked_count(request) >= terms.least
-        and _could_be_met(request, terms, pools)
+        and found.held + found.under_way - asked_count(request) >= policy.least
+        and _could_be_met(request, policy, pools)
     )
     return tuple(itertools.islice(movable, 1))
 
 
-def _could_be_met(request: IPAllocation, terms: Terms, pools: Mapping[str, NetworkPool]) -> bool:
+def _could_be_met(request: IPAllocation, policy: LoadBalancerPolicy, pools: Mapping[str, NetworkPool]) -> bool:
     here, count = request.spec.pool_ref.name, asked_count(request)
-    if here not in terms.pools:
+    if here not in policy.pools:
         return True
     if can_hold(pools.get(here), count):
         return False  # its pool grants it in a moment
-    return any(longest_run(pools.get(name)) for name in terms.pools)
+    return any(longest_run(pools.get(name)) for name in policy.pools)
 
 
-def _refused(found: Usage, terms: Terms, pools: Mapping[str, NetworkPool]) -> Short | None:
+def _refused(found: Usage, policy: LoadBalancerPolicy, pools: Mapping[str, NetworkPool]) -> Short | None:
     """Why what was asked for does not come."""
     failed = [allocation for allocation in found.requests if allocation.status.phase is IPAllocationPhase.FAILED]
     if not failed:
@@ -160,21 +160,21 @@ def _refused(found: Usage, terms: Terms, pools: Mapping[str, NetworkPool]) -> Sh
     request = failed[0]
     here = request.spec.pool_ref.name
     ready = find_condition(request.status.conditions, ConditionType.READY)
-    others = "".join(f"; pool {name} {why_not(pools.get(name))}" for name in terms.pools if name != here)
+    others = "".join(f"; pool {name} {why_not(pools.get(name))}" for name in policy.pools if name != here)
     why = f"pool {here}: {ready.message if ready else 'refused without a word'}{others}"
     return Short(LoadBalancerReason.POOL_EXHAUSTED, f"{waiting_in_words(found.waiting)}: {why}")
 
 
-def _over_quota(found: Usage, terms: Terms) -> Short:
+def _over_quota(found: Usage, policy: LoadBalancerPolicy) -> Short:
     return Short(
         LoadBalancerReason.QUOTA_REACHED,
         f"{waiting_in_words(found.waiting)}: the tenant holds {found.held} load-balancer addresses,"
-        f" and may hold {terms.most} (quotaPerTenant.maxLoadBalancerIPs)",
+        f" and may hold {policy.most} (quotaPerTenant.maxLoadBalancerIPs)",
     )
 
 
-def _fixed(found: Usage, terms: Terms) -> Short:
-    why = "no pool of the provider is for load balancers" if terms.elastic else terms.fixed
+def _fixed(found: Usage, policy: LoadBalancerPolicy) -> Short:
+    why = "no pool of the provider is for load balancers" if policy.elastic else policy.fixed
     return Short(
         LoadBalancerReason.SERVICES_WAITING,
         f"{waiting_in_words(found.waiting)}, {found.free} of {found.held} addresses are free, and {why}",

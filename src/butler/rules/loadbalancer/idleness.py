@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from butler.rules.loadbalancer.policy import Terms
-    from butler.rules.loadbalancer.usage import Block, Usage
+    from butler.rules.loadbalancer.policy import LoadBalancerPolicy
+    from butler.rules.loadbalancer.usage import HeldBlock, Usage
 
 WORTH_STORING: Final = timedelta(seconds=5)
 """How long a block has to be idle before that is written down; less where the grace time is short."""
@@ -26,7 +26,7 @@ WORTH_STORING: Final = timedelta(seconds=5)
 class IdleMark:
     """What an allocation should say about being idle, and says otherwise."""
 
-    block: Block
+    block: HeldBlock
     since: datetime | None
 
 
@@ -47,23 +47,23 @@ def idle_marks(
     return tuple(marks)
 
 
-def due(found: Usage, terms: Terms, now: datetime, grace: timedelta) -> tuple[Block, ...]:
+def due(found: Usage, policy: LoadBalancerPolicy, now: datetime, grace: timedelta) -> tuple[HeldBlock, ...]:
     """The blocks that can go now: those that were deleted and that no Service uses, else those idle for long enough."""
     if found.draining or found.is_held_up:
         return ()
-    return tuple(block for block in found.going if not block.claimed) or _idle(found, terms, now, grace)
+    return tuple(block for block in found.going if not block.claimed) or _idle(found, policy, now, grace)
 
 
-def _idle(found: Usage, terms: Terms, now: datetime, grace: timedelta) -> tuple[Block, ...]:
+def _idle(found: Usage, policy: LoadBalancerPolicy, now: datetime, grace: timedelta) -> tuple[HeldBlock, ...]:
     """Those that were idle for long enough, and are not needed to serve a Service, nor to hold what was asked for."""
-    if not terms.shrinks or found.demand or found.requests:
+    if not policy.shrinks or found.demand or found.requests:
         return ()
     going, left = [], sum(block.range.size for block in found.blocks if not block.is_going)
     for block in found.blocks:
         since = block.allocation.status.idle_since
         if not block.may_go or block.claimed or since is None or now - since < grace:
             continue
-        if left - block.range.size >= terms.least:
+        if left - block.range.size >= policy.least:
             going.append(block)
             left -= block.range.size
     return tuple(going)

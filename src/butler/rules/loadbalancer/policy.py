@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LoadBalancerPolicy:
     """The rules that a tenant's addresses follow."""
 
     elastic: bool = False
@@ -37,12 +37,12 @@ class Terms:
     """Why the number is fixed, where it is."""
 
 
-def terms_of(cluster: TenantCluster, provider: ProviderConfig | Blocked) -> Terms:
+def policy_of(cluster: TenantCluster, provider: ProviderConfig | Blocked) -> LoadBalancerPolicy:
     """The rules of one cluster; without a provider it keeps what it has."""
     addon = cluster.spec.addons.load_balancer
     served = addon.values.get("loadBalancerClass") if addon is not None else None
     least = cluster.spec.networking.lb_pool_size or 0
-    kept = Terms(least=least, served_class=served if isinstance(served, str) else "")
+    kept = LoadBalancerPolicy(least=least, served_class=served if isinstance(served, str) else "")
     if isinstance(provider, Blocked):
         return replace(kept, shrinks=False, fixed=f"it is unclear where more would come from: {provider.message}")
     if provider.spec.network.mode is not NetworkMode.IPAM:

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from butler.api.tenantcluster import PoolChange, TenantCluster, TenantClusterStatus
     from butler.rules.loadbalancer.growth import Short
     from butler.rules.loadbalancer.service import Balancer
-    from butler.rules.loadbalancer.usage import Block, Usage
+    from butler.rules.loadbalancer.usage import HeldBlock, Usage
 
 LONGEST_MESSAGE = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class AllocationTrouble:
     """Why allocations could not be written, or read."""
 
     message: str
@@ -52,7 +52,7 @@ class Obstacles:
     problem_reason: LoadBalancerReason | None = None
     refusal: str = ""
     """Why MetalLB does not accept its configuration."""
-    trouble: Trouble | None = None
+    trouble: AllocationTrouble | None = None
     """What the management cluster did not do."""
 
 
@@ -64,7 +64,7 @@ class PoolChanges:
     shrink: PoolChange | None = None
 
 
-class Verdict(NamedTuple):
+class LoadBalancerVerdict(NamedTuple):
     """What the condition says."""
 
     holds: bool
@@ -74,10 +74,10 @@ class Verdict(NamedTuple):
     """Whether this mostly passes by itself within a moment."""
 
 
-def unreachable(why: str) -> Verdict:
+def unreachable(why: str) -> LoadBalancerVerdict:
     """It is unknown how things stand on the tenant, and nothing of it is given back meanwhile."""
     message = f"the tenant cannot be reached, and keeps all addresses that it has: {why}"
-    return Verdict(False, LoadBalancerReason.TENANT_UNREACHABLE, message, passes=True)
+    return LoadBalancerVerdict(False, LoadBalancerReason.TENANT_UNREACHABLE, message, passes=True)
 
 
 def verdict(
@@ -88,56 +88,56 @@ def verdict(
     *,
     paused: bool = False,
     foreign: Sequence[int] = (),
-) -> Verdict:
+) -> LoadBalancerVerdict:
     """How things stand, the worst first."""
     said = _problem(obstacles) or _trouble(found, obstacles.trouble) or _waiting(found, short, paused=paused)
     deleted = deleted_in_words(found, services)
     if said is None and not found.going and foreign:
-        return Verdict(False, LoadBalancerReason.FOREIGN_ADDRESSES, foreign_in_words(foreign, services))
+        return LoadBalancerVerdict(False, LoadBalancerReason.FOREIGN_ADDRESSES, foreign_in_words(foreign, services))
     if said is None and not found.going:
         message = "MetalLB has exactly the tenant's addresses, and no Service waits"
-        return Verdict(True, LoadBalancerReason.IN_STEP, message)
+        return LoadBalancerVerdict(True, LoadBalancerReason.IN_STEP, message)
     if said is None:
-        return Verdict(False, LoadBalancerReason.DELETION_WAITS, deleted, passes=not _used(found.going))
+        return LoadBalancerVerdict(False, LoadBalancerReason.DELETION_WAITS, deleted, passes=not _used(found.going))
     return said._replace(message=f"{said.message}; {deleted}") if deleted else said
 
 
-def _problem(obstacles: Obstacles) -> Verdict | None:
+def _problem(obstacles: Obstacles) -> LoadBalancerVerdict | None:
     if obstacles.problem:
         worst = obstacles.problem_reason or LoadBalancerReason.NOT_READY
         message = f"the tenant's MetalLB does not have its addresses: {obstacles.problem}"
-        return Verdict(False, worst, message, passes=worst is LoadBalancerReason.CONTESTED)
+        return LoadBalancerVerdict(False, worst, message, passes=worst is LoadBalancerReason.CONTESTED)
     if obstacles.refusal:
         message = f"MetalLB does not accept its configuration and goes on with an older one: {obstacles.refusal}"
-        return Verdict(False, LoadBalancerReason.REFUSED, message)
+        return LoadBalancerVerdict(False, LoadBalancerReason.REFUSED, message)
     return None
 
 
-def _trouble(found: Usage, trouble: Trouble | None) -> Verdict | None:
+def _trouble(found: Usage, trouble: AllocationTrouble | None) -> LoadBalancerVerdict | None:
     """What the management cluster did not do."""
     if trouble is None:
         return None
     waiting = f"{waiting_in_words(found.waiting)}: " if found.waiting else ""
     message = f"{waiting}IPAllocations cannot be read or written: {trouble.message}"
-    return Verdict(False, LoadBalancerReason.ALLOCATIONS_NOT_WRITTEN, message, passes=trouble.passes)
+    return LoadBalancerVerdict(False, LoadBalancerReason.ALLOCATIONS_NOT_WRITTEN, message, passes=trouble.passes)
 
 
-def _waiting(found: Usage, short: Short | None, *, paused: bool) -> Verdict | None:
+def _waiting(found: Usage, short: Short | None, *, paused: bool) -> LoadBalancerVerdict | None:
     """Why Services wait."""
     if paused and found.demand:
         message = f"{waiting_in_words(found.waiting)}, and the cluster is left as it is, by spec.paused"
-        return Verdict(False, LoadBalancerReason.PAUSED, message, passes=True)
+        return LoadBalancerVerdict(False, LoadBalancerReason.PAUSED, message, passes=True)
     if short is not None:
-        return Verdict(False, short.reason, short.message)
+        return LoadBalancerVerdict(False, short.reason, short.message)
     if found.demand > found.free:
         message = f"{waiting_in_words(found.waiting)}; {found.under_way} more addresses are on their way"
-        return Verdict(False, LoadBalancerReason.GROWING, message, passes=True)
+        return LoadBalancerVerdict(False, LoadBalancerReason.GROWING, message, passes=True)
     if found.demand:
         message = (
             f"{waiting_in_words(found.waiting)} although {found.free} are free: MetalLB's controller on the tenant does"
             " not hand them out"
         )
-        return Verdict(False, LoadBalancerReason.SERVICES_WAITING, message, passes=True)
+        return LoadBalancerVerdict(False, LoadBalancerReason.SERVICES_WAITING, message, passes=True)
     return None
 
 
@@ -162,7 +162,7 @@ def deleted_in_words(found: Usage, services: Sequence[Balancer]) -> str:
     return "; ".join(said)
 
 
-def _used(blocks: Iterable[Block]) -> bool:
+def _used(blocks: Iterable[HeldBlock]) -> bool:
     return any(block.claimed for block in blocks)
 
 
@@ -184,7 +184,7 @@ def figures_of(
 
 
 def new_status(
-    cluster: TenantCluster, said: Verdict | None, figures: LoadBalancerUse | None, now: datetime
+    cluster: TenantCluster, said: LoadBalancerVerdict | None, figures: LoadBalancerUse | None, now: datetime
 ) -> TenantClusterStatus:
     """The cluster's status with what is ours in it; None leaves as it is what was said before."""
     status = cluster.status

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class HeldBlock:
     """Addresses that the tenant holds: one allocation that was granted."""
 
     allocation: IPAllocation
@@ -42,7 +42,7 @@ class Block:
 
     @property
     def is_draining(self) -> bool:
-        """Whether somebody began to take it back."""
+        """Whether a drain of it began."""
         return self.allocation.status.draining_since is not None
 
     @property
@@ -57,7 +57,7 @@ class Block:
 
     @property
     def free(self) -> int:
-        """What MetalLB can give to whoever comes next: that somebody asks for an address does not keep it for him."""
+        """What MetalLB can give to the next Service: asking for an address by name does not reserve it."""
         return self.range.size - self.used
 
 
@@ -65,7 +65,7 @@ class Block:
 class Usage:
     """One look at a tenant."""
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[HeldBlock, ...]
     requests: tuple[IPAllocation, ...]
     """What was asked for and not granted yet."""
     waiting: tuple[Balancer, ...]
@@ -92,7 +92,7 @@ class Usage:
         return sum(block.free for block in self.blocks if not (block.is_draining or block.is_going))
 
     @property
-    def going(self) -> tuple[Block, ...]:
+    def going(self) -> tuple[HeldBlock, ...]:
         """Blocks whose allocations were deleted."""
         return tuple(block for block in self.blocks if block.is_going)
 
@@ -118,7 +118,7 @@ class Usage:
         return all(any(_within([value], block.range) for block in self.blocks) for value in ipv4_addresses(texts))
 
     @property
-    def draining(self) -> tuple[Block, ...]:
+    def draining(self) -> tuple[HeldBlock, ...]:
         return tuple(block for block in self.blocks if block.is_draining)
 
 
@@ -128,31 +128,31 @@ def usage_of(own: Iterable[IPAllocation], services: Sequence[Balancer], now: dat
     used, claimed = in_use(services), spoken_for(services)
     granted = [(allocation, addresses) for allocation in mine if (addresses := granted_range(allocation)) is not None]
     blocks = tuple(
-        Block(each, addresses, _within(used, addresses), _within(claimed, addresses))
-        for each, addresses in sorted(granted, key=lambda pair: pair[1])
+        HeldBlock(allocation, addresses, _within(used, addresses), _within(claimed, addresses))
+        for allocation, addresses in sorted(granted, key=lambda pair: pair[1])
     )
     waiting = tuple(service for service in services if waits(service, served_class))
     sharing = about_to_share(waiting, services, now)
-    served = [item for item in services if _has_one_of(item, blocks)]
+    served = [service for service in services if _has_one_of(service, blocks)]
     return Usage(
         blocks=blocks,
         requests=tuple(sorted((allocation for allocation in mine if _is_asked(allocation)), key=_age)),
         waiting=waiting,
-        demand=demand(item for item in waiting if item not in sharing),
+        demand=demand(service for service in waiting if service not in sharing),
         about_to_share=len(sharing),
         services=len(served),
-        platform_services=sum(item.platform for item in served),
+        platform_services=sum(service.platform for service in served),
     )
 
 
-def hands_out(blocks: Iterable[Block]) -> bool:
+def hands_out(blocks: Iterable[HeldBlock]) -> bool:
     """Whether MetalLB may give addresses of these blocks to Services that come: not if only those that go are free."""
     known = tuple(blocks)
     left = any(block.free for block in known if not (block.is_going or block.is_draining))
     return left or not any(block.is_going for block in known)
 
 
-def users_of(block: Block, services: Iterable[Balancer]) -> list[Balancer]:
+def users_of(block: HeldBlock, services: Iterable[Balancer]) -> list[Balancer]:
     """The Services that have, or ask for, an address of a block."""
     return [service for service in services if _within(spoken_for([service]), block.range)]
 
@@ -190,7 +190,7 @@ def _age(allocation: IPAllocation) -> tuple[str, str]:
     return (created.isoformat() if created else "", allocation.metadata.name)
 
 
-def _has_one_of(service: Balancer, blocks: Sequence[Block]) -> bool:
+def _has_one_of(service: Balancer, blocks: Sequence[HeldBlock]) -> bool:
     return any(_within(in_use([service]), block.range) for block in blocks)
 
 

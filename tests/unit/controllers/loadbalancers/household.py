@@ -29,7 +29,7 @@ from butler.controllers.loadbalancers.publisher import Publisher
 from butler.controllers.loadbalancers.service_record import ServiceRecord
 from butler.controllers.loadbalancers.status_writer import LoadBalancerStatusWriter
 from butler.controllers.networkpool.metrics import IpamMetrics
-from butler.controllers.tenantcluster.caches import Views
+from butler.controllers.tenant_caches import Views
 from butler.ipam.addresses import Family, Range, address_text, parse_address
 from butler.ipam.free_space import FreeSpace
 from butler.kube.errors import KubeError
@@ -38,12 +38,12 @@ from butler.kube.resource import SECRETS
 from butler.providers.teams import NAMESPACE_HEADS, Teams
 from butler.rules.loadbalancer.settings import LoadBalancerSettings
 from butler.rules.loadbalancer.usage import asked_count, granted_range
-from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.following import Feeds
 from unit.controllers.loadbalancers.tenant import Tenant
 from unit.controllers.tenantcluster.management import Management, View, refusal
 from unit.controllers.tenantcluster.site import NAMESPACE, Notes
 from unit.controllers.tenantcluster.values import HOME, NOW, UID, cluster, pool, provider
+from unit.rules.loadbalancer.balancers import lb
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -11,11 +11,11 @@ import pytest
 from butler.api.conditions import find_condition
 from butler.api.labels import ConditionType
 from butler.tenant.metallb import NAMESPACE as METALLB
-from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.breaking import FAULTS, Breaking
 from unit.controllers.loadbalancers.household import KEY, SECRET, Household
 from unit.controllers.tenantcluster.site import NAMESPACE
 from unit.controllers.tenantcluster.values import HOME, NOW, UID, cluster
+from unit.rules.loadbalancer.balancers import lb
 
 TWO = "10.40.0.20-10.40.0.21"
 STATIC: dict[str, Any] = {"allocationMode": "static", "defaultPoolSize": 2}

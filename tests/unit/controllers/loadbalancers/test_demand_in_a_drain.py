@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.household import Household
+from unit.rules.loadbalancer.balancers import lb
 
 
 async def test_a_service_that_comes_in_the_middle_of_a_look_ends_the_drain_and_grows_nothing() -> None:

@@ -6,9 +6,9 @@ import itertools
 
 import pytest
 
-from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.breaking import FAULTS, Breaking
 from unit.controllers.loadbalancers.household import Household
+from unit.rules.loadbalancer.balancers import lb
 
 GROWN = "10.40.0.22"
 

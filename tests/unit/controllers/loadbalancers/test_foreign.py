@@ -16,9 +16,9 @@ from butler.rules.loadbalancer.foreign_addresses import (
     remembered,
     seconds_to_next,
 )
-from unit.controllers.loadbalancers.balancers import lb, service
 from unit.controllers.loadbalancers.household import Household
 from unit.controllers.tenantcluster.values import allocation, pool
+from unit.rules.loadbalancer.balancers import lb, service
 
 
 def number(text: str) -> int:

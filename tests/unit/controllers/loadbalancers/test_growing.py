@@ -6,10 +6,10 @@ import pytest
 
 from butler.rules.loadbalancer.service import POOL
 from butler.tenant.metallb import NAMESPACE
-from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.household import Household
 from unit.controllers.tenantcluster.management import refusal
 from unit.controllers.tenantcluster.values import provider
+from unit.rules.loadbalancer.balancers import lb
 
 TWO = "10.40.0.20-10.40.0.21"
 GROWN = "10.40.0.22-10.40.0.23"

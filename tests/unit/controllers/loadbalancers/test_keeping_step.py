@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from butler.tenant.metallb import NAMESPACE
-from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.household import KEY, Household
 from unit.controllers.tenantcluster.management import refusal
+from unit.rules.loadbalancer.balancers import lb
 
 TWO = "10.40.0.20-10.40.0.21"
 GROWN = "10.40.0.22-10.40.0.23"

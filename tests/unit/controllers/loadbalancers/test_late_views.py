@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from butler.kube.errors import OutcomeUnknown
-from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.household import KEY, Household
+from unit.rules.loadbalancer.balancers import lb
 
 TWO = "10.40.0.20-10.40.0.21"
 GROWN = "10.40.0.22-10.40.0.23"

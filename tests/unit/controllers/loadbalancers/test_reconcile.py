@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from butler.api.labels import Label
-from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.household import Household
 from unit.controllers.tenantcluster.site import NAMESPACE
 from unit.controllers.tenantcluster.values import HOME, NOW, UID, cluster, provider
+from unit.rules.loadbalancer.balancers import lb
 
 OTHER = "11111111-2222-3333-4444-555555555555"
 

@@ -12,10 +12,10 @@ from butler.controllers.loadbalancers import service_record
 from butler.controllers.loadbalancers.metrics import LoadBalancerMetrics
 from butler.controllers.loadbalancers.service_record import ServiceRecord, has_lost_its_address
 from butler.kube.kinds import CLUSTERS
-from unit.controllers.loadbalancers.balancers import service
 from unit.controllers.tenantcluster.management import Management, View
 from unit.controllers.tenantcluster.site import Notes
 from unit.controllers.tenantcluster.values import cluster
+from unit.rules.loadbalancer.balancers import service
 
 KEY = Key("team-a", "web")
 A, B = "10.40.0.20", "10.40.0.21"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from butler.api.labels import Annotation
-from unit.controllers.loadbalancers.balancers import asked, lb
 from unit.controllers.loadbalancers.household import KEY, Household
+from unit.rules.loadbalancer.balancers import asked, lb
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

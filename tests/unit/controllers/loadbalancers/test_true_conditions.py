@@ -8,10 +8,10 @@ import msgspec
 import pytest
 
 from butler.kube.errors import OutcomeUnknown, Unreachable
-from unit.controllers.loadbalancers.balancers import lb
 from unit.controllers.loadbalancers.household import Household
 from unit.controllers.tenantcluster.management import refusal
 from unit.controllers.tenantcluster.values import NOW, provider
+from unit.rules.loadbalancer.balancers import lb
 
 if TYPE_CHECKING:
     from collections.abc import Callable

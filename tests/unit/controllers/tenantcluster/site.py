@@ -13,9 +13,9 @@ from butler.api.labels import Annotation, Finalizer
 from butler.api.objects import Key, namespace_of
 from butler.controllers.ipallocation.release import Releases
 from butler.controllers.networkpool.metrics import IpamMetrics
+from butler.controllers.tenant_caches import Views
 from butler.controllers.tenantcluster.bring_up import Building
 from butler.controllers.tenantcluster.build_slots import Turnstile
-from butler.controllers.tenantcluster.caches import Views
 from butler.controllers.tenantcluster.foreign_objects import BY_NAMESPACE, Live, NotServed, packed, resource_of_kind
 from butler.controllers.tenantcluster.half_tenants import HalfTenants
 from butler.controllers.tenantcluster.metrics import TenantMetrics

@@ -12,8 +12,8 @@ from prometheus_client import CollectorRegistry
 from butler.api.labels import Annotation, Label
 from butler.controllers.ipallocation.release import Releases
 from butler.controllers.networkpool.metrics import IpamMetrics
+from butler.controllers.tenant_caches import Views
 from butler.controllers.tenantcluster.bring_up import NoLongerWanted
-from butler.controllers.tenantcluster.caches import Views
 from butler.controllers.tenantcluster.half_tenants import FOR_YOUNGER_ONES, HalfTenants, is_given_back
 from butler.kube.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.rules.tenant import addresses

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from butler.rules.loadbalancer.idleness import WORTH_STORING, due, idle_marks, still_idle, when_idle_changes
-from butler.rules.loadbalancer.policy import Terms
-from unit.controllers.loadbalancers.balancers import ELASTIC, GRACE, asked, lb, look, service, waiting
+from butler.rules.loadbalancer.policy import LoadBalancerPolicy
 from unit.controllers.tenantcluster.values import NOW
+from unit.rules.loadbalancer.balancers import ELASTIC, GRACE, asked, lb, look, service, waiting
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -23,8 +23,8 @@ LONG = GRACE.total_seconds()
 GROWN = "10.40.0.30"
 
 
-def going(found: Usage, terms: Terms = ELASTIC, *, later: float = 0) -> list[str]:
-    return [block.allocation.metadata.name for block in due(found, terms, NOW + timedelta(seconds=later), GRACE)]
+def going(found: Usage, policy: LoadBalancerPolicy = ELASTIC, *, later: float = 0) -> list[str]:
+    return [block.allocation.metadata.name for block in due(found, policy, NOW + timedelta(seconds=later), GRACE)]
 
 
 def grown(
@@ -83,7 +83,7 @@ def test_nothing_goes_while_something_is_asked_for_or_another_drain_is_under_way
 
 
 def test_what_is_left_of_elastic_days_goes_back_in_static_mode() -> None:
-    assert going(look(lb(), grown()), Terms()) == ["web-lb-2"]
+    assert going(look(lb(), grown()), LoadBalancerPolicy()) == ["web-lb-2"]
 
 
 # What is written down.

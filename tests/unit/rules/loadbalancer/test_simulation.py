@@ -15,8 +15,8 @@ from butler.api.ipallocation import IPAllocationPhase
 from butler.ipam.addresses import Family, Range, address_text, parse_address
 from butler.ipam.free_space import FreeSpace
 from butler.rules.loadbalancer.usage import granted_range
-from unit.controllers.loadbalancers.balancers import service
-from unit.controllers.loadbalancers.simulation import BASES, POOLS, SIZE, Held, World
+from unit.rules.loadbalancer.balancers import service
+from unit.rules.loadbalancer.simulation import BASES, POOLS, SIZE, Held, World
 
 SHAPES: list[dict[str, Any]] = [
     {},
@@ -58,7 +58,7 @@ class History(RuleBasedStateMachine):
     )
     def begin(self, taken: dict[str, set[int]], initial: int, pinned: bool, increment: int, most: int | None) -> None:
         self.world = World({name: left(BASES[name], taken[name]) for name in POOLS}, initial, pinned)
-        self.world.terms = replace(self.world.terms, increment=increment, most=most)
+        self.world.policy = replace(self.world.policy, increment=increment, most=most)
         self.world.look()
 
     # Services.
@@ -143,7 +143,7 @@ class History(RuleBasedStateMachine):
         self._set(least=self.world.usage().held * share // 4)
 
     def _set(self, **changes: Any) -> None:
-        self.world.terms = replace(self.world.terms, **changes)
+        self.world.policy = replace(self.world.policy, **changes)
         self.world.look()
 
     @precondition(lambda self: self.world.services)
@@ -176,15 +176,15 @@ class History(RuleBasedStateMachine):
             assert all(one.last < next_.first for one, next_ in itertools.pairwise(ranges))
 
     def _check_rest(self) -> None:
-        found, terms = self.world.usage(), self.world.terms
-        if found.demand > found.free and terms.elastic:
-            some_free = any(self.world.free[name].largest for name in terms.pools)
-            assert (terms.most is not None and found.held >= terms.most) or not some_free, "it could have been served"
+        found, policy = self.world.usage(), self.world.policy
+        if found.demand > found.free and policy.elastic:
+            some_free = any(self.world.free[name].largest for name in policy.pools)
+            assert (policy.most is not None and found.held >= policy.most) or not some_free, "it could have been served"
         assert not (found.demand and found.free and self.world.serve())
         for block in found.blocks:
-            needed = found.held - block.range.size < terms.least
+            needed = found.held - block.range.size < policy.least
             assert not block.may_go or block.claimed or found.demand or needed, "it is idle, and does not go back"
-        if not found.demand or not terms.elastic:
+        if not found.demand or not policy.elastic:
             asked = [
                 allocation
                 for allocation in self.world.allocations.values()

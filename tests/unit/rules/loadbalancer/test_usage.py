@@ -7,8 +7,8 @@ import pytest
 
 from butler.rules.loadbalancer.demand import CHANCE_TO_SHARE
 from butler.rules.loadbalancer.usage import asked_count, granted_range, is_growth
-from unit.controllers.loadbalancers.balancers import asked, lb, look, refused, service, waiting
 from unit.controllers.tenantcluster.values import NOW, allocation
+from unit.rules.loadbalancer.balancers import asked, lb, look, refused, service, waiting
 
 
 def test_addresses_held_are_in_use_or_free() -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class LookAgain:
+class NextLook:
     """At once, in so many seconds, or only when something changes; `min` of several is the soonest."""
 
     seconds: float
@@ -33,13 +33,13 @@ class LookAgain:
         return None if math.isinf(self.seconds) else After(self.seconds)
 
 
-AT_ONCE: Final = LookAgain(0.0)
-ON_CHANGE: Final = LookAgain(math.inf)
+AT_ONCE: Final = NextLook(0.0)
+ON_CHANGE: Final = NextLook(math.inf)
 """The clock alone changes nothing."""
-SOON: Final = LookAgain(1.0)
-SELDOM: Final = LookAgain(30.0)
+SOON: Final = NextLook(1.0)
+SELDOM: Final = NextLook(30.0)
 
 
-def pause(tries: int) -> LookAgain:
+def pause(tries: int) -> NextLook:
     """When to try again what failed so many times in a row; a tenant may be without MetalLB for weeks."""
-    return min(SELDOM, LookAgain(SOON.seconds * 2.0 ** min(tries - 1, 10)))
+    return min(SELDOM, NextLook(SOON.seconds * 2.0 ** min(tries - 1, 10)))

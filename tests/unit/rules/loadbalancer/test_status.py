@@ -11,9 +11,9 @@ from butler.api.tenantcluster import LoadBalancerUse, PoolChange, TenantClusterS
 from butler.rules.loadbalancer.growth import Short
 from butler.rules.loadbalancer.status import (
     LONGEST_MESSAGE,
+    LoadBalancerVerdict,
     Obstacles,
     PoolChanges,
-    Verdict,
     figures_of,
     is_news,
     new_status,
@@ -21,8 +21,8 @@ from butler.rules.loadbalancer.status import (
     unreachable,
     verdict,
 )
-from unit.controllers.loadbalancers.balancers import asked, lb, look, service, waiting
 from unit.controllers.tenantcluster.values import NOW, cluster
+from unit.rules.loadbalancer.balancers import asked, lb, look, service, waiting
 
 WELL = Obstacles()
 SHORT = Short(LoadBalancerReason.QUOTA_REACHED, "the tenant may hold 2")
@@ -45,7 +45,7 @@ def test_addresses_on_their_way_mostly_pass_and_so_does_a_metallb_that_takes_a_m
 
 def test_what_somebody_has_to_do_something_about_is_said_at_once() -> None:
     said = verdict(look(lb(), services=waiting(3)), WELL, SHORT)
-    assert said == Verdict(False, SHORT.reason, SHORT.message)
+    assert said == LoadBalancerVerdict(False, SHORT.reason, SHORT.message)
 
 
 def test_a_metallb_without_its_addresses_is_worse_than_a_quota() -> None:
@@ -114,7 +114,7 @@ def test_nothing_to_say_leaves_as_it_is_what_was_said() -> None:
 
 
 def test_a_message_is_cut_to_what_a_status_can_hold() -> None:
-    said = Verdict(False, LoadBalancerReason.REFUSED, "x" * 100_000)
+    said = LoadBalancerVerdict(False, LoadBalancerReason.REFUSED, "x" * 100_000)
     condition = find_condition(new_status(cluster(), said, None, NOW).conditions, ConditionType.LOAD_BALANCERS_READY)
     assert condition is not None
     assert len(condition.message) == LONGEST_MESSAGE
@@ -132,7 +132,7 @@ def test_figures_that_change_with_every_service_are_no_news(fields: dict[str, in
 
 def test_another_reason_is_news_and_another_message_is_not() -> None:
     def status(reason: LoadBalancerReason, message: str) -> TenantClusterStatus:
-        return new_status(cluster(), Verdict(False, reason, message), None, NOW)
+        return new_status(cluster(), LoadBalancerVerdict(False, reason, message), None, NOW)
 
     old = status(LoadBalancerReason.QUOTA_REACHED, "2 wait")
     assert not says_otherwise(old, status(LoadBalancerReason.QUOTA_REACHED, "3 wait"))

@@ -15,11 +15,11 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocatio
 from butler.ipam.addresses import Family, Range, address_text
 from butler.rules.loadbalancer.growth import grow
 from butler.rules.loadbalancer.idleness import due, idle_marks, still_idle, when_idle_changes
-from butler.rules.loadbalancer.policy import Terms
+from butler.rules.loadbalancer.policy import LoadBalancerPolicy
 from butler.rules.loadbalancer.usage import asked_count, granted_range, is_growth, usage_of
 from butler.rules.tenant.address_requests import further_names
-from unit.controllers.loadbalancers.balancers import GRACE
 from unit.controllers.tenantcluster.values import NOW, allocation, cluster, pool
+from unit.rules.loadbalancer.balancers import GRACE
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
@@ -45,7 +45,7 @@ class World:
 
     def __init__(self, free: dict[str, FreeSpace], initial: int, pinned: bool) -> None:
         self.free = free
-        self.terms = Terms(elastic=True, increment=1, pools=POOLS)
+        self.policy = LoadBalancerPolicy(elastic=True, increment=1, pools=POOLS)
         self.allocations: dict[str, IPAllocation] = {}
         self.services: dict[str, Held] = {}
         self.now: datetime = NOW
@@ -155,10 +155,10 @@ class World:
         self._note_use()
         found, before = self.usage(), self.actions
         self.idle_since = still_idle(found, self.idle_since, self.now)
-        for block in due(found, self.terms, self.now, GRACE):
+        for block in due(found, self.policy, self.now, GRACE):
             self._release(block.allocation)
         found = self.usage()
-        growth = grow(found, self.terms, self.pools)
+        growth = grow(found, self.policy, self.pools)
         for request in growth.drop:
             assert is_growth(request)
             del self.allocations[request.metadata.name]
@@ -180,16 +180,16 @@ class World:
 
     def _check_asked(self, after: Usage) -> None:
         covered = after.free + after.under_way
-        assert covered <= after.demand + self.terms.increment - 1, "demand is covered once, and by a step at most"
-        if self.terms.most is not None:
-            assert after.held + after.under_way <= self.terms.most, "within the quota"
+        assert covered <= after.demand + self.policy.increment - 1, "demand is covered once, and by a step at most"
+        if self.policy.most is not None:
+            assert after.held + after.under_way <= self.policy.most, "within the quota"
 
     def _release(self, going: IPAllocation) -> None:
         name, found = going.metadata.name, granted_range(going)
         assert found is not None
         assert name not in self._stays, "what a cluster began with, or picked, stays"
         assert self.now - self.last_used[name] >= GRACE, "it was used within the grace time"
-        assert self.usage().held - found.size >= self.terms.least
+        assert self.usage().held - found.size >= self.policy.least
         del self.allocations[name], self.last_used[name]
         self.free[going.spec.pool_ref.name].give(found)
         self.actions += 1

@@ -8,7 +8,7 @@ import pytest
 
 from butler.ipam.addresses import parse_address
 from butler.rules.loadbalancer.demand import demand, spoken_for, waits
-from unit.controllers.loadbalancers.balancers import service
+from unit.rules.loadbalancer.balancers import service
 
 A = "10.40.0.20"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from butler.rules.loadbalancer.policy import Terms
+from butler.rules.loadbalancer.policy import LoadBalancerPolicy
 from butler.rules.loadbalancer.service import Balancer
 from butler.rules.loadbalancer.usage import Usage, usage_of
 from unit.controllers.tenantcluster.values import NOW, allocation
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
 
 GRACE = timedelta(minutes=10)
-ELASTIC = Terms(elastic=True, increment=2, most=10, pools=("vlan40", "vlan41"))
+ELASTIC = LoadBalancerPolicy(elastic=True, increment=2, most=10, pools=("vlan40", "vlan41"))
 
 
 def service(name: str = "shop", *addresses: str, **more: Any) -> Balancer:

@@ -1,4 +1,4 @@
-"""The caches that bringing up and taking down share, and the questions that are asked of them."""
+"""The caches that the controllers of clusters and of load balancers share, and the questions asked of them."""
 
 from __future__ import annotations
 
@@ -58,19 +58,19 @@ class Views:
     def add_indexes(self) -> None:
         """Make the questions below cheap."""
         self.teams.add_index()
-        self.clusters.index(BY_NAMESPACE, lambda item: [tenant_namespace(item)])
-        self.clusters.index(BY_PROVIDER, lambda item: [provider_key(item, self.home)])
+        self.clusters.index(BY_NAMESPACE, lambda cluster: [tenant_namespace(cluster)])
+        self.clusters.index(BY_PROVIDER, lambda cluster: [provider_key(cluster, self.home)])
         self.clusters.index(BY_HOME, lambda cluster: [cluster.metadata.namespace])
         self.clusters.index(BY_UID, lambda cluster: [cluster.metadata.uid])
-        self.clusters.index(BY_NAME, lambda item: [item.metadata.name])
+        self.clusters.index(BY_NAME, lambda cluster: [cluster.metadata.name])
         self.clusters.index(ON_THEIR_WAY, lambda cluster: [True] if is_on_its_way(cluster) else [])
-        self.allocations.index(BY_CLUSTER, lambda item: [tenant_key(item)])
-        self.allocations.index(BLOCKS, lambda item: [_tenant(item)] if is_block_of_a_tenant(item) else [])
+        self.allocations.index(BY_CLUSTER, lambda allocation: [tenant_key(allocation)])
+        self.allocations.index(BLOCKS, lambda block: [_tenant(block)] if is_block_of_a_tenant(block) else [])
         self.allocations.index(
             REFUSED_BLOCKS,
-            lambda item: [True] if is_block_of_a_tenant(item) and item.status.phase is IPAllocationPhase.FAILED else [],
+            _refused_block,
         )
-        self.addons.index(BY_CLUSTER, lambda item: [Key(item.metadata.namespace, item.spec.cluster_ref.name)])
+        self.addons.index(BY_CLUSTER, lambda addon: [Key(addon.metadata.namespace, addon.spec.cluster_ref.name)])
 
     def all_providers(self) -> dict[Key, ProviderConfig]:
         return {key_of(provider): provider for provider in self.providers.values()}
@@ -149,15 +149,15 @@ class Views:
         """Other clusters of the same name on the same platform, those that are going included."""
         platform = provider.spec.provider
         same = self._placed(self._others(BY_NAME, cluster.metadata.name, cluster))
-        return [each for each, placed in same if placed.spec.provider is platform]
+        return [other for other, placed in same if placed.spec.provider is platform]
 
     def _others(self, index: str, value: Hashable, cluster: TenantCluster) -> list[TenantCluster]:
-        return [item for item in self.clusters.by(index, value) if item.metadata.uid != cluster.metadata.uid]
+        return [other for other in self.clusters.by(index, value) if other.metadata.uid != cluster.metadata.uid]
 
     def _placed(self, clusters: Iterable[TenantCluster]) -> list[tuple[TenantCluster, ProviderConfig]]:
         everything = self.all_providers()
         found = ((cluster, resolve(cluster, everything, self.home, self.team_of(cluster))) for cluster in clusters)
-        return [(each, placed) for each, placed in found if not isinstance(placed, Blocked)]
+        return [(other, placed) for other, placed in found if not isinstance(placed, Blocked)]
 
     def declared_in(self, namespace: str) -> list[Key]:
         """The clusters that people declared in a namespace."""
@@ -166,6 +166,11 @@ class Views:
     def in_namespace(self, namespace: str) -> list[Key]:
         """The cluster whose tenant namespace this is."""
         return [key_of(cluster) for cluster in self.clusters.by(BY_NAMESPACE, namespace)]
+
+
+def _refused_block(allocation: IPAllocation) -> list[bool]:
+    refused = allocation.status.phase is IPAllocationPhase.FAILED and is_block_of_a_tenant(allocation)
+    return [True] if refused else []
 
 
 def _tenant(allocation: IPAllocation) -> str:

@@ -12,28 +12,28 @@ from butler.api.ipallocation import IPAllocationType
 from butler.api.labels import LoadBalancerReason
 from butler.rules.loadbalancer.growth import ENOUGH, Ask, Growth, grow
 from butler.rules.tenant.address_requests import further_names
-from unit.controllers.loadbalancers.balancers import ELASTIC, asked, lb, look, refused, service, waiting
 from unit.controllers.tenantcluster.values import cluster, pool
+from unit.rules.loadbalancer.balancers import ELASTIC, asked, lb, look, refused, service, waiting
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
-    from butler.rules.loadbalancer.policy import Terms
+    from butler.rules.loadbalancer.policy import LoadBalancerPolicy
     from butler.rules.loadbalancer.usage import Usage
 
 FULL = [service("a", "10.40.0.20"), service("b", "10.40.0.21")]
 
 
-def growth(found: Usage, terms: Terms = ELASTIC, **free: int | None) -> Growth:
+def growth(found: Usage, policy: LoadBalancerPolicy = ELASTIC, **free: int | None) -> Growth:
     """With pools that have such a longest free run each; None: the pool is not ready."""
     pools = {
         name: pool(name, free=0 if size is None else size, ready=size is not None)
         for name, size in (free or {"vlan40": 100, "vlan41": 100}).items()
     }
-    return grow(found, terms, pools)
+    return grow(found, policy, pools)
 
 
-def asks(found: Usage, terms: Terms = ELASTIC, **free: int | None) -> list[tuple[str, int]]:
-    return [(ask.pool, ask.count) for ask in growth(found, terms, **free).ask]
+def asks(found: Usage, policy: LoadBalancerPolicy = ELASTIC, **free: int | None) -> list[tuple[str, int]]:
+    return [(ask.pool, ask.count) for ask in growth(found, policy, **free).ask]
 
 
 # How many.
@@ -144,8 +144,8 @@ def test_a_step_comes_from_the_first_pool_that_has_a_run_long_enough() -> None:
 
 
 def test_comfort_gives_way_before_need_does() -> None:
-    terms = replace(ELASTIC, increment=8)
-    assert asks(look(services=waiting(2)), terms, vlan40=3, vlan41=1) == [("vlan40", 2)]
+    policy = replace(ELASTIC, increment=8)
+    assert asks(look(services=waiting(2)), policy, vlan40=3, vlan41=1) == [("vlan40", 2)]
 
 
 def test_a_need_that_no_run_can_hold_is_met_in_pieces() -> None:
@@ -155,10 +155,10 @@ def test_a_need_that_no_run_can_hold_is_met_in_pieces() -> None:
 
 
 def test_where_nothing_is_free_a_request_for_what_is_needed_waits_in_the_first_pool() -> None:
-    terms = replace(ELASTIC, increment=8)
-    assert asks(look(services=waiting(3)), terms, vlan40=0, vlan41=0) == [("vlan40", 3)]
-    assert asks(look(services=waiting(3)), terms, vlan41=0) == [("vlan41", 3)], "the first that exists"
-    assert grow(look(services=waiting(3)), terms, {}).ask == (Ask("vlan40", 3),)
+    policy = replace(ELASTIC, increment=8)
+    assert asks(look(services=waiting(3)), policy, vlan40=0, vlan41=0) == [("vlan40", 3)]
+    assert asks(look(services=waiting(3)), policy, vlan41=0) == [("vlan41", 3)], "the first that exists"
+    assert grow(look(services=waiting(3)), policy, {}).ask == (Ask("vlan40", 3),)
 
 
 # Other modes.

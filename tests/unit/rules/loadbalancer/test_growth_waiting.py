@@ -5,17 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from butler.api.labels import LoadBalancerReason
-from unit.controllers.loadbalancers.balancers import ELASTIC, asked, lb, look, refused, service, waiting
 from unit.controllers.loadbalancers.test_growth import FULL, growth
 
+from butler.api.labels import LoadBalancerReason
+from unit.rules.loadbalancer.balancers import ELASTIC, asked, lb, look, refused, service, waiting
+
 if TYPE_CHECKING:
-    from butler.rules.loadbalancer.policy import Terms
+    from butler.rules.loadbalancer.policy import LoadBalancerPolicy
     from butler.rules.loadbalancer.usage import Usage
 
 
-def dropped(found: Usage, terms: Terms = ELASTIC, **free: int | None) -> list[str]:
-    return [allocation.metadata.name for allocation in growth(found, terms, **free).drop]
+def dropped(found: Usage, policy: LoadBalancerPolicy = ELASTIC, **free: int | None) -> list[str]:
+    return [allocation.metadata.name for allocation in growth(found, policy, **free).drop]
 
 
 def test_a_request_that_nobody_waits_for_any_more_is_given_up() -> None:
@@ -47,10 +48,10 @@ def test_a_provider_that_became_static_gives_up_what_it_was_growing_by() -> None
 
 
 def test_a_request_above_a_quota_that_was_lowered_is_given_up_and_asked_for_as_far_as_it_goes() -> None:
-    terms = replace(ELASTIC, most=3)
+    policy = replace(ELASTIC, most=3)
     services = [*FULL, *waiting(2)]
-    assert dropped(look(lb(), asked(count=2), services=services), terms) == ["web-lb-2"]
-    after = growth(look(lb(), services=services), terms)
+    assert dropped(look(lb(), asked(count=2), services=services), policy) == ["web-lb-2"]
+    after = growth(look(lb(), services=services), policy)
     assert [ask.count for ask in after.ask] == [1]
 
 
