@@ -36,7 +36,7 @@ from butler.rules.loadbalancer.deletion import DRAINING, unknown, waits_for
 from butler.rules.loadbalancer.foreign_addresses import PoolAddresses
 from butler.rules.loadbalancer.growth import ENOUGH, grow, longest_run
 from butler.rules.loadbalancer.idleness import idle_marks, still_idle, when_idle_changes
-from butler.rules.loadbalancer.policy import policy_of
+from butler.rules.loadbalancer.policy import terms_of
 from butler.rules.loadbalancer.status import Obstacles, PoolChanges, figures_of, new_status, unreachable, verdict
 from butler.rules.loadbalancer.usage import granted_range
 from butler.rules.tenant.addons import METALLB, installs_addons
@@ -200,7 +200,7 @@ class LoadBalancerController:
             return None
         cluster = self._views.in_its_team(cluster)
         provider = resolve(cluster, self._views.all_providers(), self._views.home, self._views.team_of(cluster))
-        policy, secret = policy_of(cluster, provider), self._kubeconfigs.get(_kubeconfig_of(cluster))
+        policy, secret = terms_of(cluster, provider), self._kubeconfigs.get(_kubeconfig_of(cluster))
         if cluster.metadata.deletion_timestamp is not None:
             return await self._let_go(cluster, policy, secret)
         if not self._concerns_us(cluster, provider):

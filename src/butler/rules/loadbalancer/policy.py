@@ -37,7 +37,7 @@ class LoadBalancerPolicy:
     """Why the number is fixed, where it is."""
 
 
-def policy_of(cluster: TenantCluster, provider: ProviderConfig | Blocked) -> LoadBalancerPolicy:
+def terms_of(cluster: TenantCluster, provider: ProviderConfig | Blocked) -> LoadBalancerPolicy:
     """The rules of one cluster; without a provider it keeps what it has."""
     addon = cluster.spec.addons.load_balancer
     served = addon.values.get("loadBalancerClass") if addon is not None else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from butler.rules.loadbalancer.policy import policy_of
+from butler.rules.loadbalancer.policy import terms_of
 from unit.controllers.tenantcluster.values import cluster, provider
 
 
 def test_an_elastic_provider_says_how_many_at_a_time_and_how_many_in_all() -> None:
-    found = policy_of(
+    found = terms_of(
         cluster(networking={"lbPoolSize": 3}),
         provider(quota={"maxLoadBalancerIPs": 9}, balancers={"allocationMode": "elastic", "growthIncrement": 4}),
     )
@@ -15,14 +15,14 @@ def test_an_elastic_provider_says_how_many_at_a_time_and_how_many_in_all() -> No
 
 
 def test_addresses_are_fixed_unless_the_provider_says_elastic() -> None:
-    assert not policy_of(cluster(), provider()).elastic
-    assert not policy_of(cluster(), provider(balancers={"allocationMode": "static"})).elastic
-    assert policy_of(cluster(), provider()).most is None
+    assert not terms_of(cluster(), provider()).elastic
+    assert not terms_of(cluster(), provider(balancers={"allocationMode": "static"})).elastic
+    assert terms_of(cluster(), provider()).most is None
 
 
 def test_pools_come_in_the_order_of_their_priority_and_only_those_for_load_balancers() -> None:
     """The original took them as listed."""
-    found = policy_of(
+    found = terms_of(
         cluster(),
         provider(
             pools=(
@@ -38,8 +38,8 @@ def test_pools_come_in_the_order_of_their_priority_and_only_those_for_load_balan
 def test_the_class_that_metallb_serves_is_the_addons_own_value() -> None:
     def served(value: object) -> str:
         addon = {"provider": "metallb", "version": "0.15.3", "values": {"loadBalancerClass": value}}
-        return policy_of(cluster(addons={"loadBalancer": addon}), provider()).served_class
+        return terms_of(cluster(addons={"loadBalancer": addon}), provider()).served_class
 
     assert served("metallb") == "metallb"
     assert served(7) == ""
-    assert policy_of(cluster(), provider()).served_class == ""
+    assert terms_of(cluster(), provider()).served_class == ""
