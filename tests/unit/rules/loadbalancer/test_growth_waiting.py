@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from unit.controllers.loadbalancers.test_growth import FULL, growth
-
 from butler.api.labels import LoadBalancerReason
 from unit.rules.loadbalancer.balancers import ELASTIC, asked, lb, look, refused, service, waiting
+from unit.rules.loadbalancer.test_growth import FULL, growth
 
 if TYPE_CHECKING:
     from butler.rules.loadbalancer.policy import LoadBalancerPolicy
