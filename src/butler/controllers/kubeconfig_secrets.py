@@ -1,6 +1,6 @@
 """The Secrets with tenants' kubeconfigs, read once where two need them.
 
-A new tenant's kubeconfig is copied for Cluster API, and a little later somebody follows the tenant with it. Secrets are
+A new tenant's kubeconfig is copied for Cluster API, and a little later the tenant is followed with it. Secrets are
 not kept in caches, so each would read it. Who reads it first keeps it for the other, who takes it: at most so long.
 """
 

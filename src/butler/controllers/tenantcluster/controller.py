@@ -67,7 +67,7 @@ class TenantClusterController:
         self._settings = settings
         self._clock = clock
         self._with_first_word = with_first_word
-        views.clusters.index(WAITING_FOR_NETWORK, lambda item: [True] if _waits_for_network(item) else [])
+        views.clusters.index(WAITING_FOR_NETWORK, lambda cluster: [True] if _waits_for_network(cluster) else [])
 
     def controller(
         self,
@@ -84,7 +84,7 @@ class TenantClusterController:
         controller.watches(views.clusters, lambda _: self._over_quota(), when=lambda _, new: new is None)
         controller.watches(views.providers, self._placed_on, when=_provider_changed)
         controller.watches(views.pools, lambda _: self._waiting(), when=_may_hold_more)
-        controller.watches(views.allocations, lambda item: [tenant_key(item)], when=_allocation_changed)
+        controller.watches(views.allocations, lambda allocation: [tenant_key(allocation)], when=_allocation_changed)
         controller.watches(views.addons, _cluster_of_addon)
         controller.watches(kubeconfigs, lambda secret: views.in_namespace(namespace_of(secret)))
         controller.watches(namespaces, lambda found: views.declared_in(found.metadata.name), when=_other_team)

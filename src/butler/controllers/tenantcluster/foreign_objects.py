@@ -118,7 +118,7 @@ class Live:
             if self._following is not None:
                 self._following.create_task(view.run())
         if not view.has_synced:
-            # Asked once, it is known: whoever waited on would keep others waiting, for a kind that may never come.
+            # Asked once, it is known: one that waited on would keep others waiting, for a kind that may never come.
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(PATIENCE):
                     await view.wait_settled()
@@ -136,7 +136,7 @@ class Live:
         return None if found is None else unpacked(found)
 
     async def all_in(self, kind: Kind, namespace: str) -> list[Json]:
-        return [unpacked(item) for item in (await self.view(kind)).by(BY_NAMESPACE, namespace)]
+        return [unpacked(packed) for packed in (await self.view(kind)).by(BY_NAMESPACE, namespace)]
 
     async def apply(self, kind: Kind, wanted: Json) -> Json | None:
         """Bring one object to what is wanted; as it was written, or None when it is so already."""

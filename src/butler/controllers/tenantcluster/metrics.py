@@ -1,7 +1,7 @@
 """What tenant clusters tell Prometheus: how many there are in which phase, who is not Ready since when, and how long
 they took.
 
-A count by phase cannot tell one cluster that hangs from many that pass through, so whoever is not Ready is also shown
+A count by phase cannot tell one cluster that hangs from many that pass through, so one that is not Ready is also shown
 by name. Those are few where all is well; a cluster that is Ready costs no series of its own.
 """
 

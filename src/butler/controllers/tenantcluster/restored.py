@@ -1,7 +1,7 @@
 """Clusters and allocations that come back from a backup, with new UIDs and without status.
 
-The addresses are safe: an allocation from another life gets what it had, or waits, and is nobody's orphan. The machines
-are what nobody knows about. They may run in the namespace of the cluster's earlier life, which Cluster API may or may
+The addresses are safe: an allocation from another life gets what it had, or waits, and is no orphan. The machines
+are what is unknown. They may run in the namespace of the cluster's earlier life, which Cluster API may or may
 not look after here, or they may be gone. To build a second set of machines on the same addresses would put two machines
 on one address. So a cluster that comes back is not built before a person says that it should be (by removing the
 annotation), nor while the namespace of its earlier life is there. Then its allocations become its own.

@@ -144,7 +144,7 @@ class Teardown:
         for addon in present:
             if not is_being_deleted(addon):
                 await self._delete(ADDONS, key_of(addon), uid_of(addon))
-        return left_over("TenantAddon", [name_of(item) for item in present]) if present else ""
+        return left_over("TenantAddon", [name_of(addon) for addon in present]) if present else ""
 
     async def _cluster_api(self, cluster: TenantCluster) -> str:
         """The answer has to come from the server: addresses are given back on it."""
@@ -190,7 +190,7 @@ class Teardown:
     async def _namespace(self, cluster: TenantCluster) -> str:
         resource, key = resource_of_kind(NAMESPACE), Key("", tenant_namespace(cluster))
         found = await read(self._client, resource, key)
-        if found is None or is_forced(cluster):  # by then nobody needs it, and it is looked for once
+        if found is None or is_forced(cluster):  # by then it is not needed, and it is looked for once
             await self._delete_what_lies_outside(cluster)
         if found is None:
             return ""
@@ -200,13 +200,13 @@ class Teardown:
 
     async def _addresses(self, cluster: TenantCluster) -> str:
         if is_forced(cluster) and not self._settings.force_is_checked and await self._has_namespace(cluster):
-            # Whoever may write the cluster can say so, and machines may still run: the search for orphans holds the
+            # Every author of the cluster can say so, and machines may still run: the search for orphans holds the
             # addresses of a cluster whose namespace is there, and releases them when it is gone.
             message = f"the addresses are held until namespace {tenant_namespace(cluster)} is gone"
             self._events.record(cluster, CLUSTERS, FORCED, f"{DeletionStage.ADDRESSES.value}: {message}", "Warning")
             return ""
         mine = self._views.allocations_of(cluster)
-        left = [item for item in mine if item.status.phase is not IPAllocationPhase.RELEASED]
+        left = [allocation for allocation in mine if allocation.status.phase is not IPAllocationPhase.RELEASED]
         for namespace in () if is_forced(cluster) else earlier_lives(cluster, left):
             if await read(self._client, resource_of_kind(NAMESPACE), Key("", namespace)) is not None:
                 return f"namespace {namespace} to be deleted, where machines of its earlier life may use its addresses"
@@ -214,7 +214,7 @@ class Teardown:
         grounds = Grounds(f"TenantCluster {key_of(cluster)} was deleted{by_force}", "released")
         # At once: a pool that hears of all of them counts once.
         await asyncio.gather(*(self._release(allocation, grounds) for allocation in left))
-        return left_over("IPAllocation", [name_of(item) for item in left]) if left else ""
+        return left_over("IPAllocation", [name_of(allocation) for allocation in left]) if left else ""
 
     async def _has_namespace(self, cluster: TenantCluster) -> bool:
         return await read(self._client, resource_of_kind(NAMESPACE), Key("", tenant_namespace(cluster))) is not None
@@ -233,8 +233,8 @@ class Teardown:
                 listed = await self._client.list(resource, namespace, label_selector=ours)
             except NotFound:
                 continue  # no such kind
-            for obj in listed.items:
-                await self._delete(resource, key_of(obj), uid_of(obj))
+            for copy in listed.items:
+                await self._delete(resource, key_of(copy), uid_of(copy))
 
     async def _delete(self, resource: Resource[Any], key: Key, uid: str) -> None:
         try:

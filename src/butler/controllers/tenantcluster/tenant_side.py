@@ -1,8 +1,8 @@
 """What is done on the tenant itself: its kubeconfig, and its load balancers when it goes.
 
-The tenant is somebody else's cluster. That it cannot be reached, or answers nonsense, is an outcome to report and
+The tenant is its team's cluster. That it cannot be reached, or answers nonsense, is an outcome to report and
 never an error that stops the rest. Only so many are talked to at a time, and none for long: the workers that wait for
-tenants are missing to everybody else. Who does not get a turn comes again. What is said of a tenant stays the same
+tenants are missing to all others. Who does not get a turn comes again. What is said of a tenant stays the same
 while it does not answer, however often it is asked, because it ends up in a status.
 """
 
@@ -123,7 +123,7 @@ class TenantSide:
     async def balancers_left(self, cluster: TenantCluster) -> str:
         """Ask for all Services of type LoadBalancer to be deleted; what is still there, in words."""
         if _kubeconfig_of(cluster) not in self._kubeconfigs:
-            return ""  # a tenant that nobody could ever talk to has none
+            return ""  # a tenant that could never be talked to has none
         try:
             async with self.talk_to(cluster) as tenant:
                 await delete_load_balancers(tenant)
