@@ -1,6 +1,6 @@
 """What a controller does for a tenant's load-balancer addresses, one request at a time.
 
-This is `butler.controllers.loadbalancers` (controller, publishing, draining) and `butler.tenant.metallb` in small:
+This is `butler.controllers.loadbalancers` (controller, publisher, draining) and `butler.tenant.metallb` in small:
 
     publish     look at the cache and read the pool, read afresh what would be added, write the pool, read it back
     drain       mark; read the pool, hold it back (autoAssign off, one's name on it), read it back; wait; read the
