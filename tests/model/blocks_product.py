@@ -108,7 +108,7 @@ class Product:
         made = butler_code.plan_pool(
             real,
             layout,
-            butler_code.Book(key_of(real), layout, butler_code.Live(held)),
+            butler_code.Book(key_of(real), layout, butler_code.LiveAllocations(held)),
             view,
             obstacle=None,
             claimed_cidr=real.spec.cidr,

@@ -7,10 +7,9 @@ from butler.controllers.tenantcluster.half_tenants import HalfTenants
 from butler.controllers.tenantcluster.half_tenants import marked as marked_block
 from butler.ipam.layout import read_layout
 from butler.ipam.requests import read_unbuilt_tenant
-from butler.rules.pool.holdings import Book, Live, holding_of
-from butler.rules.pool.next_status import View as PoolView
+from butler.rules.pool.holdings import Book, LiveAllocations, holding_of
+from butler.rules.pool.next_status import PoolView, uncommitted
 from butler.rules.pool.next_status import plan as plan_pool
-from butler.rules.pool.next_status import uncommitted
 from butler.rules.pool.tenant_blocks import is_block_of_a_tenant, is_waiting
 from butler.rules.tenant.addresses import plan as plan_addresses
 
@@ -19,7 +18,7 @@ __all__ = [
     "REFUSED_BLOCKS",
     "Book",
     "HalfTenants",
-    "Live",
+    "LiveAllocations",
     "PoolView",
     "Views",
     "holding_of",

@@ -36,7 +36,7 @@ from butler.controllers.ipallocation import controller as ipallocation
 from butler.ipam.layout import read_layout
 from butler.rules.pool import next_status as planning
 from butler.rules.pool.conditions import NotHandingOut
-from butler.rules.pool.holdings import Book, Live, holding_of
+from butler.rules.pool.holdings import Book, LiveAllocations, holding_of
 from model.deciding import ALLOCATED, NOTHING_SEEN, PENDING, Allocation, Intent, Pool, View
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Product:
 
     # The product.
 
-    def _plan(self, pool: Pool, view: View) -> planning.Plan:
+    def _plan(self, pool: Pool, view: View) -> planning.PoolPlan:
         real, real_view = _pool(pool), self._view(view)
         layout = read_layout(real.spec)
         held = [
@@ -117,17 +117,17 @@ class Product:
         return planning.plan(
             real,
             layout,
-            Book(key_of(real), layout, Live(held)),
+            Book(key_of(real), layout, LiveAllocations(held)),
             real_view,
             obstacle=NotHandingOut(PoolReason.DELETING, "it is being deleted") if pool.deleting else None,
             claimed_cidr=CIDR,
             now=NOW,
         )
 
-    def _view(self, view: View) -> planning.View:
+    def _view(self, view: View) -> planning.PoolView:
         allocations = self._allocations(view)
         by_uid = {allocation.metadata.uid: allocation for allocation in allocations}
-        return planning.View(
+        return planning.PoolView(
             waiting=[allocation for allocation in allocations if planning.is_waiting(allocation)],
             leaving=[allocation for allocation in allocations if planning.is_leaving(allocation)],
             live=sum(allocation.status.phase is IPAllocationPhase.ALLOCATED for allocation in allocations),

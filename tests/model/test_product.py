@@ -87,7 +87,7 @@ def _nothing_is_seen(patch: pytest.MonkeyPatch) -> None:
 def _grants_are_not_seen(patch: pytest.MonkeyPatch) -> None:
     honest = planning._seen
 
-    def seen(status: NetworkPoolStatus, view: planning.View, granted: set[str]) -> str | None:
+    def seen(status: NetworkPoolStatus, view: planning.PoolView, granted: set[str]) -> str | None:
         return honest(status, view, set())
 
     patch.setattr(planning, "_seen", seen)
@@ -96,9 +96,9 @@ def _grants_are_not_seen(patch: pytest.MonkeyPatch) -> None:
 def _forgotten_intents_are_not_seen(patch: pytest.MonkeyPatch) -> None:
     honest = planning._seen
 
-    def seen(status: NetworkPoolStatus, view: planning.View, granted: set[str]) -> str | None:
+    def seen(status: NetworkPoolStatus, view: planning.PoolView, granted: set[str]) -> str | None:
         waiting = {allocation.metadata.uid: allocation for allocation in view.waiting}
-        only_waiting = planning.View(view.waiting, view.leaving, view.live, waiting.get)
+        only_waiting = planning.PoolView(view.waiting, view.leaving, view.live, waiting.get)
         return honest(status, only_waiting, granted)
 
     patch.setattr(planning, "_seen", seen)
@@ -111,7 +111,7 @@ def _intents_are_not_held(patch: pytest.MonkeyPatch) -> None:
 def _intents_are_forgotten_at_once(patch: pytest.MonkeyPatch) -> None:
     honest = planning.plan
 
-    def plan(pool: Any, layout: Any, book: Any, view: planning.View, **more: Any) -> planning.Plan:
+    def plan(pool: Any, layout: Any, book: Any, view: planning.PoolView, **more: Any) -> planning.PoolPlan:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(planning, "_is_settled", lambda _: True)
             return honest(pool, layout, book, view, **more)

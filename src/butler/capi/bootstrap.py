@@ -31,9 +31,9 @@ LOGIN: Final = {OSType.ROCKY: "rocky", OSType.FLATCAR: "core"}
 
 _OS_TYPE = "spec.workers.machineTemplate.os.type"
 
-_IGNITION: Final[dict[Provider, flatcar.Metadata]] = {
-    Provider.AWS: flatcar.Metadata("/run/metadata/flatcar", unit="coreos-metadata.service"),
-    Provider.PROXMOX: flatcar.Metadata("/etc/proxmox-env"),
+_IGNITION: Final[dict[Provider, flatcar.FlatcarMetadata]] = {
+    Provider.AWS: flatcar.FlatcarMetadata("/run/metadata/flatcar", unit="coreos-metadata.service"),
+    Provider.PROXMOX: flatcar.FlatcarMetadata("/etc/proxmox-env"),
 }
 """Providers that hand Ignition to machines, and where the machine then finds what it is called."""
 

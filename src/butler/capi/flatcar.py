@@ -21,7 +21,7 @@ _FOLDER: Final = "/opt/extensions/kubernetes"
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
+class FlatcarMetadata:
     """Where a machine learns what the provider calls it."""
 
     environment_file: str
@@ -30,7 +30,7 @@ class Metadata:
     """What writes that file, where it is not there from the beginning."""
 
 
-def preparation(kubernetes_version: str, metadata: Metadata) -> Json:
+def preparation(kubernetes_version: str, metadata: FlatcarMetadata) -> Json:
     """The part of a kubeadm configuration that makes a machine ready to join."""
     image = f"kubernetes-{kubernetes_version}-x86-64.raw"
     fetched = {
@@ -68,7 +68,7 @@ def preparation(kubernetes_version: str, metadata: Metadata) -> Json:
     }
 
 
-def _drop_in(metadata: Metadata) -> str:
+def _drop_in(metadata: FlatcarMetadata) -> str:
     """kubeadm waits for Kubernetes, for containerd and for what tells the machine its name."""
     units = ["systemd-sysext.service", "containerd.service", *([metadata.unit] if metadata.unit else [])]
     lines = [

@@ -22,7 +22,7 @@ from butler.ipam import refusals
 from butler.ipam.addresses import Range
 from butler.ipam.capacity import Capacity, capacity_of
 from butler.ipam.refusals import Refusal
-from butler.ipam.requests import Request, in_turn, objection
+from butler.ipam.requests import AddressRequest, in_turn, objection
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from butler.ipam.refusals import Why
 
     Holders = Callable[[Range], Sequence[str]]
-    Unit = tuple[Request, ...]
+    Unit = tuple[AddressRequest, ...]
 
-__all__ = ["Decision", "Grant", "Refusal", "decide"]
+__all__ = ["AddressGrant", "PoolDecision", "Refusal", "decide"]
 
 
 @dataclass(frozen=True, slots=True)
-class Grant:
+class AddressGrant:
     """A range for a request."""
 
     uid: str
@@ -47,24 +47,24 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class PoolDecision:
     """What is to become of a batch of requests."""
 
-    grants: tuple[Grant, ...]
+    grants: tuple[AddressGrant, ...]
     refusals: tuple[Refusal, ...]
-    left_over: tuple[Request, ...]
+    left_over: tuple[AddressRequest, ...]
     """Not looked at, because the batch was full; in the order in which they are next."""
     capacity: Capacity
     """How full the pool is once the grants are made."""
 
 
 def decide(
-    requests: Iterable[Request],
+    requests: Iterable[AddressRequest],
     free: FreeSpace,
     layout: PoolLayout,
     holders: Callable[[Range], Sequence[str]],
     most: int,
-) -> Decision:
+) -> PoolDecision:
     """Grant or refuse the requests, granting at most so many. `holders` names who holds any part of a range."""
     units = in_turn(requests)
     without: set[str] = set()
@@ -86,15 +86,15 @@ class _Trial:
         self._holders = holders
         self._most = most
         self._without = without
-        self._pins: dict[str, list[Grant]] = {}
+        self._pins: dict[str, list[AddressGrant]] = {}
         """What is kept for units that wait for their other block, by the UID of their first request."""
-        self._grants: list[Grant] = []
+        self._grants: list[AddressGrant] = []
         self._refused: list[Refusal] = []
         self._granted_before: dict[str, int] = {}
         """How many grants there were when a request was refused, by its UID."""
         self._conflicts: list[Range] = []
         """Pins that were refused because something was in their way."""
-        self._left_over: list[Request] = []
+        self._left_over: list[AddressRequest] = []
         self._kept_for = ""
         """Name of an aged request without room: nobody behind it is served, except at a range of their own."""
         self._no_room: dict[tuple[int, str], Why] = {}
@@ -118,10 +118,10 @@ class _Trial:
                 return False
         return True
 
-    def decision(self) -> Decision:
+    def decision(self) -> PoolDecision:
         capacity = capacity_of(self._free, self._layout.total)
         refused = tuple(self._with_passed(refusal) for refusal in self._refused)
-        return Decision(tuple(self._grants), refused, tuple(self._left_over), capacity)
+        return PoolDecision(tuple(self._grants), refused, tuple(self._left_over), capacity)
 
     def _with_passed(self, refusal: Refusal) -> Refusal:
         """The refusal with how many were granted behind it; a range of one's own is passed by nobody."""
@@ -135,7 +135,7 @@ class _Trial:
     def _is_full(self, unit: Unit) -> bool:
         return bool(self._left_over) or len(self._grants) + len(unit) > self._most
 
-    def _look_at(self, unit: Unit, kept: Sequence[Grant] = ()) -> bool:
+    def _look_at(self, unit: Unit, kept: Sequence[AddressGrant] = ()) -> bool:
         """Grant a unit, of which some pins may be kept already, or refuse it; whether it was granted."""
         if self._is_full(unit):
             self._give_back(kept)
@@ -162,7 +162,7 @@ class _Trial:
         return True
 
     def _keep_pins(self, unit: Unit) -> bool:
-        kept: list[Grant] = []
+        kept: list[AddressGrant] = []
         for request in unit:
             if request.pinned is None:
                 break
@@ -174,7 +174,7 @@ class _Trial:
         self._pins[unit[0].uid] = kept
         return True
 
-    def _try(self, request: Request, into: list[Grant]) -> Why | None:
+    def _try(self, request: AddressRequest, into: list[AddressGrant]) -> Why | None:
         """Take what the request is to have, or say why there is nothing."""
         told = self._no_room.get((request.count, request.pool)) if request.pinned is None else None
         if told is not None:
@@ -186,13 +186,13 @@ class _Trial:
             return answer
         self._no_room.clear()
         self._free.take(answer)
-        into.append(Grant(request.uid, request.name, answer))
+        into.append(AddressGrant(request.uid, request.name, answer))
         return None
 
-    def _in_the_way(self) -> list[Grant]:
+    def _in_the_way(self) -> list[AddressGrant]:
         return [*self._grants, *(pin for pins in self._pins.values() for pin in pins)]
 
-    def _refuse(self, unit: Unit, culprit: Request, why: Why) -> None:
+    def _refuse(self, unit: Unit, culprit: AddressRequest, why: Why) -> None:
         if culprit.pinned is not None:
             self._conflicts.append(culprit.pinned)
         elif culprit.aged and not culprit.unavailable and not self._kept_for:
@@ -202,26 +202,30 @@ class _Trial:
             self._granted_before[request.uid] = len(self._grants)
             self._refused.append(Refusal(request.uid, request.name, *(why if request is culprit else together)))
 
-    def _was_in_the_way(self, pin: Grant) -> bool:
+    def _was_in_the_way(self, pin: AddressGrant) -> bool:
         return any(pin.range.overlaps(conflict) for conflict in self._conflicts)
 
-    def _give_back(self, tried: Iterable[Grant]) -> None:
+    def _give_back(self, tried: Iterable[AddressGrant]) -> None:
         for grant in tried:
             self._no_room.clear()
             self._free.give(grant.range)
 
 
-def _kept(request: Request, older: str) -> Refusal:
+def _kept(request: AddressRequest, older: str) -> Refusal:
     return Refusal(request.uid, request.name, *refusals.kept_for_older(request.count, older, request.pool))
 
 
-def _unavailable(request: Request) -> Refusal:
+def _unavailable(request: AddressRequest) -> Refusal:
     why = refusals.other_block_unavailable(request.count, request.pool, request.unavailable)
     return Refusal(request.uid, request.name, *why)
 
 
 def _answer(
-    request: Request, free: FreeSpace, layout: PoolLayout, holders: Holders, tried: Callable[[], Sequence[Grant]]
+    request: AddressRequest,
+    free: FreeSpace,
+    layout: PoolLayout,
+    holders: Holders,
+    tried: Callable[[], Sequence[AddressGrant]],
 ) -> Range | Why:
     """The range to grant, or why there is none."""
     why = objection(request, layout)
@@ -240,5 +244,5 @@ def _answer(
     return refusals.held_conflict(pinned, conflict, here, others, layout)
 
 
-def _holders_of(addresses: Range, holders: Holders, grants: Sequence[Grant]) -> list[str]:
+def _holders_of(addresses: Range, holders: Holders, grants: Sequence[AddressGrant]) -> list[str]:
     return [*holders(addresses), *(grant.name for grant in grants if grant.range.overlaps(addresses))]

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Report = Callable[[str, str], None]
 
 
-class Problem(NamedTuple):
+class FieldProblem(NamedTuple):
     """One thing that is wrong with a spec: the field as it is spelled in YAML, and a sentence."""
 
     field: str
@@ -55,7 +55,7 @@ class Problem(NamedTuple):
 class InvalidPool(Exception):
     """A pool that cannot hand out anything, with everything that is wrong with it."""
 
-    def __init__(self, problems: Iterable[Problem]) -> None:
+    def __init__(self, problems: Iterable[FieldProblem]) -> None:
         self.problems = tuple(problems)
         super().__init__("; ".join(f"{field}: {message}" for field, message in self.problems))
 
@@ -103,10 +103,10 @@ def pool_layout(pool: NetworkPool) -> PoolLayout:
 
 def read_layout(spec: NetworkPoolSpec, excluded: Iterable[ExcludedAddress] = ()) -> PoolLayout:
     """What a pool with this spec may hand out. Raises `InvalidPool` with everything that is wrong."""
-    problems: list[Problem] = []
+    problems: list[FieldProblem] = []
 
     def report(field: str, message: str) -> None:
-        problems.append(Problem(field, message))
+        problems.append(FieldProblem(field, message))
 
     network = _read_network(spec.cidr, report)
     blocks = _read_reserved(spec.reserved, network, report)
@@ -124,7 +124,7 @@ def read_layout(spec: NetworkPoolSpec, excluded: Iterable[ExcludedAddress] = ())
     usable = tuple(piece for window in handed_out for piece in without(window, taken))
     if not usable:
         by = "spec.cidr" if left_out else "spec.reserved"
-        raise InvalidPool([Problem(by, f"nothing of {spec.cidr} is left to hand out: reserve less of it")])
+        raise InvalidPool([FieldProblem(by, f"nothing of {spec.cidr} is left to hand out: reserve less of it")])
     descriptions = {block.field: entry.description for block, entry in zip(blocks, spec.reserved, strict=True)}
     return PoolLayout(
         family=Family.V4,

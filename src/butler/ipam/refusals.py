@@ -45,7 +45,7 @@ class Refusal:
     """How many requests behind it were granted in the same decision."""
 
 
-class Refused(Exception):
+class RequestRefusal(Exception):
     """Raised where a request turns out to be one that cannot be met."""
 
     def __init__(self, refusal: Refusal) -> None:

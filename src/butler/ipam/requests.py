@@ -17,7 +17,7 @@ from butler.api.text import LARGEST_RANGE
 from butler.ipam import refusals
 from butler.ipam.addresses import BadAddress, Range, address_text, parse_address
 from butler.ipam.granted import BadRecord, comes_back, is_from_another_life, wanted_range
-from butler.ipam.refusals import Refusal, Refused, Why
+from butler.ipam.refusals import Refusal, RequestRefusal, Why
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +25,15 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation, PinnedIPRange
     from butler.ipam.layout import PoolLayout
 
-__all__ = ["Refused", "Request", "UnbuiltTenant", "in_turn", "objection", "read_request", "read_unbuilt_tenant"]
+__all__ = [
+    "AddressRequest",
+    "RequestRefusal",
+    "UnbuiltTenant",
+    "in_turn",
+    "objection",
+    "read_request",
+    "read_unbuilt_tenant",
+]
 
 _AGES_FROM_NOW = datetime.max.replace(tzinfo=UTC)
 
@@ -41,7 +49,7 @@ class UnbuiltTenant:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AddressRequest:
     """A waiting request."""
 
     uid: str
@@ -63,8 +71,8 @@ class Request:
     """Whether it has waited for so long that the pool keeps its space for it."""
 
 
-def read_request(allocation: IPAllocation, layout: PoolLayout) -> Request:
-    """What the allocation asks of its pool. Raises `Refused` where the pool could never grant it."""
+def read_request(allocation: IPAllocation, layout: PoolLayout) -> AddressRequest:
+    """What the allocation asks of its pool. Raises `RequestRefusal` where the pool could never grant it."""
     meta, spec = allocation.metadata, allocation.spec
     pinned = None
     try:
@@ -72,9 +80,9 @@ def read_request(allocation: IPAllocation, layout: PoolLayout) -> Request:
         if wanted is not None:
             pinned = _read_pin(wanted, layout)
     except BadRecord as error:
-        raise Refused(Refusal(meta.uid, meta.name, *refusals.unusable_record(str(error)))) from None
+        raise RequestRefusal(Refusal(meta.uid, meta.name, *refusals.unusable_record(str(error)))) from None
     except BadAddress as error:
-        raise Refused(Refusal(meta.uid, meta.name, *refusals.unreadable_pin(str(error)))) from None
+        raise RequestRefusal(Refusal(meta.uid, meta.name, *refusals.unreadable_pin(str(error)))) from None
     if pinned is not None:
         count = pinned.size
     elif spec.count is not None:
@@ -83,7 +91,7 @@ def read_request(allocation: IPAllocation, layout: PoolLayout) -> Request:
         count = layout.nodes_default
     else:
         count = layout.load_balancer_default
-    request = Request(
+    request = AddressRequest(
         uid=meta.uid,
         name=meta.name,
         pool=spec.pool_ref.name,
@@ -96,11 +104,11 @@ def read_request(allocation: IPAllocation, layout: PoolLayout) -> Request:
     )
     why = objection(request, layout)
     if why is not None:
-        raise Refused(Refusal(request.uid, request.name, *why))
+        raise RequestRefusal(Refusal(request.uid, request.name, *why))
     return request
 
 
-def objection(request: Request, layout: PoolLayout) -> Why | None:
+def objection(request: AddressRequest, layout: PoolLayout) -> Why | None:
     """Why this pool could never grant the request, whoever holds what; None when it might."""
     pinned = request.pinned
     if pinned is None:
@@ -140,14 +148,14 @@ def read_unbuilt_tenant(allocation: IPAllocation) -> UnbuiltTenant | None:
     return UnbuiltTenant(uid, born, types)
 
 
-def in_turn(requests: Iterable[Request]) -> list[tuple[Request, ...]]:
+def in_turn(requests: Iterable[AddressRequest]) -> list[tuple[AddressRequest, ...]]:
     """What is granted together, in the order in which it is looked at.
 
     Pinned requests come first, because only one range can meet them, then the oldest. An unbuilt tenant has the place
     of its own age, and brings all its requests. Creation times have a resolution of a second; the UID settles ties,
     so that everyone who decides decides alike.
     """
-    together: dict[str, list[Request]] = {}
+    together: dict[str, list[AddressRequest]] = {}
     for request in requests:
         # A UID is that of a tenant or of an allocation, never of both.
         together.setdefault(request.tenant.uid if request.tenant else request.uid, []).append(request)
@@ -155,11 +163,11 @@ def in_turn(requests: Iterable[Request]) -> list[tuple[Request, ...]]:
     return sorted(units, key=_turn)
 
 
-def _place_in_unit(request: Request) -> tuple[bool, bool, datetime, str]:
+def _place_in_unit(request: AddressRequest) -> tuple[bool, bool, datetime, str]:
     return request.pinned is None, request.type is not IPAllocationType.NODES, request.created, request.uid
 
 
-def _turn(unit: tuple[Request, ...]) -> tuple[bool, datetime, str]:
+def _turn(unit: tuple[AddressRequest, ...]) -> tuple[bool, datetime, str]:
     first = unit[0]
     if first.tenant is None:
         return first.pinned is None, first.created, first.uid

@@ -39,7 +39,7 @@ from butler.kube.errors import ApiError, BadAnswer, Expired, KubeError, NotFound
 from butler.kube.gate import Gate, Leave, nothing
 from butler.kube.metrics import Metrics
 from butler.kube.retry import Backoff
-from butler.kube.store import Entry, IndexFunction, RangeFunction, Store
+from butler.kube.store import IndexFunction, ObjectStore, RangeFunction, StoreEntry
 from butler.kube.timeline import may_resume
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Cache(Generic[T]):
         self._on_state = on_state
         self._metrics = metrics or Metrics()
         self._rng = rng or random.Random()  # noqa: S311  # jitter, not secrets
-        self._store: Store[T] = Store()
+        self._store: ObjectStore[T] = ObjectStore()
         self._handlers: list[Callable[[Change[T]], None]] = []
         self._position: str | None = None
         self._answered: str | None = None  # the newest version that came as the answer to a write, not by the watch
@@ -619,11 +619,11 @@ class Cache(Generic[T]):
         self._metrics.undecodable.labels(str(self.resource)).inc()
         log.error("%s %s at %s does not fit its type, keeping what was known: %s", self.resource, key, version, error)
 
-    def _entry(self, obj: T) -> Entry[T]:
+    def _entry(self, obj: T) -> StoreEntry[T]:
         version, uid = version_of(obj), uid_of(obj)
         if isinstance(obj, dict):
             obj.get("metadata", {}).pop("managedFields", None)
-        return Entry(obj if self._transform is None else self._transform(obj), version, uid)
+        return StoreEntry(obj if self._transform is None else self._transform(obj), version, uid)
 
     async def _enter(self) -> None:
         if self._gate is not None:

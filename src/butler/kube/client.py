@@ -22,7 +22,7 @@ from butler.kube.errors import BadAnswer, Expired, Status, error_from_status
 from butler.kube.objects import to_json
 from butler.kube.resource import BadName, Resource
 from butler.kube.timeline import Timeline
-from butler.kube.transport import Params, Request, Transport, explain
+from butler.kube.transport import ApiRequest, Params, Transport, explain
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -130,7 +130,7 @@ class Client:
     ) -> T:
         """Read one object; NotFound when it is not there."""
         path = _path_of_one(resource, namespace, name, subresource)
-        request = Request("get", "GET", path, str(resource), {"resourceVersion": resource_version}, repeatable=True)
+        request = ApiRequest("get", "GET", path, str(resource), {"resourceVersion": resource_version}, repeatable=True)
         return self._decode(resource, await self.transport.send(request, timeout=timeout), request)
 
     async def list(
@@ -188,7 +188,7 @@ class Client:
             "fieldSelector": field_selector,
             "limit": 1,
         }
-        request = Request("list", "GET", resource.path(namespace), str(resource), params, repeatable=True)
+        request = ApiRequest("list", "GET", resource.path(namespace), str(resource), params, repeatable=True)
         body = await self.transport.send(request, timeout=timeout)
         try:
             return _read_list(body).metadata.resource_version
@@ -212,7 +212,7 @@ class Client:
             # A continued list carries its version in the token and refuses another one beside it.
             version = params["resourceVersion"] if token is None else None
             page = {**params, "limit": limit or None, "continue": token, "resourceVersion": version}
-            request = Request("list", "GET", resource.path(namespace), str(resource), page, repeatable=True)
+            request = ApiRequest("list", "GET", resource.path(namespace), str(resource), page, repeatable=True)
             body = await self.transport.send(request, timeout=timeout)
             try:
                 head = _read_list(body)
@@ -266,7 +266,7 @@ class Client:
         }
         if send_initial_events:
             params |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
-        request = Request("watch", "GET", resource.path(namespace), str(resource), params, repeatable=True)
+        request = ApiRequest("watch", "GET", resource.path(namespace), str(resource), params, repeatable=True)
         try:
             async with self.transport.stream(request, silence=silence) as answer:
                 if on_open is not None:
@@ -279,7 +279,7 @@ class Client:
             raise explain(error, request, self.connection) from error
 
     def _event(
-        self, resource: Resource[T], line: bytes, request: Request, on_undecodable: Undecodable | None
+        self, resource: Resource[T], line: bytes, request: ApiRequest, on_undecodable: Undecodable | None
     ) -> WatchEvent[T] | None:
         try:
             event = _read_line(line)
@@ -318,7 +318,7 @@ class Client:
         namespace = namespace or body.get("metadata", {}).get("namespace") or ""
         if resource.namespaced and not namespace:
             raise ValueError(f"create {resource}: a namespace is needed")
-        request = Request(
+        request = ApiRequest(
             "create",
             "POST",
             resource.path(namespace, name, subresource),
@@ -342,7 +342,7 @@ class Client:
         """Write a whole object; Conflict when its resourceVersion is no longer the newest."""
         body = to_json(obj, resource)
         meta = body["metadata"]
-        request = Request(
+        request = ApiRequest(
             "update",
             "PUT",
             resource.path(meta.get("namespace") or "", meta["name"], subresource),
@@ -367,7 +367,7 @@ class Client:
         timeout: float | None = None,
     ) -> T:
         """Change some fields. Put uid and resourceVersion into a merge patch's metadata to fence it."""
-        request = Request(
+        request = ApiRequest(
             "patch",
             "PATCH",
             _path_of_one(resource, namespace, name, subresource),
@@ -394,7 +394,7 @@ class Client:
         body = to_json(obj, resource)
         meta = body["metadata"]
         params = dict(self._write(dry_run, field_validation, field_manager)) | {"force": "true" if force else None}
-        request = Request(
+        request = ApiRequest(
             "apply",
             "PATCH",
             resource.path(meta.get("namespace") or "", meta["name"], subresource),
@@ -427,7 +427,7 @@ class Client:
         preconditions = {k: v for k, v in (("uid", uid), ("resourceVersion", resource_version)) if v}
         options = _delete_options(preconditions, propagation, grace_period_seconds, dry_run=dry_run)
         # With a uid a repeat can only hit the same object; without, it might hit its successor of the same name.
-        request = Request(
+        request = ApiRequest(
             "delete",
             "DELETE",
             _path_of_one(resource, namespace, name),
@@ -454,7 +454,7 @@ class Client:
         body = msgspec.json.encode(_delete_options({}, propagation, None, dry_run=dry_run))
         path = resource.path(namespace)
         await self.transport.send(
-            Request("deletecollection", "DELETE", path, str(resource), params, body), timeout=timeout
+            ApiRequest("deletecollection", "DELETE", path, str(resource), params, body), timeout=timeout
         )
 
     async def raw(
@@ -462,7 +462,7 @@ class Client:
     ) -> bytes:
         """Any other path of the server, such as /version or a discovery document."""
         return await self.transport.send(
-            Request("raw", method, path, body=body, repeatable=method == "GET"), timeout=timeout
+            ApiRequest("raw", method, path, body=body, repeatable=method == "GET"), timeout=timeout
         )
 
     def _write(self, dry_run: bool, validation: Validation | None, manager: str | None) -> Params:
@@ -472,7 +472,7 @@ class Client:
             "fieldValidation": validation,
         }
 
-    def _decode(self, resource: Resource[T], body: bytes, request: Request) -> T:
+    def _decode(self, resource: Resource[T], body: bytes, request: ApiRequest) -> T:
         try:
             return _decoder(resource.type).decode(body)
         except (msgspec.MsgspecError, RecursionError) as error:
@@ -487,7 +487,7 @@ def _decoder(kind: type[T]) -> msgspec.json.Decoder[T]:
     return decoder
 
 
-def _metadata(raw: msgspec.Raw, request: Request) -> _Metadata:
+def _metadata(raw: msgspec.Raw, request: ApiRequest) -> _Metadata:
     """Which object it is, of one that does not fit its type; BadAnswer when not even that can be told."""
     try:
         return _read_name(raw).metadata
@@ -495,7 +495,7 @@ def _metadata(raw: msgspec.Raw, request: Request) -> _Metadata:
         raise BadAnswer(f"{request}: an object's metadata cannot be read: {error}") from error
 
 
-def _broken_line(line: bytes, request: Request) -> _WatchLine:
+def _broken_line(line: bytes, request: ApiRequest) -> _WatchLine:
     try:
         return _read_line(line)
     except (msgspec.MsgspecError, RecursionError) as error:

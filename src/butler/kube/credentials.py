@@ -42,7 +42,7 @@ class _ExecCredential(msgspec.Struct, rename="camel"):
     status: _ExecStatus | None = None
 
 
-class Credentials:
+class ConnectionCredentials:
     """The living side of a Connection. `clock` and `wall` are monotonic and Unix seconds."""
 
     def __init__(

@@ -50,7 +50,7 @@ class BadAnswer(KubeError):
     """The server answered with something that is not what was asked for (cut short, or not JSON)."""
 
 
-class Cause(msgspec.Struct, frozen=True):
+class ErrorCause(msgspec.Struct, frozen=True):
     """One field that the server objects to."""
 
     reason: str = ""
@@ -63,7 +63,7 @@ class Details(msgspec.Struct, frozen=True, rename="camel"):
     group: str = ""
     kind: str = ""
     uid: str = ""
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[ErrorCause, ...] = ()
     retry_after_seconds: int = 0
 
 
@@ -105,7 +105,7 @@ class ApiError(KubeError):
         return self.status.message
 
     @property
-    def causes(self) -> tuple[Cause, ...]:
+    def causes(self) -> tuple[ErrorCause, ...]:
         return self.status.details.causes
 
     @property
@@ -150,7 +150,7 @@ class Expired(ApiError):
     """The resourceVersion or continue token is too old (410 Gone): list again."""
 
 
-class TooLarge(ApiError):
+class AnswerTooLarge(ApiError):
     pass
 
 
@@ -195,7 +195,7 @@ _BY_CODE: dict[int, type[ApiError]] = {
     406: NotAcceptable,
     409: Conflict,
     410: Expired,
-    413: TooLarge,
+    413: AnswerTooLarge,
     415: UnsupportedMediaType,
     422: Invalid,
     429: TooManyRequests,
@@ -251,7 +251,7 @@ def error_from_status(status: Status, code: int = 0, request: str = "", retry_af
 def _printable(status: Status) -> Status:
     """What a server says, made safe to print and bounded: a tenant's own API server is a stranger."""
     causes = tuple(
-        Cause(one_line(cause.reason, LONGEST), visible(cause.message)[:LONGEST], one_line(cause.field, LONGEST))
+        ErrorCause(one_line(cause.reason, LONGEST), visible(cause.message)[:LONGEST], one_line(cause.field, LONGEST))
         for cause in status.details.causes[:MOST_CAUSES]
     )
     replace = msgspec.structs.replace

@@ -40,7 +40,7 @@ def awake_seconds() -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LeaseTerms:
     """Seconds. A leader renews every `retry`, gives up after `deadline`; others may take over after `duration`."""
 
     duration: float = 15.0
@@ -52,7 +52,7 @@ class Terms:
             raise ValueError(f"a lease needs 0 < retry < deadline < duration, not {self}")
 
 
-DEFAULT_TERMS = Terms()
+DEFAULT_TERMS = LeaseTerms()
 
 
 class LeadershipLost(Exception):  # an event in a leader's life, not an error
@@ -69,7 +69,7 @@ class LeaderLease:
         namespace: str,
         identity: str,
         *,
-        terms: Terms = DEFAULT_TERMS,
+        terms: LeaseTerms = DEFAULT_TERMS,
         clock: Callable[[], float] = awake_seconds,
         rng: random.Random | None = None,
         metrics: Metrics | None = None,

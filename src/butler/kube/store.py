@@ -23,7 +23,7 @@ IndexFunction = Callable[[T], Iterable[Hashable]]
 RangeFunction = Callable[[T], Iterable["tuple[Hashable, Range]"]]
 
 
-class Entry(NamedTuple, Generic[T]):
+class StoreEntry(NamedTuple, Generic[T]):
     """An object with what the store needs of its metadata, which a transform may have thrown away."""
 
     obj: T
@@ -31,11 +31,11 @@ class Entry(NamedTuple, Generic[T]):
     uid: str
 
 
-class Store(Generic[T]):
+class ObjectStore(Generic[T]):
     """Objects by key, and keys by what the indexes say of them."""
 
     def __init__(self) -> None:
-        self._entries: dict[Key, Entry[T]] = {}
+        self._entries: dict[Key, StoreEntry[T]] = {}
         self._functions: dict[str, IndexFunction[T]] = {}
         self._indexes: dict[str, dict[Hashable, dict[Key, None]]] = {}
         self._range_functions: dict[str, RangeFunction[T]] = {}
@@ -96,7 +96,7 @@ class Store(Generic[T]):
         for key, entry in self._entries.items():
             self._file_ranges(name, key, (), function(entry.obj))
 
-    def put(self, key: Key, entry: Entry[T]) -> list[Change[T]]:
+    def put(self, key: Key, entry: StoreEntry[T]) -> list[Change[T]]:
         """Take in one version of one object; nothing when it is not newer than what is here."""
         old = self._entries.get(key)
         if old is not None and not is_newer(entry.version, old.version):
@@ -114,7 +114,7 @@ class Store(Generic[T]):
         self._set(key, old, None)
         return [Change(key, old.obj, None)]
 
-    def replace(self, entries: dict[Key, Entry[T]], keep: Collection[Key] = ()) -> list[Change[T]]:
+    def replace(self, entries: dict[Key, StoreEntry[T]], keep: Collection[Key] = ()) -> list[Change[T]]:
         """Become exactly `entries`, and leave the keys in `keep` as they are."""
         changes: list[Change[T]] = []
         for key in [key for key in self._entries if key not in entries and key not in keep]:
@@ -136,7 +136,7 @@ class Store(Generic[T]):
                 changes.append(Change(key, before.obj, entry.obj))
         return changes
 
-    def _set(self, key: Key, old: Entry[T] | None, new: Entry[T] | None) -> None:
+    def _set(self, key: Key, old: StoreEntry[T] | None, new: StoreEntry[T] | None) -> None:
         for name in self._functions:
             if old is not None:
                 self._unfile(name, key, old.obj)

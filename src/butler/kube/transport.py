@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 import aiohttp
 import yarl
 
-from butler.kube.credentials import Credentials
+from butler.kube.credentials import ConnectionCredentials
 from butler.kube.errors import ApiError, BadAnswer, KubeError, OutcomeUnknown, Unreachable, api_error
 from butler.kube.retry import Allowance, Backoff, Budget, is_worth_repeating, pause
 
@@ -50,7 +50,7 @@ LONGEST_REFUSAL = 32 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ApiRequest:
     """What is sent, and what a log or a metric calls it."""
 
     verb: str
@@ -94,7 +94,7 @@ class Transport:
         self.max_answer = max_answer  # bytes of one answer, or of one line of a watch
         # Bytes a second of all streams, with one line of the longest in advance; each line counts a bit more.
         self.allowance = None if stream_rate is None else Allowance(stream_rate, max_answer or 8 * stream_rate)
-        self._credentials = Credentials(connection)
+        self._credentials = ConnectionCredentials(connection)
         self._pool = pool
         self._streams_apart = streams_apart
         self._keep_idle = keep_idle
@@ -128,7 +128,7 @@ class Transport:
             await session.close()
         self._sessions.clear()
 
-    async def send(self, request: Request, *, timeout: float | None = None) -> bytes:
+    async def send(self, request: ApiRequest, *, timeout: float | None = None) -> bytes:
         """The body of a successful answer, or a typed error."""
         self._under_way += 1
         self._idle.clear()
@@ -139,7 +139,7 @@ class Transport:
             if not self._under_way:
                 self._idle.set()
 
-    async def _send(self, request: Request, timeout: float | None) -> bytes:
+    async def _send(self, request: ApiRequest, timeout: float | None) -> bytes:
         loop = asyncio.get_running_loop()
         deadline = loop.time() + (self.timeouts.total if timeout is None else timeout)
         renewed = False
@@ -175,7 +175,7 @@ class Transport:
                 raise failure
             await asyncio.sleep(wait)
 
-    def stream(self, request: Request, *, silence: float) -> _Answer:
+    def stream(self, request: ApiRequest, *, silence: float) -> _Answer:
         """An answer to be read piece by piece, for as long as the server talks at least every `silence` seconds."""
         limits = aiohttp.ClientTimeout(
             total=None, connect=self.timeouts.connect, sock_connect=self.timeouts.connect, sock_read=silence
@@ -189,7 +189,7 @@ class Transport:
     def has_read(self, answer: aiohttp.ClientResponse) -> None:
         self._answers.discard(answer)
 
-    async def _read(self, answer: aiohttp.ClientResponse, request: Request, at_most: int | None = None) -> bytes:
+    async def _read(self, answer: aiohttp.ClientResponse, request: ApiRequest, at_most: int | None = None) -> bytes:
         if self.max_answer is None:
             return await answer.read()
         limit = min(at_most or self.max_answer, self.max_answer)
@@ -204,7 +204,7 @@ class Transport:
         server = self.connection.server
         raise BadAnswer(f"{request}: {server} answered {answer.status} with more than {limit} bytes")
 
-    async def open(self, request: Request, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def open(self, request: ApiRequest, limits: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Send once; refusals are raised, other answers are returned for the caller to read and release."""
         if self._closed:
             raise Unreachable(f"{request}: the client of {self.connection.source} was closed; ask for another one")
@@ -238,7 +238,7 @@ class Transport:
             self._observe(request.verb, request.resource, outcome, asyncio.get_running_loop().time() - started)
 
     async def _exchange(
-        self, request: Request, identity: list[tuple[str, str]], limits: aiohttp.ClientTimeout
+        self, request: ApiRequest, identity: list[tuple[str, str]], limits: aiohttp.ClientTimeout
     ) -> aiohttp.ClientResponse:
         query = urlencode({k: v for k, v in (request.params or {}).items() if v is not None})
         url = f"{self.connection.server}{request.path}"
@@ -283,7 +283,7 @@ class Transport:
 class _Answer:
     """`async with` around one response: released when read to its end, closed when left early."""
 
-    def __init__(self, transport: Transport, request: Request, limits: aiohttp.ClientTimeout) -> None:
+    def __init__(self, transport: Transport, request: ApiRequest, limits: aiohttp.ClientTimeout) -> None:
         self._transport = transport
         self._request = request
         self._limits = limits
@@ -306,7 +306,7 @@ class _Answer:
         self._response.close()
 
 
-def explain(error: Exception, request: Request, connection: Connection) -> Unreachable | OutcomeUnknown | BadAnswer:
+def explain(error: Exception, request: ApiRequest, connection: Connection) -> Unreachable | OutcomeUnknown | BadAnswer:
     """Say in our terms what a failed exchange means: was the request sent or not."""
     if isinstance(error, aiohttp.ClientConnectorCertificateError | aiohttp.ClientSSLError | ssl.SSLError):
         return Unreachable(f"{connection.server} ({connection.source}): TLS failed: {error}")

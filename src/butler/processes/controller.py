@@ -22,7 +22,7 @@ from butler.controllers.tenantcluster.setup import add_tenants
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import ConfigError
-from butler.kube.lease import LeaderLease, Terms
+from butler.kube.lease import LeaderLease, LeaseTerms
 from butler.kube.metrics import Metrics
 from butler.kube.operator import Operator
 from butler.processes.open_files import allow_many_connections
@@ -133,6 +133,6 @@ async def _run(process: Process) -> None:
         await operator.run()
 
 
-def _terms(seconds: float) -> Terms:
+def _terms(seconds: float) -> LeaseTerms:
     """A lease of that duration, given up by its holder after two thirds and renewed several times before."""
-    return Terms(duration=seconds, deadline=seconds * 2 / 3, retry=min(2.0, seconds / 7.5))
+    return LeaseTerms(duration=seconds, deadline=seconds * 2 / 3, retry=min(2.0, seconds / 7.5))

@@ -13,8 +13,8 @@ from butler.api.providers import Provider
 from butler.providers import credentials
 from butler.providers.http import PATIENCE, NoAnswer, Patience, Untrusted
 from butler.providers.probes import aws, azure, gcp, harvester, nutanix, proxmox
-from butler.providers.probes.question import CLOUDS, Asked, CloudEndpoints
-from butler.rules.provider.probe_outcome import Outcome, Unclear, Unreachable
+from butler.providers.probes.question import CLOUDS, CloudEndpoints, ProbeQuestion
+from butler.rules.provider.probe_outcome import Outcome, ProviderUnreachable, Unclear
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -26,7 +26,7 @@ __all__ = ["CLOUDS", "CloudEndpoints", "can_be_asked", "probe"]
 
 log = logging.getLogger(__name__)
 
-_PROBES: Final[Mapping[Provider, Callable[[Asked], Awaitable[Outcome]]]] = {
+_PROBES: Final[Mapping[Provider, Callable[[ProbeQuestion], Awaitable[Outcome]]]] = {
     Provider.HARVESTER: harvester.probe,
     Provider.NUTANIX: nutanix.probe,
     Provider.PROXMOX: proxmox.probe,
@@ -52,13 +52,13 @@ async def probe(
 ) -> Outcome:
     """Ask with a Secret's data that `credentials.check` has found nothing wrong with."""
     try:
-        asked = Asked(config.spec, credentials.read(config, data), now, clouds, patience)
+        asked = ProbeQuestion(config.spec, credentials.read(config, data), now, clouds, patience)
         return await _PROBES[config.spec.provider](asked)
     except Untrusted as error:
         advice = "; put its authority into key ca.pem of the Secret" if "ca.pem" not in data else ""
-        return Unreachable(f"{error}{advice if config.spec.provider in _OWN_AUTHORITY else ''}")
+        return ProviderUnreachable(f"{error}{advice if config.spec.provider in _OWN_AUTHORITY else ''}")
     except NoAnswer as error:
-        return Unreachable(str(error))
+        return ProviderUnreachable(str(error))
     except Exception as error:
         # The text of an unforeseen error may quote what must not be told.
         log.error(

@@ -61,7 +61,7 @@ _STANDING = {
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class AddressOwner:
     """An allocation with some of the addresses: now, before, or perhaps one day."""
 
     allocation: str
@@ -82,7 +82,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class AddressPlace:
     """Addresses about which one thing is to be said."""
 
     addresses: Range
@@ -90,7 +90,7 @@ class Place:
     kind: str
     """As the segments of a pool have it, or `in no pool`."""
     description: str = ""
-    owners: tuple[Owner, ...] = ()
+    owners: tuple[AddressOwner, ...] = ()
     stranded: bool = False
 
 
@@ -100,10 +100,10 @@ class Answer:
 
     family: Family
     asked: Range
-    places: tuple[Place, ...]
-    earlier: tuple[Owner, ...]
+    places: tuple[AddressPlace, ...]
+    earlier: tuple[AddressOwner, ...]
     """Those that had some of the addresses, the latest first."""
-    wanted: tuple[Owner, ...]
+    wanted: tuple[AddressOwner, ...]
     """Requests that insist on some of them, and wait."""
     pools: tuple[tuple[str, str], ...]
     """Name and network of each pool with some of them."""
@@ -122,7 +122,7 @@ class Answer:
         return bool(self.pools or self.earlier or self.wanted or self.known_as or self.owners)
 
     @property
-    def owners(self) -> list[Owner]:
+    def owners(self) -> list[AddressOwner]:
         """Who holds some of them now, in order of address."""
         return list(dict.fromkeys(owner for place in self.places for owner in place.owners))
 
@@ -168,7 +168,9 @@ def _network(pool: NetworkPool, family: Family) -> Iterator[Range]:
         yield network
 
 
-def _places(pool: NetworkPool, asked: Range, by_name: dict[str, IPAllocation], estate: Estate) -> Iterator[Place]:
+def _places(
+    pool: NetworkPool, asked: Range, by_name: dict[str, IPAllocation], estate: Estate
+) -> Iterator[AddressPlace]:
     for segment in segments_of(pool, estate.allocations).within(asked).segments:
         owners = []
         for holder in segment.holders:
@@ -176,12 +178,12 @@ def _places(pool: NetworkPool, asked: Range, by_name: dict[str, IPAllocation], e
             if allocation is not None:
                 found = granted_range(allocation)
                 owners.append(_owner(allocation, found[1] if found else segment.range, estate))
-        yield Place(
+        yield AddressPlace(
             segment.range, pool.metadata.name, segment.kind.value, segment.description, tuple(owners), segment.stranded
         )
 
 
-def _nowhere(asked: Range, family: Family, seen: Iterable[Range], estate: Estate) -> Iterator[Place]:
+def _nowhere(asked: Range, family: Family, seen: Iterable[Range], estate: Estate) -> Iterator[AddressPlace]:
     """The parts that no pool has; some may be held all the same, from a pool that is gone."""
     held = sorted(
         (found[1], item.metadata.name, item)
@@ -194,9 +196,9 @@ def _nowhere(asked: Range, family: Family, seen: Iterable[Range], estate: Estate
             first, last = max(addresses.first, at), min(addresses.last, gap.last)
             if first <= last:
                 owner = _owner(allocation, addresses, estate)
-                yield Place(Range(first, last), None, Kind.ALLOCATED.value, owners=(owner,), stranded=True)
+                yield AddressPlace(Range(first, last), None, Kind.ALLOCATED.value, owners=(owner,), stranded=True)
                 at = last + 1
-        yield from (Place(rest, None, NOWHERE) for rest in without(gap, [addresses for addresses, _, _ in held]))
+        yield from (AddressPlace(rest, None, NOWHERE) for rest in without(gap, [addresses for addresses, _, _ in held]))
 
 
 def _granted(allocation: IPAllocation, family: Family, asked: Range) -> Iterator[Range]:
@@ -205,7 +207,7 @@ def _granted(allocation: IPAllocation, family: Family, asked: Range) -> Iterator
         yield found[1]
 
 
-def _wanted(estate: Estate, family: Family, asked: Range) -> Iterator[Owner]:
+def _wanted(estate: Estate, family: Family, asked: Range) -> Iterator[AddressOwner]:
     for allocation in estate.allocations:
         pinned = allocation.spec.pinned_range
         if pinned is None or allocation.status.phase not in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED):
@@ -218,11 +220,11 @@ def _wanted(estate: Estate, family: Family, asked: Range) -> Iterator[Owner]:
             yield _owner(allocation, wanted, estate)
 
 
-def _owner(allocation: IPAllocation, addresses: Range, estate: Estate) -> Owner:
+def _owner(allocation: IPAllocation, addresses: Range, estate: Estate) -> AddressOwner:
     status, spec = allocation.status, allocation.spec
     ready = find_condition(status.conditions, ConditionType.READY)
     is_granted = status.phase is IPAllocationPhase.ALLOCATED
-    return Owner(
+    return AddressOwner(
         allocation.metadata.name,
         tenant_key(allocation),
         tenant_standing(allocation, estate),
@@ -321,7 +323,7 @@ def answer_json(answer: Answer) -> dict[str, Any]:
     }
 
 
-def owner_json(owner: Owner, family: Family) -> dict[str, Any]:
+def owner_json(owner: AddressOwner, family: Family) -> dict[str, Any]:
     return {
         "allocation": owner.allocation,
         "tenant": str(owner.tenant),

@@ -35,7 +35,7 @@ SLOW_LEASE = 2.0
 NAMED = 3
 
 
-class Level(StrEnum):
+class CheckLevel(StrEnum):
     """What came of a check."""
 
     PASS = "PASS"  # noqa: S105 (a verdict)
@@ -48,12 +48,12 @@ class Check:
     """One check: what it is about, what was seen, and what to do next."""
 
     name: str
-    level: Level
+    level: CheckLevel
     says: str
     todo: str = ""
 
 
-class Admission(StrEnum):
+class AdmissionCheck(StrEnum):
     """How admission answered a pool that it has to refuse."""
 
     ANSWERS = "answers"
@@ -78,22 +78,22 @@ def kubernetes(version: Json, milliseconds: float) -> Check:
     if len(numbers) == 2 and tuple(numbers) < OLDEST:
         oldest = ".".join(map(str, OLDEST))
         return Check(
-            "API server", Level.FAIL, f"{said} answers", f"Butler needs Kubernetes {oldest} or newer: upgrade it"
+            "API server", CheckLevel.FAIL, f"{said} answers", f"Butler needs Kubernetes {oldest} or newer: upgrade it"
         )
-    return Check("API server", Level.PASS, f"{said} answers in {milliseconds:.0f} ms")
+    return Check("API server", CheckLevel.PASS, f"{said} answers in {milliseconds:.0f} ms")
 
 
 def clock(skew: float | None) -> Check:
     """`skew`: seconds that the server is ahead; it tells whole seconds only."""
     if skew is None:
-        return Check("Clock", Level.WARN, "the server does not tell its time", "compare the clocks by hand")
+        return Check("Clock", CheckLevel.WARN, "the server does not tell its time", "compare the clocks by hand")
     apart = f"the server's clock is {abs(skew):.0f} s {'ahead of' if skew > 0 else 'behind'} this machine's"
     todo = "let both follow the same time servers: certificates and leases go by them"
     if abs(skew) >= SKEW_FAIL:
-        return Check("Clock", Level.FAIL, apart, todo)
+        return Check("Clock", CheckLevel.FAIL, apart, todo)
     if abs(skew) >= SKEW_WARN:
-        return Check("Clock", Level.WARN, apart, todo)
-    return Check("Clock", Level.PASS, "in step with the server's")
+        return Check("Clock", CheckLevel.WARN, apart, todo)
+    return Check("Clock", CheckLevel.PASS, "in step with the server's")
 
 
 # Definitions.
@@ -104,7 +104,7 @@ def definitions(wanted: Sequence[Json], live: Mapping[str, Json]) -> Check:
     apply = "`butleradm crds | kubectl apply --server-side -f -`"
     missing = [name for obj in wanted if (name := obj["metadata"]["name"]) not in live]
     if missing:
-        return Check("Definitions", Level.FAIL, f"not on the server: {few(missing)}", f"{apply} installs them")
+        return Check("Definitions", CheckLevel.FAIL, f"not on the server: {few(missing)}", f"{apply} installs them")
     older, newer, other = [], [], []
     for obj in wanted:
         name, ours = obj["metadata"]["name"], obj["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -121,17 +121,23 @@ def definitions(wanted: Sequence[Json], live: Mapping[str, Json]) -> Check:
             other.append(name)
     if older:
         return Check(
-            "Definitions", Level.FAIL, f"older than this program: {'; '.join(older)}", f"{apply} brings them up to date"
+            "Definitions",
+            CheckLevel.FAIL,
+            f"older than this program: {'; '.join(older)}",
+            f"{apply} brings them up to date",
         )
     if newer:
         return Check(
-            "Definitions", Level.WARN, f"newer than this program: {'; '.join(newer)}", "use the program of that version"
+            "Definitions",
+            CheckLevel.WARN,
+            f"newer than this program: {'; '.join(newer)}",
+            "use the program of that version",
         )
     if other:
         return Check(
-            "Definitions", Level.WARN, f"not as this program has them: {few(other)}", f"{apply} puts them right"
+            "Definitions", CheckLevel.WARN, f"not as this program has them: {few(other)}", f"{apply} puts them right"
         )
-    return Check("Definitions", Level.PASS, f"all {len(wanted)} kinds, as this program has them")
+    return Check("Definitions", CheckLevel.PASS, f"all {len(wanted)} kinds, as this program has them")
 
 
 def _fields(schema: Json, path: str = "") -> Iterator[str]:
@@ -148,33 +154,37 @@ def _fields(schema: Json, path: str = "") -> Iterator[str]:
 
 def permissions(denied: Sequence[str], *, asked: int, may_look: bool) -> Check:
     if not denied:
-        return Check("Permissions", Level.PASS, f"you may do all {asked} things that operators do")
-    level = Level.WARN if may_look else Level.FAIL
+        return Check("Permissions", CheckLevel.PASS, f"you may do all {asked} things that operators do")
+    level = CheckLevel.WARN if may_look else CheckLevel.FAIL
     return Check(
         "Permissions", level, f"you may not {'; '.join(denied)}", "ask an administrator of the cluster, if you need to"
     )
 
 
-def controllers(lease: Json | None, admission: Admission, now: datetime) -> Check:
+def controllers(lease: Json | None, admission: AdmissionCheck, now: datetime) -> Check:
     """Whether somebody works: by the lease, or by admission, which runs in the same process, where there is none."""
     start = "start them with `butleradm controller run`, or see why they stopped"
     if lease is None:
-        if admission is Admission.ANSWERS:
-            return Check("Controllers", Level.PASS, "running without a lease, as under `butleradm local up`")
-        if admission is Admission.UNKNOWN:
-            return Check("Controllers", Level.WARN, "there is no lease, and whether they run cannot be told", start)
+        if admission is AdmissionCheck.ANSWERS:
+            return Check("Controllers", CheckLevel.PASS, "running without a lease, as under `butleradm local up`")
+        if admission is AdmissionCheck.UNKNOWN:
+            return Check(
+                "Controllers", CheckLevel.WARN, "there is no lease, and whether they run cannot be told", start
+            )
         return Check(
-            "Controllers", Level.FAIL, "none are running: there is no lease, and admission does not answer", start
+            "Controllers", CheckLevel.FAIL, "none are running: there is no lease, and admission does not answer", start
         )
     spec = lease.get("spec") or {}
     holder, renewed = spec.get("holderIdentity") or "", _moment(spec.get("renewTime"))
     duration = float(spec.get("leaseDurationSeconds") or 15)
     if not holder or renewed is None:
-        return Check("Controllers", Level.FAIL, "nobody holds their lease", start)
+        return Check("Controllers", CheckLevel.FAIL, "nobody holds their lease", start)
     ago = max(0.0, (now - renewed).total_seconds())
     if ago > SLOW_LEASE * duration:
-        return Check("Controllers", Level.FAIL, f"{holder} renewed its lease {timedelta(seconds=int(ago))} ago", start)
-    return Check("Controllers", Level.PASS, f"{holder} leads, and renewed its lease {ago:.0f} s ago")
+        return Check(
+            "Controllers", CheckLevel.FAIL, f"{holder} renewed its lease {timedelta(seconds=int(ago))} ago", start
+        )
+    return Check("Controllers", CheckLevel.PASS, f"{holder} leads, and renewed its lease {ago:.0f} s ago")
 
 
 def _moment(text: object) -> datetime | None:
@@ -184,26 +194,28 @@ def _moment(text: object) -> datetime | None:
         return None
 
 
-def admission_check(admission: Admission) -> Check:
+def admission_check(admission: AdmissionCheck) -> Check:
     match admission:
-        case Admission.ANSWERS:
-            return Check("Admission", Level.PASS, "registered and answering")
-        case Admission.SILENT:
+        case AdmissionCheck.ANSWERS:
+            return Check("Admission", CheckLevel.PASS, "registered and answering")
+        case AdmissionCheck.SILENT:
             return Check(
                 "Admission",
-                Level.FAIL,
+                CheckLevel.FAIL,
                 "registered, but it does not answer: pools and providers cannot be changed",
                 "start the controllers, or delete the ValidatingWebhookConfiguration that they left behind",
             )
-        case Admission.ABSENT:
+        case AdmissionCheck.ABSENT:
             return Check(
                 "Admission",
-                Level.WARN,
+                CheckLevel.WARN,
                 "not registered: mistakes in pools are told by conditions only, not when they are made",
                 "give `butleradm controller run` a --webhook-port",
             )
-        case Admission.UNKNOWN:
-            return Check("Admission", Level.WARN, "it could not be tried", "run this as somebody who may create pools")
+        case AdmissionCheck.UNKNOWN:
+            return Check(
+                "Admission", CheckLevel.WARN, "it could not be tried", "run this as somebody who may create pools"
+            )
 
 
 # What there is.
@@ -211,65 +223,69 @@ def admission_check(admission: Admission) -> Check:
 
 def pools(found: Sequence[NetworkPool]) -> list[Check]:
     if not found:
-        return [Check("Pools", Level.WARN, "there are none", "`butleradm pool create` makes one")]
+        return [Check("Pools", CheckLevel.WARN, "there are none", "`butleradm pool create` makes one")]
     problems = [check for pool in found if (check := _pool(pool)) is not None]
-    return problems or [Check("Pools", Level.PASS, f"{len(found)} ready, none near its end")]
+    return problems or [Check("Pools", CheckLevel.PASS, f"{len(found)} ready, none near its end")]
 
 
 def _pool(pool: NetworkPool) -> Check | None:
     name, conditions = pool.metadata.name, pool.status.conditions
     ready = find_condition(conditions, ConditionType.READY)
     if ready is None:
-        return Check("Pools", Level.FAIL, f"no controller has looked at {name}", "see Controllers")
+        return Check("Pools", CheckLevel.FAIL, f"no controller has looked at {name}", "see Controllers")
     if ready.status != "True":
-        return Check("Pools", Level.FAIL, f"{name} hands out nothing: {ready.message}", f"`butleradm pool get {name}`")
+        return Check(
+            "Pools", CheckLevel.FAIL, f"{name} hands out nothing: {ready.message}", f"`butleradm pool get {name}`"
+        )
     if seen_too_much(pool):
         says = f"{name} hands out nothing: its status is from another life (a backup, or another cluster)"
-        return Check("Pools", Level.FAIL, says, "see Controllers, who set it right; `butleradm ipam fsck` tells more")
+        return Check(
+            "Pools", CheckLevel.FAIL, says, "see Controllers, who set it right; `butleradm ipam fsck` tells more"
+        )
     for tier in (CapacityTier.EXHAUSTED, CapacityTier.CRITICAL, CapacityTier.WARNING):
         reached = find_condition(conditions, tier)
         if reached is not None and reached.status == "True":
             return Check(
-                "Pools", Level.WARN, f"{name}: {reached.message}", f"`butleradm pool grow {name}`, or add another"
+                "Pools", CheckLevel.WARN, f"{name}: {reached.message}", f"`butleradm pool grow {name}`, or add another"
             )
     return None
 
 
 def providers(found: Sequence[ProviderConfig]) -> list[Check]:
     if not found:
-        return [Check("Providers", Level.WARN, "there are none", "`butleradm provider create` makes one")]
+        return [Check("Providers", CheckLevel.WARN, "there are none", "`butleradm provider create` makes one")]
     broken = [provider for provider in found if not provider.status.ready]
     checks = []
     for provider in broken:
         ready, name = find_condition(provider.status.conditions, ConditionType.READY), provider.metadata.name
         if provider.status.ready is None:
-            checks.append(Check("Providers", Level.WARN, f"{name} has not been looked at", "see Controllers"))
+            checks.append(Check("Providers", CheckLevel.WARN, f"{name} has not been looked at", "see Controllers"))
         else:
             why = ready.message if ready else "it does not say why"
             checks.append(
-                Check("Providers", Level.FAIL, f"{name} is not ready: {why}", f"`butleradm provider get {name}`")
+                Check("Providers", CheckLevel.FAIL, f"{name} is not ready: {why}", f"`butleradm provider get {name}`")
             )
-    return checks or [Check("Providers", Level.PASS, f"{len(found)} ready")]
+    return checks or [Check("Providers", CheckLevel.PASS, f"{len(found)} ready")]
 
 
 def tenants(found: Sequence[TenantCluster]) -> list[Check]:
     """Clusters that failed, wait for something, or do not answer."""
     if not found:
-        return [Check("Tenants", Level.PASS, "there are none")]
+        return [Check("Tenants", CheckLevel.PASS, "there are none")]
     unreachable = [cluster for cluster in found if _says(cluster, TenantClusterReason.TENANT_UNREACHABLE)]
     failed = [cluster for cluster in found if cluster.status.phase is TenantClusterPhase.FAILED]
     waiting = [cluster for cluster in found if cluster.status.phase is TenantClusterPhase.PENDING]
     checks = []
     for level, which, words in (
-        (Level.FAIL, failed, "failed"),
-        (Level.FAIL, unreachable, "cannot be reached"),
-        (Level.WARN, waiting, "waiting for something"),
+        (CheckLevel.FAIL, failed, "failed"),
+        (CheckLevel.FAIL, unreachable, "cannot be reached"),
+        (CheckLevel.WARN, waiting, "waiting for something"),
     ):
         if which:
             namespace, name = key_of(which[0])
             todo = f"`butleradm tenant get {name} -n {namespace}`"
             checks.append(Check("Tenants", level, f"{len(which)} {words}: {few(map(key_of, which))}", todo))
-    return checks or [Check("Tenants", Level.PASS, f"{len(found)} known, none in trouble")]
+    return checks or [Check("Tenants", CheckLevel.PASS, f"{len(found)} known, none in trouble")]
 
 
 def _says(cluster: TenantCluster, reason: str) -> bool:
@@ -282,7 +298,7 @@ def metallb(found: Sequence[TenantCluster]) -> Check:
     if without:
         return Check(
             "MetalLB",
-            Level.WARN,
+            CheckLevel.WARN,
             f"not installed on {few(map(key_of, without))}",
             "Services there get no addresses; enable the addon, or install it",
         )
@@ -290,13 +306,19 @@ def metallb(found: Sequence[TenantCluster]) -> Check:
         cluster for cluster in found if find_condition(cluster.status.conditions, ConditionType.LOAD_BALANCERS_READY)
     ]
     return Check(
-        "MetalLB", Level.PASS, f"installed on {counted(len(asked), 'tenant')}" if asked else "no tenant needs it yet"
+        "MetalLB",
+        CheckLevel.PASS,
+        f"installed on {counted(len(asked), 'tenant')}" if asked else "no tenant needs it yet",
     )
 
 
 def cluster_api(missing: Sequence[str], *, needed: bool) -> Check:
     """The definitions of Cluster API, Steward and the providers in use; `needed`: there are clusters to build."""
     if not missing:
-        return Check("Cluster API", Level.PASS, "Cluster API, Steward and the providers in use have their definitions")
+        return Check(
+            "Cluster API", CheckLevel.PASS, "Cluster API, Steward and the providers in use have their definitions"
+        )
     todo = "install Cluster API with Steward and the infrastructure providers; addresses work without them"
-    return Check("Cluster API", Level.FAIL if needed else Level.WARN, f"not on the server: {few(missing)}", todo)
+    return Check(
+        "Cluster API", CheckLevel.FAIL if needed else CheckLevel.WARN, f"not on the server: {few(missing)}", todo
+    )

@@ -15,7 +15,7 @@ from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
 from butler.api.labels import Annotation, ConditionType
 from butler.ipam.addresses import Family
 from butler.reports.address_lookup import TenantIs, range_json, tenant_standing
-from butler.reports.tenant.address_use import Use, uses_in
+from butler.reports.tenant.address_use import AddressUse, uses_in
 from butler.rules.allocation.held import granted_range, readable_range
 from butler.rules.allocation.owner import tenant_key
 
@@ -41,7 +41,7 @@ class Impact:
     phase: str
     addresses: Range | None
     """What goes back to the pool; None where nothing does."""
-    uses: tuple[Use, ...]
+    uses: tuple[AddressUse, ...]
     """Machines, Nodes and Services that have some of them."""
     not_asked: str
     """Why the tenant was not asked; empty when it was, or when there is none."""
@@ -66,10 +66,12 @@ def said(allocation: IPAllocation) -> bytes:
     return msgspec.json.encode(msgspec.structs.replace(allocation, metadata=meta), order="deterministic")
 
 
-def impact(allocation: IPAllocation, estate: Estate, machines: Iterable[Use], told: Inventory | str | None) -> Impact:
+def impact(
+    allocation: IPAllocation, estate: Estate, machines: Iterable[AddressUse], told: Inventory | str | None
+) -> Impact:
     """What the release of an allocation would do. `told`: what the tenant says, or why it says nothing."""
     held = readable_range(allocation)
-    uses: list[Use] = []
+    uses: list[AddressUse] = []
     if held is not None:
         if told is not None and not isinstance(told, str):
             uses = uses_in(held[1], held[0], {tenant_key(allocation): told})

@@ -19,8 +19,8 @@ from butler.kube.errors import Forbidden, NotFound
 from butler.kube.resource import untyped
 from butler.reports.estate import Estate
 from butler.reports.release_impact import Impact, impact
-from butler.reports.tenant.address_use import Use, machine_uses, within
-from butler.reports.tenant.addresses import TenantAddresses, tenant_addresses
+from butler.reports.tenant.address_use import AddressUse, machine_uses, within
+from butler.reports.tenant.addresses import TenantAddressReport, tenant_addresses
 from butler.reports.tenant.summary import blocks
 from butler.rules.allocation.held import readable_range
 from butler.rules.allocation.owner import tenant_key
@@ -48,7 +48,7 @@ def _whom(cluster: TenantCluster) -> usage_query.Whom:
     return usage_query.Whom(key_of(cluster), cluster.metadata.uid, tenant_namespace(cluster), endpoint)
 
 
-async def addresses(services: Services, person: Person, clusters: Sequence[TenantCluster]) -> list[TenantAddresses]:
+async def addresses(services: Services, person: Person, clusters: Sequence[TenantCluster]) -> list[TenantAddressReport]:
     """Every address of these tenants and who has it, in the order of the tenants."""
     may_allocations, providers = (
         await services.permissions.allocations(person),
@@ -90,7 +90,7 @@ async def release_impact(services: Services, person: Person, allocation: IPAlloc
     return impact(allocation, estate, within(machines, *held), told[key_of(cluster)])
 
 
-async def _machines(services: Services, person: Person, cluster: TenantCluster) -> list[Use]:
+async def _machines(services: Services, person: Person, cluster: TenantCluster) -> list[AddressUse]:
     """The Machines of a cluster, as far as the person may read them."""
     try:
         listed = await services.impersonator.client(person).list(MACHINES, tenant_namespace(cluster))

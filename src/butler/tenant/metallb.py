@@ -51,7 +51,7 @@ LONGEST_MESSAGE = 500
 _REFUSALS = (400, 403, 422)  # a webhook's no, a policy's no, the schema's no
 
 
-class Outcome(StrEnum):
+class ApplyOutcome(StrEnum):
     """What came of publishing."""
 
     CURRENT = "Current"
@@ -69,7 +69,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class MetalLBStanding:
     """What stands on a tenant: the pool and its advertisement, as far as they exist."""
 
     pool: Json | None
@@ -91,7 +91,7 @@ class Standing:
 class Published:
     """The outcome of one `publish`."""
 
-    outcome: Outcome
+    outcome: ApplyOutcome
     before: tuple[str, ...] | None = None
     """The addresses that the pool had; None where there was no pool."""
     drift: tuple[str, ...] = ()
@@ -103,7 +103,7 @@ class Published:
     @property
     def is_current(self) -> bool:
         """Whether the tenant's API server now has exactly what was asked for."""
-        return self.outcome in (Outcome.CURRENT, Outcome.WRITTEN)
+        return self.outcome in (ApplyOutcome.CURRENT, ApplyOutcome.WRITTEN)
 
 
 def addresses(ranges: Sequence[Range], *, family: Family = Family.V4) -> list[str]:
@@ -253,15 +253,15 @@ def _clipped(text: str) -> str:
 # Acting.
 
 
-async def read(client: Client) -> Standing:
+async def read(client: Client) -> MetalLBStanding:
     """What stands on the tenant now."""
     pool = await _read(client, ADDRESS_POOLS, POOL)
-    return Standing(pool, await _read(client, ADVERTISEMENTS, ADVERTISEMENT))
+    return MetalLBStanding(pool, await _read(client, ADVERTISEMENTS, ADVERTISEMENT))
 
 
 async def publish(
     client: Client,
-    standing: Standing,
+    standing: MetalLBStanding,
     ranges: Sequence[Range],
     *,
     last: Sequence[Range] = (),
@@ -285,19 +285,21 @@ async def publish(
             await _advertise(client, announced, standing.advertisement),
         ]
     except NotFound as error:
-        return Published(Outcome.NOT_INSTALLED, before, message=_clipped(f"MetalLB is not installed: {error.message}"))
+        return Published(
+            ApplyOutcome.NOT_INSTALLED, before, message=_clipped(f"MetalLB is not installed: {error.message}")
+        )
     except (Conflict, AlreadyExists):
         message = f"IPAddressPool {POOL} was written by somebody else at the same time"
-        return Published(Outcome.CONTESTED, before, message=message)
+        return Published(ApplyOutcome.CONTESTED, before, message=message)
     except ApiError as error:
         if error.code in _REFUSALS:
-            return Published(Outcome.REFUSED, before, message=_clipped(error.message))
+            return Published(ApplyOutcome.REFUSED, before, message=_clipped(error.message))
         if error.code == 500 and "failed calling webhook" in error.message:
-            return Published(Outcome.NOT_READY, before, message=_clipped(error.message))
+            return Published(ApplyOutcome.NOT_READY, before, message=_clipped(error.message))
         raise
     if not any(wrote):
-        return Published(Outcome.CURRENT, before, pool=standing.pool)
-    return await _confirm(client, pool if some else None, Published(Outcome.WRITTEN, before, drift))
+        return Published(ApplyOutcome.CURRENT, before, pool=standing.pool)
+    return await _confirm(client, pool if some else None, Published(ApplyOutcome.WRITTEN, before, drift))
 
 
 async def _confirm(client: Client, wanted: Json | None, published: Published) -> Published:
@@ -307,7 +309,7 @@ async def _confirm(client: Client, wanted: Json | None, published: Published) ->
         return replace(published, pool=live)
     found = ", ".join(_addresses_in(live) or ()) or "no addresses"
     message = _clipped(f"IPAddressPool {POOL} was written, but read back with {found}{_by(live or {}, 'addresses')}")
-    return replace(published, outcome=Outcome.CONTESTED, message=message)
+    return replace(published, outcome=ApplyOutcome.CONTESTED, message=message)
 
 
 async def _read(client: Client, resource: Resource[Json], name: str) -> Json | None:

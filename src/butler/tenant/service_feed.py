@@ -1,8 +1,8 @@
 """What happens in the tenant clusters, live: their Services that want addresses.
 
-For each tenant that is followed there is a `Feed` with a watch through the tenant's own kubeconfig, of its Services of
-type LoadBalancer, of which a compact `Balancer` is kept. Whoever decides reads the feed and is called when something in
-it changed; before anything is given away the tenant is read afresh, because a watch may be late
+For each tenant that is followed there is a `ServiceFeed` with a watch through the tenant's own kubeconfig, of its
+Services of type LoadBalancer, of which a compact `Balancer` is kept. The controller reads the feed and is called when
+something in it changed; before anything is given away the tenant is read afresh, because a watch may be late
 (`butler.tenant.services.load_balancers`). One watch and no more: a second one, of MetalLB's pool, would cost every
 tenant 75 KB and a connection, and what changes there shows in the Services as soon as it matters.
 
@@ -57,7 +57,7 @@ def _kept_service(service: Service) -> Balancer:
     return read_balancer(service)
 
 
-class Feed:
+class ServiceFeed:
     """One tenant, live. Made and ended by `TenantFeeds`."""
 
     def __init__(self, key: Key, uid: str, feeds: TenantFeeds) -> None:
@@ -227,11 +227,11 @@ class TenantFeeds:
         self.gate = Gate()
         self.silence = silence
         self.rng = rng or random.Random()  # noqa: S311  # jitter, not secrets
-        self._feeds: dict[str, Feed] = {}
+        self._feeds: dict[str, ServiceFeed] = {}
 
     async def follow(
         self, key: Key, uid: str, version: str, secret: Callable[[], Awaitable[Json]], endpoint: str = ""
-    ) -> Feed:
+    ) -> ServiceFeed:
         """Start to follow the TenantCluster with this UID, or go on.
 
         `version` is the resourceVersion of its kubeconfig Secret as far as is known; `secret` fetches it and is called
@@ -244,7 +244,7 @@ class TenantFeeds:
         content = await secret()
         feed = self._feeds.get(uid)
         if feed is None:
-            feed = self._feeds[uid] = Feed(key, uid, self)
+            feed = self._feeds[uid] = ServiceFeed(key, uid, self)
         read = (version_of(content) or version) + endpoint
         try:
             client = self._clients.restless(uid, content)
@@ -254,7 +254,7 @@ class TenantFeeds:
             await feed.use(read, client)
         return feed
 
-    def get(self, uid: str) -> Feed | None:
+    def get(self, uid: str) -> ServiceFeed | None:
         return self._feeds.get(uid)
 
     async def forget(self, uid: str) -> None:
@@ -276,5 +276,5 @@ class TenantFeeds:
     def __len__(self) -> int:
         return len(self._feeds)
 
-    def __iter__(self) -> Iterator[Feed]:
+    def __iter__(self) -> Iterator[ServiceFeed]:
         return iter(list(self._feeds.values()))

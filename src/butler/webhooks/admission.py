@@ -43,7 +43,7 @@ from butler.rules.allocation import admission as ipallocation
 from butler.rules.allocation.held import held_addresses, pool_key
 from butler.rules.allocation.owner import is_insisted, owner_lives, tenant_key
 from butler.rules.pool import admission as networkpool
-from butler.rules.pool.admission import Verdict
+from butler.rules.pool.admission import AdmissionVerdict
 from butler.rules.provider import admission as providerconfig
 from butler.rules.provider.placement import placement
 from butler.rules.tenant import admission as tenantcluster
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from butler.kube.operator import Operator
     from butler.rules.author_rights import Right
     from butler.webhooks.certificates import Source
-    from butler.webhooks.review import Answer, Question
+    from butler.webhooks.review import AdmissionAnswer, Question
     from butler.webhooks.secret_path import PathSource
 
 Json = dict[str, Any]
@@ -107,7 +107,7 @@ class _Head(msgspec.Struct):
     spec: Any = None
 
 
-class Admission:
+class AdmissionWebhook:
     """Decides questions about pools, allocations, providers and clusters with what one process sees."""
 
     def __init__(
@@ -139,7 +139,7 @@ class Admission:
         allocations.index_ranges(HELD, _held_ranges)
         pools.index_ranges(NETWORKS, lambda pool: [(NETWORKS, network) for network in networkpool.networks_of(pool)])
 
-    async def decide(self, question: Question) -> Answer:
+    async def decide(self, question: Question) -> AdmissionAnswer:
         """The answer to a question; never raises for what a question can hold."""
         decide = {
             POOLS.plural: self._about_pool,
@@ -164,7 +164,7 @@ class Admission:
 
     # NetworkPools.
 
-    async def _about_pool(self, question: Question) -> Answer:
+    async def _about_pool(self, question: Question) -> AdmissionAnswer:
         if question.operation == "DELETE":
             return await self._about_deletion(question)
         if question.operation not in ("CREATE", "UPDATE"):
@@ -211,7 +211,7 @@ class Admission:
         except NotFound:
             return None
 
-    async def _about_deletion(self, question: Question) -> Answer:
+    async def _about_deletion(self, question: Question) -> AdmissionAnswer:
         text = _text(question, "oldObject")
         if _head(text, "oldObject").metadata.deletion_timestamp is not None:
             return review.allow()
@@ -230,7 +230,7 @@ class Admission:
 
     # IPAllocations.
 
-    async def _about_allocation(self, question: Question) -> Answer:
+    async def _about_allocation(self, question: Question) -> AdmissionAnswer:
         if question.operation == "DELETE":
             return await self._about_release(question)
         if question.operation != "CREATE":
@@ -261,7 +261,7 @@ class Admission:
         else:
             yield from self._allocations.touching(HELD, pool, addresses)
 
-    async def _about_release(self, question: Question) -> Answer:
+    async def _about_release(self, question: Question) -> AdmissionAnswer:
         """A person deletes an allocation: not while its owner lives and it holds addresses, unless he insists."""
         text = _text(question, "oldObject")
         meta = _head(text, "oldObject").metadata
@@ -305,7 +305,7 @@ class Admission:
 
     # ProviderConfigs.
 
-    async def _about_provider(self, question: Question) -> Answer:
+    async def _about_provider(self, question: Question) -> AdmissionAnswer:
         if question.operation == "DELETE":
             text = _text(question, "oldObject")
             if _head(text, "oldObject").metadata.deletion_timestamp is not None:
@@ -365,7 +365,7 @@ class Admission:
 
     # TenantClusters.
 
-    async def _about_cluster(self, question: Question) -> Answer:
+    async def _about_cluster(self, question: Question) -> AdmissionAnswer:
         if question.operation not in ("CREATE", "UPDATE"):
             return review.allow()
         text, old = _text(question, "object"), None
@@ -375,13 +375,13 @@ class Admission:
         lacking = await self._lacking(question, tenantcluster.rights(old, new, namespace, self._home))
         if lacking:
             return review.forbid(question, lacking)
-        verdict = Verdict()
+        verdict = AdmissionVerdict()
         for fresh in (False, True):
             team = await self._team(namespace, fresh=fresh)
             named = tenantcluster.new_provider(old, new, self._home)
             provider = await self._provider(named, fresh=fresh) if named is not None else None
             verdict = tenantcluster.judge(old, new, namespace, team, self._home, provider)
-            if verdict == Verdict():
+            if verdict == AdmissionVerdict():
                 break  # what there is to say is looked up again: our caches may be a moment behind
         if verdict.problems:
             return review.refuse(question, verdict.problems, msgspec.json.decode(text), verdict.warnings)
@@ -461,7 +461,7 @@ class AdmissionSettings:
 class AdmissionService:
     """Server and registration of one process, from start to stop."""
 
-    def __init__(self, client: Client, admission: Admission, settings: AdmissionSettings) -> None:
+    def __init__(self, client: Client, admission: AdmissionWebhook, settings: AdmissionSettings) -> None:
         self._client = client
         self._settings = settings
         self._outdated = asyncio.Event()
@@ -562,7 +562,7 @@ def add_admission(operator: Operator, settings: AdmissionSettings | None = None)
     Add the controllers first, because the first to ask for a cache sets its options.
     """
     settings = settings or AdmissionSettings()
-    admission = Admission(
+    admission = AdmissionWebhook(
         operator.client,
         operator.cache(POOLS, namespace=settings.namespace),
         operator.cache(ALLOCATIONS, namespace=settings.namespace),

@@ -15,7 +15,7 @@ from butler.capi.naming import MACHINE
 from butler.ipam.addresses import BadAddress, Family, parse_address
 from butler.kube.errors import KubeError, NotFound
 from butler.kube.resource import untyped
-from butler.rules.allocation.admission import InUse
+from butler.rules.allocation.admission import AddressUsers
 from butler.rules.allocation.held import granted_range
 from butler.rules.tenant.machines import in_range, may_have, read_machine
 from butler.rules.tenant.namespaces import tenant_namespace
@@ -32,35 +32,35 @@ TENANT_PATIENCE: Final = 1.5
 """Seconds that the tenant has; the whole answer has four."""
 
 
-async def users_of(client: Client, allocation: IPAllocation, owner: TenantCluster, patience: float) -> InUse:
+async def users_of(client: Client, allocation: IPAllocation, owner: TenantCluster, patience: float) -> AddressUsers:
     """What uses an allocation of a living cluster."""
     granted = granted_range(allocation)
     if granted is None:
-        return InUse(unknown="its status does not say which addresses these are")
+        return AddressUsers(unknown="its status does not say which addresses these are")
     family, held = granted
     if allocation.spec.type is IPAllocationType.LOAD_BALANCER:
         return await _services(client, owner, family, held)
     return await _machines(client, owner, family, held, patience)
 
 
-async def _machines(client: Client, owner: TenantCluster, family: Family, held: Range, patience: float) -> InUse:
+async def _machines(client: Client, owner: TenantCluster, family: Family, held: Range, patience: float) -> AddressUsers:
     try:
         listed = await client.list(MACHINES, tenant_namespace(owner), timeout=patience)
     except NotFound:
-        return InUse(unknown="Cluster API, which knows its machines, is not served")
+        return AddressUsers(unknown="Cluster API, which knows its machines, is not served")
     except KubeError as error:
-        return InUse(unknown=f"its machines cannot be listed ({error})")
+        return AddressUsers(unknown=f"its machines cannot be listed ({error})")
     machines = [read_machine(obj) for obj in listed.items]
     having = in_range(machines, family, held)
     if having:
-        return InUse(tuple(f"Machine {name} ({address})" for name, address in having))
+        return AddressUsers(tuple(f"Machine {name} ({address})" for name, address in having))
     booting = may_have(machines, family, held)
-    return InUse(unknown=f"Machine {booting[0]} does not say yet which address it has" if booting else "")
+    return AddressUsers(unknown=f"Machine {booting[0]} does not say yet which address it has" if booting else "")
 
 
-async def _services(client: Client, owner: TenantCluster, family: Family, held: Range) -> InUse:
+async def _services(client: Client, owner: TenantCluster, family: Family, held: Range) -> AddressUsers:
     if owner.status.tenant_namespace is None:
-        return InUse()
+        return AddressUsers()
     whom = asking.Whom(key_of(owner), owner.metadata.uid, tenant_namespace(owner), owner.status.control_plane_endpoint)
     try:
         async with asyncio.timeout(TENANT_PATIENCE):
@@ -68,8 +68,8 @@ async def _services(client: Client, owner: TenantCluster, family: Family, held: 
     except TimeoutError:
         told = "it does not answer"
     if isinstance(told, str):
-        return InUse(unknown=f"which Services use them cannot be told{_figures(owner)}: {told}")
-    return InUse(
+        return AddressUsers(unknown=f"which Services use them cannot be told{_figures(owner)}: {told}")
+    return AddressUsers(
         tuple(
             f"Service {service} ({address})"
             for service in told.balancers

@@ -17,7 +17,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from butler.ipam.layout import Problem
+    from butler.ipam.layout import FieldProblem
 
 REVIEW_API: Final = "admission.k8s.io/v1"
 REVIEW_KIND: Final = "AdmissionReview"
@@ -108,7 +108,7 @@ def raw(part: msgspec.Raw) -> bytes | None:
     return None if text in (b"", b"null") else text
 
 
-class Answer(NamedTuple):
+class AdmissionAnswer(NamedTuple):
     """Whether the write may happen, and what its author is told."""
 
     status: Json | None = None
@@ -120,35 +120,37 @@ class Answer(NamedTuple):
         return self.status is None
 
 
-def allow(warnings: Sequence[str] = ()) -> Answer:
-    return Answer(None, tuple(warnings))
+def allow(warnings: Sequence[str] = ()) -> AdmissionAnswer:
+    return AdmissionAnswer(None, tuple(warnings))
 
 
-def refuse(question: Question, problems: Sequence[Problem], obj: Json, warnings: Sequence[str] = ()) -> Answer:
+def refuse(
+    question: Question, problems: Sequence[FieldProblem], obj: Json, warnings: Sequence[str] = ()
+) -> AdmissionAnswer:
     """Say no because of fields of `obj`, each with its value and what is wrong with it."""
     causes = [_cause(problem, obj) for problem in problems]
     message = "; ".join(f"{cause['field']}: {cause['message']}" for cause in causes)
     details = _details(question) | {"causes": causes}
-    return Answer(_status(422, "Invalid", message, details), tuple(warnings))
+    return AdmissionAnswer(_status(422, "Invalid", message, details), tuple(warnings))
 
 
-def forbid(question: Question, why: str) -> Answer:
+def forbid(question: Question, why: str) -> AdmissionAnswer:
     """Say no to what is asked, whatever its fields say."""
-    return Answer(_status(403, "Forbidden", why, _details(question)))
+    return AdmissionAnswer(_status(403, "Forbidden", why, _details(question)))
 
 
-def malformed(question: Question, why: str) -> Answer:
+def malformed(question: Question, why: str) -> AdmissionAnswer:
     """Say no to a question about something that we cannot read or do not know."""
-    return Answer(_status(400, "BadRequest", why, _details(question)))
+    return AdmissionAnswer(_status(400, "BadRequest", why, _details(question)))
 
 
-def undecided(question: Question, why: str) -> Answer:
+def undecided(question: Question, why: str) -> AdmissionAnswer:
     """Say no because we could not find out; the same write may be right in a moment."""
     message = f"nothing was changed, because it could not be checked: {why}; try again in a moment"
-    return Answer(_status(503, "ServiceUnavailable", message, _details(question)))
+    return AdmissionAnswer(_status(503, "ServiceUnavailable", message, _details(question)))
 
 
-def write(question: Question, answer: Answer) -> bytes:
+def write(question: Question, answer: AdmissionAnswer) -> bytes:
     """The AdmissionReview that carries an answer."""
     response: Json = {"uid": question.uid, "allowed": answer.allowed}
     if answer.status is not None:
@@ -171,7 +173,7 @@ def value_at(obj: Json, field: str) -> object:
     return cast("object", found)
 
 
-def _cause(problem: Problem, obj: Json) -> Json:
+def _cause(problem: FieldProblem, obj: Json) -> Json:
     value = value_at(obj, problem.field)
     # As API servers put it: a value that is missing has none to show, and a large one is better looked up.
     if isinstance(value, str | int):

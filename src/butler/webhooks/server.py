@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from types import TracebackType
 
-    from butler.webhooks.review import Answer, Question
+    from butler.webhooks.review import AdmissionAnswer, Question
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class AdmissionServer:
 
     def __init__(
         self,
-        decide: Callable[[Question], Awaitable[Answer]],
+        decide: Callable[[Question], Awaitable[AdmissionAnswer]],
         certificates: Source,
         *,
         host: str = "127.0.0.1",
@@ -187,7 +187,7 @@ class AdmissionServer:
         known = self._paths.knows(request.path, datetime.datetime.now(datetime.UTC))
         return request.method == "POST" and (known or (self.takes_bare_path and request.path == PREFIX))
 
-    async def _decided(self, question: Question) -> Answer:
+    async def _decided(self, question: Question) -> AdmissionAnswer:
         try:
             async with asyncio.timeout(self._decide_within):
                 return await self._decide(question)

@@ -106,7 +106,7 @@ class Estate:
             self.operator.cache(admission.POOLS),
             self.operator.cache(admission.ALLOCATIONS, transform=without_address_list),
         ]
-        self.admission = admission.Admission(self.client, *caches)  # type: ignore[arg-type]
+        self.admission = admission.AdmissionWebhook(self.client, *caches)  # type: ignore[arg-type]
 
     def at_rest(self) -> bool:
         return all(len(controller.queue) == controller.queue.busy == 0 for controller in self.operator._controllers)

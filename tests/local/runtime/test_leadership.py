@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from butler.kube.lease import LeaderLease, LeadershipLost, Terms
+from butler.kube.lease import LeaderLease, LeadershipLost, LeaseTerms
 from butler.kube.resource import LEASES
 from fault_proxy import FAITHFUL, Always, Fault, FaultProxy
 from local.runtime.conftest import shaken_client
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
     from control_planes import ControlPlane
 
-TERMS = Terms(duration=4, deadline=2.5, retry=0.4)
+TERMS = LeaseTerms(duration=4, deadline=2.5, retry=0.4)
 
 
 class Candidate:

@@ -20,7 +20,7 @@ from butler.kube.retry import Backoff
 from butler.kube.transport import Timeouts
 from butler.tenant import services
 from butler.tenant.clusters import TenantClients, TenantLimits
-from butler.tenant.service_feed import Feed, TenantFeeds
+from butler.tenant.service_feed import ServiceFeed, TenantFeeds
 from local.tenant.conftest import KEY, kubeconfig_of
 from local.tenant.hostile_server import BEHAVIOURS
 from local.tenant.test_clusters import fresh_namespace, service
@@ -46,7 +46,7 @@ async def until(condition: Callable[[], object], story: Callable[[], object] = l
         raise AssertionError(f"it did not happen: {story()}") from None
 
 
-async def follow(feeds: TenantFeeds, key: Key, kubeconfig: str) -> Feed:
+async def follow(feeds: TenantFeeds, key: Key, kubeconfig: str) -> ServiceFeed:
     content = base64.b64encode(kubeconfig.encode()).decode()
 
     async def secret() -> Json:

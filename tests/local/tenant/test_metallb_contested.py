@@ -16,7 +16,7 @@ from butler.tenant.metallb import (
     ADVERTISEMENT,
     ADVERTISEMENTS,
     NAMESPACE,
-    Outcome,
+    ApplyOutcome,
     address_pool,
     differs,
     drift_of,
@@ -98,9 +98,11 @@ async def test_a_pool_that_was_written_since_is_not_written_over(with_metallb: C
     slept = await read(tenant)
     await publish(tenant, await read(tenant), ranges(B))
     result = await publish(tenant, slept, ranges(A, B))
-    assert (result.outcome, result.before, result.drift) == (Outcome.CONTESTED, (A,), ())
+    assert (result.outcome, result.before, result.drift) == (ApplyOutcome.CONTESTED, (A,), ())
     assert (await pool(tenant))["spec"]["addresses"] == [B]
-    assert (await publish(tenant, await read(tenant), ranges(A, B))).outcome is Outcome.WRITTEN, "after another look"
+    assert (await publish(tenant, await read(tenant), ranges(A, B))).outcome is ApplyOutcome.WRITTEN, (
+        "after another look"
+    )
 
 
 @pytest.mark.parametrize("given", [[A], [A, B], []])
@@ -111,7 +113,7 @@ async def test_a_pool_that_was_replaced_since_is_neither_written_over_nor_delete
     await publish(tenant, await read(tenant), ranges(B))
     slept = await read(tenant)
     theirs = await recreate(tenant, "10.40.2.0-10.40.2.7")
-    assert (await publish(tenant, slept, ranges(*given))).outcome is Outcome.CONTESTED
+    assert (await publish(tenant, slept, ranges(*given))).outcome is ApplyOutcome.CONTESTED
     assert await pool(tenant) == theirs
 
 
@@ -120,7 +122,7 @@ async def test_a_pool_that_was_created_since_is_not_written_over(with_metallb: C
     slept = await read(tenant)
     theirs = await tenant.create(ADDRESS_POOLS, address_pool(ranges(B)), field_manager="kubectl-create")
     result = await publish(tenant, slept, ranges(A))
-    assert (result.outcome, result.before) == (Outcome.CONTESTED, None)
+    assert (result.outcome, result.before) == (ApplyOutcome.CONTESTED, None)
     assert await pool(tenant) == theirs
     result = await publish(tenant, await read(tenant), ranges(A))
     assert result.drift == (f"IPAddressPool default-pool: addresses was {B} (set by kubectl-create)",)
@@ -130,8 +132,8 @@ async def test_a_pool_that_was_deleted_since_does_not_come_back(with_metallb: Cl
     tenant = with_metallb
     await publish(tenant, await read(tenant), ranges(A))
     slept = await read(tenant)
-    assert (await publish(tenant, await read(tenant), [])).outcome is Outcome.WRITTEN
-    assert (await publish(tenant, slept, ranges(A, B))).outcome is Outcome.CONTESTED
+    assert (await publish(tenant, await read(tenant), [])).outcome is ApplyOutcome.WRITTEN
+    assert (await publish(tenant, slept, ranges(A, B))).outcome is ApplyOutcome.CONTESTED
     assert (await read(tenant)).pool is None
 
 
@@ -140,7 +142,7 @@ async def test_a_pool_that_was_written_since_is_not_withdrawn(with_metallb: Clie
     await publish(tenant, await read(tenant), ranges(A))
     slept = await read(tenant)
     await publish(tenant, await read(tenant), ranges(A, B))
-    assert (await publish(tenant, slept, [])).outcome is Outcome.CONTESTED
+    assert (await publish(tenant, slept, [])).outcome is ApplyOutcome.CONTESTED
     assert (await pool(tenant))["spec"]["addresses"] == [A, B]
 
 
@@ -150,7 +152,7 @@ async def test_two_that_withdraw_at_the_same_time_both_see_it_withdrawn(with_met
     first, second = await read(tenant), await read(tenant)
     for standing in (first, second):
         result = await publish(tenant, standing, [])
-        assert (result.outcome, result.pool) == (Outcome.WRITTEN, None)
+        assert (result.outcome, result.pool) == (ApplyOutcome.WRITTEN, None)
 
 
 async def test_an_advertisement_needs_no_version(with_metallb: Client) -> None:
@@ -174,27 +176,27 @@ async def test_the_mark_of_a_drain_comes_and_goes_with_it(with_metallb: Client, 
         await publish(tenant, await read(tenant), ranges(A, B))
     given = ranges(A, B) if applied_before else ranges(A)
     result = await publish(tenant, await read(tenant), given, auto_assign=False, drained_by="one")
-    assert (result.outcome, result.drift) == (Outcome.WRITTEN, ()), "what we wrote ourselves is no drift"
+    assert (result.outcome, result.drift) == (ApplyOutcome.WRITTEN, ()), "what we wrote ourselves is no drift"
     drained = await pool(tenant)
     assert result.pool == drained
     assert marks(drained) == {DRAINED_BY: "one"}
     assert drained["spec"]["autoAssign"] is False
     result = await publish(tenant, await read(tenant), ranges(A))
-    assert (result.outcome, result.drift) == (Outcome.WRITTEN, ())
+    assert (result.outcome, result.drift) == (ApplyOutcome.WRITTEN, ())
     after = await pool(tenant)
     assert marks(after) == {}
     assert after["spec"] == address_pool(ranges(A))["spec"]
     assert not [entry for entry in after["metadata"]["managedFields"] if DRAINED_BY in str(entry)]
-    assert (await publish(tenant, await read(tenant), ranges(A))).outcome is Outcome.CURRENT
+    assert (await publish(tenant, await read(tenant), ranges(A))).outcome is ApplyOutcome.CURRENT
 
 
 async def test_a_drain_that_has_to_create_the_pool_leaves_nothing_behind(with_metallb: Client) -> None:
     tenant = with_metallb
     result = await publish(tenant, await read(tenant), ranges(A), auto_assign=False, drained_by="one")
-    assert (result.outcome, marks(await pool(tenant))) == (Outcome.WRITTEN, {DRAINED_BY: "one"})
+    assert (result.outcome, marks(await pool(tenant))) == (ApplyOutcome.WRITTEN, {DRAINED_BY: "one"})
     await publish(tenant, await read(tenant), ranges(A))
     assert marks(await pool(tenant)) == {}
-    assert (await publish(tenant, await read(tenant), ranges(A))).outcome is Outcome.CURRENT
+    assert (await publish(tenant, await read(tenant), ranges(A))).outcome is ApplyOutcome.CURRENT
 
 
 async def test_another_drain_makes_the_version_of_the_first_one_old(with_metallb: Client) -> None:
@@ -203,12 +205,12 @@ async def test_another_drain_makes_the_version_of_the_first_one_old(with_metallb
     first = await publish(tenant, await read(tenant), ranges(A, B), auto_assign=False, drained_by="one")
     frozen = await read(tenant)
     again = await publish(tenant, frozen, ranges(A, B), auto_assign=False, drained_by="one")
-    assert (again.outcome, again.pool) == (Outcome.CURRENT, first.pool), "the same drain is not begun twice"
+    assert (again.outcome, again.pool) == (ApplyOutcome.CURRENT, first.pool), "the same drain is not begun twice"
     second = await publish(tenant, await read(tenant), ranges(A, B), auto_assign=False, drained_by="two")
-    assert (second.outcome, second.drift) == (Outcome.WRITTEN, ())
+    assert (second.outcome, second.drift) == (ApplyOutcome.WRITTEN, ())
     assert version_of(second.pool) != version_of(first.pool)
     for given in (ranges(A), ranges(A, B)):
-        assert (await publish(tenant, frozen, given)).outcome is Outcome.CONTESTED, "the first one wakes up"
+        assert (await publish(tenant, frozen, given)).outcome is ApplyOutcome.CONTESTED, "the first one wakes up"
     assert marks(await pool(tenant)) == {DRAINED_BY: "two"}
 
 
@@ -217,7 +219,7 @@ async def test_a_drain_that_somebody_ended_by_hand_leaves_no_mark(with_metallb: 
     await publish(tenant, await read(tenant), ranges(A))
     await publish(tenant, await read(tenant), ranges(A), auto_assign=False, drained_by="one")
     await edit(tenant, {"autoAssign": True})
-    assert (await publish(tenant, await read(tenant), ranges(A))).outcome is Outcome.WRITTEN
+    assert (await publish(tenant, await read(tenant), ranges(A))).outcome is ApplyOutcome.WRITTEN
     assert marks(await pool(tenant)) == {}
 
 
@@ -226,7 +228,7 @@ async def test_other_annotations_are_nobodys_business(with_metallb: Client) -> N
     await publish(tenant, await read(tenant), ranges(A))
     note = {"metadata": {"annotations": {"example.com/note": "mine"}}}
     await tenant.patch(ADDRESS_POOLS, POOL, note, NAMESPACE, field_manager="kubectl-annotate")
-    assert (await publish(tenant, await read(tenant), ranges(A))).outcome is Outcome.CURRENT
+    assert (await publish(tenant, await read(tenant), ranges(A))).outcome is ApplyOutcome.CURRENT
     await publish(tenant, await read(tenant), ranges(A), auto_assign=False, drained_by="one")
     await publish(tenant, await read(tenant), ranges(A))
     assert marks(await pool(tenant)) == {"example.com/note": "mine"}

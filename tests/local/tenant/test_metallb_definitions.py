@@ -18,7 +18,7 @@ from butler.tenant.metallb import (
     ADDRESS_POOLS,
     ADVERTISEMENTS,
     NAMESPACE,
-    Outcome,
+    ApplyOutcome,
     address_pool,
     advertisement,
     drift_of,
@@ -63,10 +63,10 @@ async def test_everything_that_is_written_is_in_the_schema(metallb: Client) -> N
 
 
 async def test_ranges_come_and_go_and_nothing_is_written_at_rest(metallb: Client) -> None:
-    assert (await publish(metallb, await read(metallb), ranges(A))).outcome is Outcome.WRITTEN
+    assert (await publish(metallb, await read(metallb), ranges(A))).outcome is ApplyOutcome.WRITTEN
     written = await read(metallb)
     assert written.addresses == (A,)
-    assert (await publish(metallb, written, ranges(A))).outcome is Outcome.CURRENT
+    assert (await publish(metallb, written, ranges(A))).outcome is ApplyOutcome.CURRENT
     walk: list[tuple[list[str], dict[str, Any]]] = [
         ([A, B], {}),
         ([A, B], {"auto_assign": False, "drained_by": "one"}),
@@ -76,9 +76,9 @@ async def test_ranges_come_and_go_and_nothing_is_written_at_rest(metallb: Client
     ]
     for given, options in walk:
         result = await publish(metallb, await read(metallb), ranges(*given), **options)
-        assert (result.outcome, result.drift) == (Outcome.WRITTEN, ()), (given, options)
+        assert (result.outcome, result.drift) == (ApplyOutcome.WRITTEN, ()), (given, options)
         again = await publish(metallb, await read(metallb), ranges(*given), **options)
-        assert again.outcome is Outcome.CURRENT, (given, options)
+        assert again.outcome is ApplyOutcome.CURRENT, (given, options)
         wanted = address_pool(ranges(*given), **options)["spec"] if given else None
         assert (again.pool and again.pool["spec"]) == wanted, (given, options)
 
@@ -90,7 +90,7 @@ async def test_what_the_definition_fills_in_is_no_drift(metallb: Client) -> None
     assert live["spec"] == {"addresses": [A], "autoAssign": True, "avoidBuggyIPs": False}
     assert drift_of(address_pool(ranges(A)), live) == ()
     result = await publish(metallb, await read(metallb), ranges(A))
-    assert (result.outcome, result.drift) == (Outcome.WRITTEN, ()), "the label was missing"
+    assert (result.outcome, result.drift) == (ApplyOutcome.WRITTEN, ()), "the label was missing"
 
 
 async def test_metallbs_own_count_makes_a_version_old_and_is_no_drift(metallb: Client) -> None:
@@ -101,12 +101,12 @@ async def test_metallbs_own_count_makes_a_version_old_and_is_no_drift(metallb: C
     await metallb.patch(ADDRESS_POOLS, POOL, count, NAMESPACE, subresource="status", field_manager="controller")
     counted = await pool(metallb)
     assert version_of(counted) != version_of(slept.pool)
-    assert (await publish(metallb, slept, ranges(A, B))).outcome is Outcome.CONTESTED
-    assert (await publish(metallb, slept, [])).outcome is Outcome.CONTESTED
+    assert (await publish(metallb, slept, ranges(A, B))).outcome is ApplyOutcome.CONTESTED
+    assert (await publish(metallb, slept, [])).outcome is ApplyOutcome.CONTESTED
     assert await pool(metallb) == counted
-    assert (await publish(metallb, await read(metallb), ranges(A))).outcome is Outcome.CURRENT
+    assert (await publish(metallb, await read(metallb), ranges(A))).outcome is ApplyOutcome.CURRENT
     result = await publish(metallb, await read(metallb), ranges(A, B))
-    assert (result.outcome, result.drift) == (Outcome.WRITTEN, ())
+    assert (result.outcome, result.drift) == (ApplyOutcome.WRITTEN, ())
     assert (await pool(metallb))["status"] == count["status"]
 
 
@@ -117,7 +117,7 @@ async def test_of_many_that_publish_at_the_same_time_one_is_heard(metallb: Clien
     results = await asyncio.gather(*(publish(metallb, standing, ranges(*row)) for row in wanted))
     written = [each for each, result in zip(wanted, results, strict=True) if result.is_current]
     assert len(written) == 1
-    assert {result.outcome for result in results} == {Outcome.WRITTEN, Outcome.CONTESTED}
+    assert {result.outcome for result in results} == {ApplyOutcome.WRITTEN, ApplyOutcome.CONTESTED}
     assert (await pool(metallb))["spec"]["addresses"] == written[0]
 
 
@@ -125,7 +125,7 @@ async def test_a_field_that_is_not_ours_survives(metallb: Client) -> None:
     await publish(metallb, await read(metallb), ranges(A))
     theirs = {"serviceAllocation": {"priority": 7, "namespaces": ["payments"]}}
     await edit(metallb, theirs)
-    assert (await publish(metallb, await read(metallb), ranges(A))).outcome is Outcome.CURRENT
+    assert (await publish(metallb, await read(metallb), ranges(A))).outcome is ApplyOutcome.CURRENT
     await publish(metallb, await read(metallb), ranges(A, B), auto_assign=False, drained_by="one")
     await publish(metallb, await read(metallb), ranges(A, B))
     assert (await pool(metallb))["spec"] == address_pool(ranges(A, B))["spec"] | theirs

@@ -13,7 +13,7 @@ from butler.api.objects import Key, key_of
 from butler.controllers.ipallocation.orphans import OrphanSweep, Sightings, SweepReport, is_gone
 from butler.controllers.networkpool.metrics import IpamMetrics
 from butler.kube.errors import Conflict, KubeError, OutcomeUnknown, ServerError, Status, Unreachable
-from butler.rules.allocation.orphans import Claim, by_missing_tenant, claim_of
+from butler.rules.allocation.orphans import OwnerClaim, by_missing_tenant, claim_of
 from unit.controllers.fake_server import FakeCache, FakeServer, Notebook, identity, nobody_serves_this, not_found
 from unit.controllers.lives import NOW, allocation, pool
 from unit.kube import virtual_time
@@ -91,7 +91,7 @@ def test_whose_owner_is_looked_for(story: str, subject: IPAllocation, owner: str
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_what_an_answer_says_about_the_owner(story: str, found: Any, gone: bool | None) -> None:
-    assert is_gone(found, WEB, Claim("a1", "t1", "t1")) is gone, story
+    assert is_gone(found, WEB, OwnerClaim("a1", "t1", "t1")) is gone, story
 
 
 def test_a_label_changed_by_hand_does_not_make_an_orphan_of_what_a_live_tenant_holds() -> None:
@@ -104,13 +104,13 @@ def test_a_label_changed_by_hand_does_not_make_an_orphan_of_what_a_live_tenant_h
 
 def test_two_sightings_are_needed_however_short_the_gap() -> None:
     seen = Sightings(gap=0.0)
-    claim = Claim("a1", "t1", "t1")
+    claim = OwnerClaim("a1", "t1", "t1")
     assert not seen.void(claim, 10.0)
     assert seen.void(claim, 10.0)
 
 
 def test_sightings_count_from_the_first_and_end_when_the_owner_is_back() -> None:
-    seen, claim = Sightings(gap=60.0), Claim("a1", "t1", "t1")
+    seen, claim = Sightings(gap=60.0), OwnerClaim("a1", "t1", "t1")
     assert [seen.void(claim, at) for at in (0.0, 59.0, 60.0)] == [False, False, True]
     seen.valid(claim)
     assert [seen.void(claim, at) for at in (61.0, 120.0)] == [False, False]

@@ -10,9 +10,9 @@ import pytest
 from butler.api.labels import AllocationReason
 from butler.ipam import refusals
 from butler.ipam.addresses import Family, Range, range_text
-from butler.ipam.decide import Decision, decide
+from butler.ipam.decide import PoolDecision, decide
 from butler.ipam.free_space import FreeSpace
-from butler.ipam.requests import Request, read_request
+from butler.ipam.requests import AddressRequest, read_request
 from unit.ipam.pools import allocation, layout, span
 
 if TYPE_CHECKING:
@@ -34,29 +34,29 @@ class Pool:
     def holders(self, addresses: Range) -> Sequence[str]:
         return [name for name, held in self.held.items() if held.overlaps(addresses)]
 
-    def ask(self, *asked: Request, most: int = 512) -> Decision:
+    def ask(self, *asked: AddressRequest, most: int = 512) -> PoolDecision:
         before = list(self.free.extents())
         decision = decide(asked, self.free, self.layout, self.holders, most)
         assert list(self.free.extents()) == before
         return decision
 
 
-def request(name: str, count: int = 1, pin: str | None = None, after: float = 0) -> Request:
+def request(name: str, count: int = 1, pin: str | None = None, after: float = 0) -> AddressRequest:
     """A request as it is read, except that nothing is refused yet."""
     read = read_request(allocation(name, count=1, after=after), SMALL)
     pinned = span(pin) if pin else None
     return replace(read, count=pinned.size if pinned else count, pinned=pinned)
 
 
-def granted(decision: Decision) -> dict[str, str]:
+def granted(decision: PoolDecision) -> dict[str, str]:
     return {grant.name: range_text(grant.range, Family.V4) for grant in decision.grants}
 
 
-def refused(decision: Decision) -> dict[str, str]:
+def refused(decision: PoolDecision) -> dict[str, str]:
     return {refusal.name: refusal.reason.value for refusal in decision.refusals}
 
 
-def why(pool: Pool, asked: Request) -> tuple[str, str]:
+def why(pool: Pool, asked: AddressRequest) -> tuple[str, str]:
     (refusal,) = pool.ask(asked).refusals
     assert (refusal.uid, refusal.name) == (asked.uid, asked.name)
     return refusal.reason.value, refusal.message
@@ -229,7 +229,7 @@ def test_a_full_batch_leaves_the_rest_undecided_and_in_order(most: int) -> None:
     ],
 )
 def test_a_refusal_says_what_was_asked_what_is_in_the_way_and_what_to_do(
-    story: str, held: dict[str, str], asked: Request, reason: str, message: str
+    story: str, held: dict[str, str], asked: AddressRequest, reason: str, message: str
 ) -> None:
     assert why(Pool(SMALL, **held), asked) == (reason, message), story
 

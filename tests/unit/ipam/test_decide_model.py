@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from butler.ipam.addresses import Family, Range, range_cidr, range_text
 from butler.ipam.decide import decide
 from butler.ipam.free_space import FreeSpace
-from butler.ipam.requests import Request
+from butler.ipam.requests import AddressRequest
 from unit.ipam.bitmap_oracle import Asking, Bitmap, Span
 from unit.ipam.pools import MORNING, layout
 
@@ -55,8 +55,8 @@ def batches(draw: st.DrawFn) -> list[Asking]:
     ]
 
 
-def as_request(asking: Asking) -> Request:
-    return Request(
+def as_request(asking: Asking) -> AddressRequest:
+    return AddressRequest(
         uid=asking.uid,
         name=f"name-of-{asking.uid}",
         pool="vlan40-pool",

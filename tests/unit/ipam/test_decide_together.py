@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from butler.api.ipallocation import IPAllocationType
-from butler.ipam.decide import Decision, decide
+from butler.ipam.decide import PoolDecision, decide
 from butler.ipam.free_space import FreeSpace
-from butler.ipam.requests import Request, UnbuiltTenant, in_turn
+from butler.ipam.requests import AddressRequest, UnbuiltTenant, in_turn
 from unit.ipam.pools import MORNING, layout, span
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ def block(
     uid: str = "",
     pin: str = "",
     unavailable: str = "",
-) -> Request:
+) -> AddressRequest:
     pinned = span(pin) if pin else None
-    return Request(
+    return AddressRequest(
         uid=uid or f"{tenant}-{type_}",
         name=f"{tenant}-{type_}",
         pool="vlan40",
@@ -48,12 +48,12 @@ def block(
     )
 
 
-def single(name: str, count: int, *, after: float = 0, pin: str = "") -> Request:
+def single(name: str, count: int, *, after: float = 0, pin: str = "") -> AddressRequest:
     pinned = span(pin) if pin else None
-    return Request(f"uid-{name}", name, "vlan40", MORNING + timedelta(seconds=after), count, pinned)
+    return AddressRequest(f"uid-{name}", name, "vlan40", MORNING + timedelta(seconds=after), count, pinned)
 
 
-def decided(*requests: Request, free: str | list[str], most: int = 512) -> Decision:
+def decided(*requests: AddressRequest, free: str | list[str], most: int = 512) -> PoolDecision:
     space = FreeSpace(span(text) for text in ([free] if isinstance(free, str) else free))
     before = list(space.extents())
     decision = decide(requests, space, POOL, lambda _: (), most)
@@ -61,7 +61,7 @@ def decided(*requests: Request, free: str | list[str], most: int = 512) -> Decis
     return decision
 
 
-def granted(decision: Decision) -> dict[str, Range]:
+def granted(decision: PoolDecision) -> dict[str, Range]:
     return {grant.name: grant.range for grant in decision.grants}
 
 

@@ -12,7 +12,7 @@ from butler.api.networkpool import (
     TenantAllocation,
 )
 from butler.ipam.addresses import Family, range_text
-from butler.ipam.layout import InvalidPool, Problem, read_layout
+from butler.ipam.layout import FieldProblem, InvalidPool, read_layout
 from unit.ipam.pools import layout, pool, span
 
 
@@ -20,7 +20,7 @@ def usable(cidr: str, *windows: str, reserved: tuple[str, ...] = ()) -> list[str
     return [range_text(piece, Family.V4) for piece in layout(cidr, *windows, reserved=reserved).usable]
 
 
-def problems(spec: NetworkPoolSpec) -> list[Problem]:
+def problems(spec: NetworkPoolSpec) -> list[FieldProblem]:
     with pytest.raises(InvalidPool) as caught:
         read_layout(spec)
     return list(caught.value.problems)

@@ -9,7 +9,7 @@ import pytest
 
 from butler.api.ipallocation import IPAllocation, IPAllocationType
 from butler.api.labels import AllocationReason
-from butler.ipam.requests import Refused, Request, in_turn, read_request
+from butler.ipam.requests import AddressRequest, RequestRefusal, in_turn, read_request
 from unit.ipam.pools import MORNING, allocation, layout, span
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ PARTED = layout("10.40.0.0/24", "10.40.0.0-10.40.0.63", reserved=("10.40.0.16/28
 
 
 def refusal(asked: IPAllocation, pool: object = POOL) -> Refusal:
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RequestRefusal) as caught:
         read_request(asked, pool)  # type: ignore[arg-type]
     assert str(caught.value) == caught.value.refusal.message
     return caught.value.refusal
@@ -48,7 +48,7 @@ def test_how_many_addresses_are_asked_for(asked: IPAllocation, count: int) -> No
 def test_a_request_says_who_asks_which_pool_since_when() -> None:
     asked = allocation("legacy-cluster-nodes", pin="10.40.1.100-10.40.1.109", after=3, uid="8f2c")
     request = read_request(asked, POOL)
-    assert request == Request(
+    assert request == AddressRequest(
         uid="8f2c",
         name="legacy-cluster-nodes",
         pool="vlan40-pool",

@@ -84,7 +84,7 @@ async def test_a_list_that_expires_between_pages_starts_again(api: FakeApi, clie
         (409, "Conflict", errors.Conflict),
         (410, "Expired", errors.Expired),
         (410, "Gone", errors.Expired),
-        (413, "RequestEntityTooLarge", errors.TooLarge),
+        (413, "RequestEntityTooLarge", errors.AnswerTooLarge),
         (422, "Invalid", errors.Invalid),
         (500, "InternalError", errors.ServerError),
         (504, "Timeout", errors.ServerTimeout),
@@ -105,7 +105,7 @@ async def test_an_invalid_object_names_its_fields(api: FakeApi, client: Client) 
     api.refuse.append((422, status(422, "Invalid", causes=[cause]), {}))
     with pytest.raises(errors.Invalid) as caught:
         await client.patch(CONFIGMAPS, "a", {}, "default")
-    assert caught.value.causes == (errors.Cause("FieldValueInvalid", "too big", "spec.size"),)
+    assert caught.value.causes == (errors.ErrorCause("FieldValueInvalid", "too big", "spec.size"),)
 
 
 async def test_a_body_that_is_no_status_keeps_its_first_words(api: FakeApi, client: Client) -> None:

@@ -20,7 +20,7 @@ from cryptography.x509.oid import NameOID
 
 from butler.kube.client import Client
 from butler.kube.config import Connection, ExecPlugin, Impersonation
-from butler.kube.credentials import Credentials
+from butler.kube.credentials import ConnectionCredentials
 from butler.kube.errors import ConfigError, OutcomeUnknown, Unauthorized, Unreachable
 from butler.kube.resource import CONFIGMAPS
 from unit.kube.fake_api import FakeApi, refusal
@@ -57,7 +57,9 @@ async def test_a_plugin_runs_once_until_its_credentials_expire(tmp_path: Path, v
     soon = (datetime.now(UTC) + timedelta(seconds=100)).strftime("%Y-%m-%dT%H:%M:%SZ")
     login = program(tmp_path / "login", grant(version, token="tokenCOUNT", expirationTimestamp=soon))
     wall = datetime.now(UTC).timestamp()
-    credentials = Credentials(Connection("https://x", exec_plugin=ExecPlugin(login, version)), wall=lambda: wall)
+    credentials = ConnectionCredentials(
+        Connection("https://x", exec_plugin=ExecPlugin(login, version)), wall=lambda: wall
+    )
     assert authorization(await credentials.headers()) == "Bearer token1"
     wall += 50
     assert authorization(await credentials.headers()) == "Bearer token1"
@@ -76,7 +78,7 @@ print(json.dumps({{"apiVersion": "{V1}", "kind": "ExecCredential", "status": {{"
 """
     login = program(tmp_path / "login", body)
     plugin = ExecPlugin(login, V1, ("--arg",), (("FLAVOUR", "mint"),), cluster_info={"server": "https://x"})
-    credentials = Credentials(Connection("https://x", exec_plugin=plugin))
+    credentials = ConnectionCredentials(Connection("https://x", exec_plugin=plugin))
     assert authorization(await credentials.headers()) == "Bearer --arg-mint-https://x-False"
 
 
@@ -92,7 +94,7 @@ print(json.dumps({{"apiVersion": "{V1}", "kind": "ExecCredential", "status": {{"
 )
 async def test_a_plugin_that_fails_is_named_with_what_it_said(tmp_path: Path, body: str, complaint: str) -> None:
     login = program(tmp_path / "login", body)
-    credentials = Credentials(Connection("https://x", source="test", exec_plugin=ExecPlugin(login, V1)))
+    credentials = ConnectionCredentials(Connection("https://x", source="test", exec_plugin=ExecPlugin(login, V1)))
     with pytest.raises(ConfigError, match=complaint) as caught:
         await credentials.headers()
     assert "login" in str(caught.value)
@@ -101,7 +103,7 @@ async def test_a_plugin_that_fails_is_named_with_what_it_said(tmp_path: Path, bo
 async def test_a_plugin_that_is_missing_comes_with_its_install_hint(tmp_path: Path) -> None:
     plugin = ExecPlugin(str(tmp_path / "nowhere"), V1, install_hint="get it from the shelf")
     with pytest.raises(ConfigError, match="get it from the shelf"):
-        await Credentials(Connection("https://x", exec_plugin=plugin)).headers()
+        await ConnectionCredentials(Connection("https://x", exec_plugin=plugin)).headers()
 
 
 async def test_a_refused_token_is_fetched_anew_once(api: FakeApi, tmp_path: Path) -> None:
@@ -151,7 +153,7 @@ async def test_a_watch_that_is_refused_shows_other_credentials_next_time(api: Fa
 async def test_a_token_file_is_read_again_as_it_rotates(tmp_path: Path) -> None:
     token, time = tmp_path / "token", 0.0
     token.write_text("first\n")
-    credentials = Credentials(Connection("https://x", token_file=token), clock=lambda: time)
+    credentials = ConnectionCredentials(Connection("https://x", token_file=token), clock=lambda: time)
     assert authorization(await credentials.headers()) == "Bearer first"
     token.write_text("second\n")
     assert authorization(await credentials.headers()) == "Bearer first"
@@ -169,7 +171,7 @@ async def test_a_token_file_is_read_again_as_it_rotates(tmp_path: Path) -> None:
 
 
 async def test_a_token_file_that_never_was_is_an_error(tmp_path: Path) -> None:
-    credentials = Credentials(Connection("https://x", token_file=tmp_path / "none"))
+    credentials = ConnectionCredentials(Connection("https://x", token_file=tmp_path / "none"))
     with pytest.raises(ConfigError, match="none cannot be read"):
         await credentials.headers()
 
@@ -177,7 +179,7 @@ async def test_a_token_file_that_never_was_is_an_error(tmp_path: Path) -> None:
 async def test_basic_authentication_and_impersonation_are_headers() -> None:
     whom = Impersonation("jane", "7", ("dev", "ops"), (("example.com/Reason", ("a", "b")),))
     connection = Connection("https://x", username="u", password="p", impersonate=whom)
-    headers = await Credentials(connection).headers()
+    headers = await ConnectionCredentials(connection).headers()
     assert headers == [
         ("Authorization", "Basic dTpw"),
         ("Impersonate-User", "jane"),
@@ -187,7 +189,7 @@ async def test_basic_authentication_and_impersonation_are_headers() -> None:
         ("Impersonate-Extra-example.com%2Freason", "a"),
         ("Impersonate-Extra-example.com%2Freason", "b"),
     ]
-    assert not Credentials(connection).renewable
+    assert not ConnectionCredentials(connection).renewable
 
 
 class Authority:
@@ -314,10 +316,10 @@ async def test_keys_leave_no_file_behind_and_encrypted_ones_are_refused(
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
     cert, key = authority.issue("jane")
-    assert Credentials(Connection("https://x", client_cert=cert, client_key=key)).tls() is not None
+    assert ConnectionCredentials(Connection("https://x", client_cert=cert, client_key=key)).tls() is not None
     assert os.listdir(tmp_path) == []
     cert, key = authority.issue("jane", password=b"open sesame")
     with pytest.raises(ConfigError, match="encrypted"):
-        Credentials(Connection("https://x", client_cert=cert, client_key=key)).tls()
+        ConnectionCredentials(Connection("https://x", client_cert=cert, client_key=key)).tls()
     with pytest.raises(ConfigError, match="cannot be used"):
-        Credentials(Connection("https://x", client_cert=b"junk", client_key=b"junk")).tls()
+        ConnectionCredentials(Connection("https://x", client_cert=b"junk", client_key=b"junk")).tls()

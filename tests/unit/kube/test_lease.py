@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from butler.kube.errors import ApiError, OutcomeUnknown, Status, Unreachable, error_from_status
-from butler.kube.lease import LeaderLease, LeadershipLost, Terms
+from butler.kube.lease import LeaderLease, LeadershipLost, LeaseTerms
 from unit.kube.virtual_time import now, run
 
 if TYPE_CHECKING:
     from butler.kube.client import Client
 
 Json = dict[str, Any]
-TERMS = Terms(duration=15, deadline=10, retry=2)
+TERMS = LeaseTerms(duration=15, deadline=10, retry=2)
 
 
 def refused(code: int, reason: str) -> ApiError:
@@ -223,7 +223,7 @@ def test_work_that_fails_gives_the_lease_up() -> None:
 
 def test_terms_that_could_overlap_are_refused() -> None:
     with pytest.raises(ValueError, match="retry < deadline < duration"):
-        Terms(duration=10, deadline=10, retry=2)
+        LeaseTerms(duration=10, deadline=10, retry=2)
 
 
 @settings(max_examples=60, deadline=None)

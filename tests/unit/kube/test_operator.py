@@ -14,7 +14,7 @@ from aiohttp import web
 from butler.api.objects import Key
 from butler.kube.client import Client
 from butler.kube.controller import Controller
-from butler.kube.lease import LeaderLease, Terms
+from butler.kube.lease import LeaderLease, LeaseTerms
 from butler.kube.operator import Operator
 from butler.kube.resource import CONFIGMAPS
 from butler.kube.retry import Backoff
@@ -123,7 +123,7 @@ async def test_the_end_comes_in_order(api: FakeApi, client: Client, caplog: pyte
     """Reconciles finish, then the lease is handed on, then events are flushed; unready all the while."""
     story: list[str] = []
     started = asyncio.Event()
-    lease = LeaderLease(client, "test", "default", "me", terms=Terms(3, 2, 0.5))
+    lease = LeaderLease(client, "test", "default", "me", terms=LeaseTerms(3, 2, 0.5))
     operator = Operator(client, "test", lease=lease, port=0)
     cache = operator.cache(CONFIGMAPS, backoff=QUICK)
     leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases/test"
@@ -171,7 +171,7 @@ async def test_work_stops_at_once_when_the_lease_is_lost_and_starts_afresh_when_
                 cut_off.set()
                 raise
 
-    lease = LeaderLease(client, "test", "default", "me", terms=Terms(0.6, 0.4, 0.1))
+    lease = LeaderLease(client, "test", "default", "me", terms=LeaseTerms(0.6, 0.4, 0.1))
     operator = Operator(client, "test", lease=lease)
     cache = operator.cache(CONFIGMAPS, backoff=QUICK)
     operator.add(Controller("maps", reconcile).watches(cache))
@@ -205,7 +205,7 @@ async def test_a_service_runs_from_start_to_stop_leading_or_not(api: FakeApi, cl
     story: list[str] = []
     busy = ["starting"]
     api.put("/apis/coordination.k8s.io/v1/namespaces/default/leases/test", held_by("another"))
-    lease = LeaderLease(client, "test", "default", "me", terms=Terms(3, 2, 0.5))
+    lease = LeaderLease(client, "test", "default", "me", terms=LeaseTerms(3, 2, 0.5))
     operator = Operator(client, "test", lease=lease)
     cache = operator.cache(CONFIGMAPS, backoff=QUICK)
 

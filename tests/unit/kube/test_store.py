@@ -6,17 +6,17 @@ from hypothesis import strategies as st
 
 from butler.api.objects import Change, Key
 from butler.ipam.addresses import Range
-from butler.kube.store import Entry, Store
+from butler.kube.store import ObjectStore, StoreEntry
 
 KEYS = st.sampled_from([Key("ns", name) for name in "abc"])
 
 
-def entry(version: int, uid: str = "u", group: str = "x") -> Entry[str]:
-    return Entry(group, str(version), uid)
+def entry(version: int, uid: str = "u", group: str = "x") -> StoreEntry[str]:
+    return StoreEntry(group, str(version), uid)
 
 
 def test_an_older_version_is_ignored() -> None:
-    store: Store[str] = Store()
+    store: ObjectStore[str] = ObjectStore()
     store.put(Key("", "a"), entry(10))
     assert store.put(Key("", "a"), entry(9, group="y")) == []
     assert store.put(Key("", "a"), entry(10, group="y")) == []
@@ -24,21 +24,21 @@ def test_an_older_version_is_ignored() -> None:
 
 
 def test_a_deletion_older_than_the_object_is_ignored() -> None:
-    store: Store[str] = Store()
+    store: ObjectStore[str] = ObjectStore()
     store.put(Key("", "a"), entry(10))
     assert store.remove(Key("", "a"), "9") == []
     assert store.remove(Key("", "a"), "10") != [], "an object leaves a selection at the version that changed it"
 
 
 def test_versions_that_are_no_numbers_are_obeyed() -> None:
-    store: Store[str] = Store()
-    store.put(Key("", "a"), Entry("x", "one", "u"))
-    assert store.put(Key("", "a"), Entry("y", "two", "u")) == [Change(Key("", "a"), "x", "y")]
+    store: ObjectStore[str] = ObjectStore()
+    store.put(Key("", "a"), StoreEntry("x", "one", "u"))
+    assert store.put(Key("", "a"), StoreEntry("y", "two", "u")) == [Change(Key("", "a"), "x", "y")]
     assert store.remove(Key("", "a"), "three") == [Change(Key("", "a"), "y", None)]
 
 
 def test_a_recreated_object_is_a_deletion_and_an_addition() -> None:
-    store: Store[str] = Store()
+    store: ObjectStore[str] = ObjectStore()
     key = Key("", "a")
     store.put(key, entry(1, "first", "old"))
     assert store.put(key, entry(5, "second", "new")) == [Change(key, "old", None), Change(key, None, "new")]
@@ -49,7 +49,7 @@ def test_a_recreated_object_is_a_deletion_and_an_addition() -> None:
 
 
 def test_a_replacement_tells_only_the_difference() -> None:
-    store: Store[str] = Store()
+    store: ObjectStore[str] = ObjectStore()
     a, b, c, kept = (Key("", name) for name in "abck")
     for key in (a, b, kept):
         store.put(key, entry(1))
@@ -62,7 +62,7 @@ def test_a_replacement_tells_only_the_difference() -> None:
 
 @given(st.lists(st.tuples(KEYS, st.sampled_from(["put", "remove"]), st.sampled_from("xyz")), max_size=60))
 def test_indexes_agree_with_a_full_scan(steps: list[tuple[Key, str, str]]) -> None:
-    store: Store[str] = Store()
+    store: ObjectStore[str] = ObjectStore()
     store.add_index("group", lambda obj: [obj])
     for version, (key, action, group) in enumerate(steps, start=1):
         if action == "put":
@@ -75,7 +75,7 @@ def test_indexes_agree_with_a_full_scan(steps: list[tuple[Key, str, str]]) -> No
 
 
 def test_an_index_added_late_covers_what_is_there() -> None:
-    store: Store[str] = Store()
+    store: ObjectStore[str] = ObjectStore()
     store.put(Key("", "a"), entry(1))
     store.add_index("group", lambda obj: [obj])
     assert store.by("group", "x") == ["x"]
@@ -93,21 +93,21 @@ def _spans(text: str) -> list[tuple[str, Range]]:
 
 
 def test_objects_are_found_by_the_addresses_that_they_have_now() -> None:
-    store: Store[str] = Store()
-    store.put(Key("", "a"), Entry("net 3-5,net 9-9", "1", "u"))
+    store: ObjectStore[str] = ObjectStore()
+    store.put(Key("", "a"), StoreEntry("net 3-5,net 9-9", "1", "u"))
     store.add_range_index("held", _spans)
-    store.put(Key("", "b"), Entry("other 3-5", "2", "v"))
+    store.put(Key("", "b"), StoreEntry("other 3-5", "2", "v"))
     assert store.touching("held", "net", Range(5, 9)) == ["net 3-5,net 9-9"], "once, though twice touched"
     assert store.touching("held", "other", Range(0, 3)) == ["other 3-5"]
     assert store.touching("held", "no such space", Range(0, 9)) == []
-    store.put(Key("", "a"), Entry("net 3-5", "3", "u"))
+    store.put(Key("", "a"), StoreEntry("net 3-5", "3", "u"))
     assert store.touching("held", "net", Range(6, 9)) == []
     assert store.touching("held", "net", Range(0, 9)) == ["net 3-5"]
-    store.put(Key("", "a"), Entry("net 7-7", "4", "another"))
+    store.put(Key("", "a"), StoreEntry("net 7-7", "4", "another"))
     assert store.touching("held", "net", Range(0, 6)) == []
     store.remove(Key("", "b"), "5")
     assert store.touching("held", "other", Range(0, 9)) == []
-    store.replace({Key("", "c"): Entry("net 1-1", "6", "w")})
+    store.replace({Key("", "c"): StoreEntry("net 1-1", "6", "w")})
     assert store.touching("held", "net", Range(0, 9)) == ["net 1-1"]
     with pytest.raises(ValueError, match="already"):
         store.add_range_index("held", _spans)

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 
 from butler.providers.http import Patience
 from butler.providers.probe import CloudEndpoints, can_be_asked, probe
-from butler.rules.provider.probe_outcome import Accepted, Outcome, Refused, Unclear, Unreachable
+from butler.rules.provider.probe_outcome import Accepted, CredentialsRefused, Outcome, ProviderUnreachable, Unclear
 from unit.providers.given import (
     BLOCKS,
     PASSWORD,
@@ -94,7 +94,7 @@ async def test_a_cluster_that_prism_central_does_not_know_is_mentioned(server: A
 @pytest.mark.parametrize("status", [401, 403])
 async def test_prism_central_refuses(server: Appliance, status: int) -> None:
     server.on("GET /api/nutanix/v3/users/me", {}, status)
-    assert isinstance(await ask(*prism(server)), Refused)
+    assert isinstance(await ask(*prism(server)), CredentialsRefused)
     assert server.asked == ["GET /api/nutanix/v3/users/me"]
 
 
@@ -102,7 +102,7 @@ async def test_a_certificate_of_nobody_known_gets_no_credentials(server: Applian
     asked, data = prism(server)
     del data["ca.pem"]
     found = await ask(asked, data)
-    assert isinstance(found, Unreachable)
+    assert isinstance(found, ProviderUnreachable)
     assert "shows a TLS certificate that is not trusted" in found.message
     assert found.message.endswith("put its authority into key ca.pem of the Secret")
     assert server.asked == []
@@ -132,7 +132,7 @@ async def test_proxmox_takes_an_api_token(server: Appliance) -> None:
     assert isinstance(await ask(pve(server), data), Accepted)
     assert server.asked == ["GET /api2/json/version"]
     data = secret("proxmox", username=b"butler@pve!cd")
-    assert isinstance(await ask(pve(server), data), Refused)
+    assert isinstance(await ask(pve(server), data), CredentialsRefused)
 
 
 async def test_proxmox_is_known_by_the_authority_in_the_secret(server: Appliance) -> None:
@@ -140,7 +140,7 @@ async def test_proxmox_is_known_by_the_authority_in_the_secret(server: Appliance
     strict = config("proxmox", endpoint=server.url)
     data = secret("proxmox")
     unknown = await ask(strict, data)
-    assert isinstance(unknown, Unreachable)
+    assert isinstance(unknown, ProviderUnreachable)
     assert unknown.message.endswith("put its authority into key ca.pem of the Secret")
     assert await ask(strict, data | {"ca.pem": server.ca}) == Accepted("Proxmox accepts the credentials", "8.3.2")
 
@@ -175,15 +175,15 @@ async def test_harvester_says_who_we_are_and_its_versions(server: Appliance) -> 
     found = await ask(config("harvester"), harvester(server))
     assert isinstance(found, Accepted)
     assert found.version == "v1.4.1 (Kubernetes v1.31.4)"
-    assert isinstance(await ask(config("harvester"), harvester(server, user={"token": "old"})), Refused)
+    assert isinstance(await ask(config("harvester"), harvester(server, user={"token": "old"})), CredentialsRefused)
 
 
 async def test_being_taken_for_nobody_is_a_refusal(server: Appliance) -> None:
     server.on("GET /version", {"gitVersion": "v1.31.4"})
     server.on(REVIEWS, {"status": {"userInfo": {"username": "system:anonymous"}}}, 201)
-    assert isinstance(await ask(config("harvester"), harvester(server)), Refused)
+    assert isinstance(await ask(config("harvester"), harvester(server)), CredentialsRefused)
     server.on(REVIEWS, {}, 403)
-    assert isinstance(await ask(config("harvester"), harvester(server)), Refused)
+    assert isinstance(await ask(config("harvester"), harvester(server)), CredentialsRefused)
 
 
 async def test_a_server_that_does_not_know_the_review_is_believed(server: Appliance) -> None:
@@ -219,7 +219,7 @@ async def test_aws_is_asked_with_a_signature(server: Appliance) -> None:
 async def test_aws_refuses_with_its_own_word(server: Appliance) -> None:
     server.on("POST /", "<Error><Code>InvalidClientTokenId</Code></Error>", 403)
     found = await sts(server)
-    assert isinstance(found, Refused)
+    assert isinstance(found, CredentialsRefused)
     assert "(InvalidClientTokenId)" in found.message
 
 
@@ -255,7 +255,7 @@ async def test_google_gets_a_signed_statement_and_nobody_else_does(server: Appli
 async def test_google_refuses(server: Appliance) -> None:
     server.on("POST /token", {"error": "invalid_grant", "error_description": "Invalid JWT Signature."}, 400)
     found = await google(server)
-    assert isinstance(found, Refused)
+    assert isinstance(found, CredentialsRefused)
     assert "(invalid_grant)" in found.message
 
 
@@ -294,7 +294,7 @@ async def test_azure_refuses_and_the_advice_fits(
     answer = {"error": error, "error_description": f"{code}: {UUID} at some length"}
     server.on(f"POST /{secret('azure')['tenantID'].decode()}/token", answer, status)
     found = await entra(server)
-    assert isinstance(found, Refused)
+    assert isinstance(found, CredentialsRefused)
     assert f"({code}): {advice}" in found.message
     assert UUID not in found.message
 
@@ -324,7 +324,7 @@ async def test_an_endless_answer_is_cut_off(server: Appliance) -> None:
 
     server.answers["GET /api/nutanix/v3/users/me"] = pour
     found = await ask(*prism(server))
-    assert isinstance(found, Unreachable)
+    assert isinstance(found, ProviderUnreachable)
     assert "answers with more than 512 KiB" in found.message
 
 
@@ -332,7 +332,7 @@ async def test_nobody_there(server: Appliance) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     found = await ask(config("nutanix", endpoint=f"https://127.0.0.1:{port}"), secret("nutanix"))
-    assert found == Unreachable(f"127.0.0.1:{port} cannot be reached: connection refused")
+    assert found == ProviderUnreachable(f"127.0.0.1:{port} cannot be reached: connection refused")
 
 
 async def test_a_server_that_says_nothing_is_not_waited_for() -> None:
@@ -340,7 +340,7 @@ async def test_a_server_that_says_nothing_is_not_waited_for() -> None:
         port = silent.getsockname()[1]
         asked = config("nutanix", endpoint=f"https://127.0.0.1:{port}")
         found = await probe(asked, secret("nutanix"), now=NOW, patience=Patience(connect=0.2, total=0.3))
-    assert isinstance(found, Unreachable)
+    assert isinstance(found, ProviderUnreachable)
     assert "does not answer within" in found.message
 
 

@@ -13,7 +13,7 @@ from butler.api.objects import Key
 from butler.kube.retry import Backoff
 from butler.kube.transport import Timeouts
 from butler.tenant.clusters import TenantClients, TenantLimits
-from butler.tenant.service_feed import Feed, TenantFeeds
+from butler.tenant.service_feed import ServiceFeed, TenantFeeds
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -65,10 +65,12 @@ class Listening:
         feeds.on_change = self.changed.append
         feeds.on_service = lambda _, old, new: self.services.append((old, new))
 
-    async def follow(self, server: str, version: str = "1", *, uid: str = "u1", key: Key = KEY, **user: str) -> Feed:
+    async def follow(
+        self, server: str, version: str = "1", *, uid: str = "u1", key: Key = KEY, **user: str
+    ) -> ServiceFeed:
         return await self.follow_content(kubeconfig(server, **user), version, uid=uid, key=key)
 
-    async def follow_content(self, content: bytes, version: str, *, uid: str = "u1", key: Key = KEY) -> Feed:
+    async def follow_content(self, content: bytes, version: str, *, uid: str = "u1", key: Key = KEY) -> ServiceFeed:
         async def fetch() -> Json:
             self.fetched += 1
             return secret(content, version)
@@ -90,5 +92,5 @@ async def until(condition: Callable[[], object]) -> None:
             await asyncio.sleep(0.005)
 
 
-def names(feed: Feed) -> list[str]:
+def names(feed: ServiceFeed) -> list[str]:
     return sorted(item.name for item in feed.services())

@@ -7,7 +7,7 @@ import pytest
 from butler.ipam.addresses import BadAddress, Family, Range
 from butler.tenant.metallb import (
     LONGEST_MESSAGE,
-    Standing,
+    MetalLBStanding,
     address_pool,
     addresses,
     advertisement,
@@ -143,7 +143,7 @@ def test_a_field_that_nobody_set_is_no_drift() -> None:
 @pytest.mark.parametrize("spec", [None, 7, [], "garbage"])
 def test_a_spec_of_any_shape_is_survived(spec: Any) -> None:
     assert drift_of(address_pool(ranges(A)), live(spec)) == ()
-    assert Standing(live(spec), None).addresses == ()
+    assert MetalLBStanding(live(spec), None).addresses == ()
     assert differs(address_pool(ranges(A)), live(spec))
 
 

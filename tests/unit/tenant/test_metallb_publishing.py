@@ -10,8 +10,8 @@ from butler.kube.client import Client
 from butler.kube.config import Connection
 from butler.kube.errors import BadAnswer, ServerError
 from butler.kube.retry import Backoff
-from butler.kube.transport import Request
-from butler.tenant.metallb import Outcome, address_pool, advertisement, publish, read
+from butler.kube.transport import ApiRequest
+from butler.tenant.metallb import ApplyOutcome, address_pool, advertisement, publish, read
 from unit.kube.fake_api import Answer, FakeApi, refusal
 from unit.tenant.pools import DRAINED_BY, A, B, Json, ranges, spec_of
 
@@ -30,7 +30,7 @@ def sent(client: Client, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Jso
     written: list[tuple[str, Json]] = []
     send = client.transport.send
 
-    async def listen(request: Request, **options: Any) -> bytes:
+    async def listen(request: ApiRequest, **options: Any) -> bytes:
         if request.body:
             written.append((request.verb, msgspec.json.decode(request.body)))
         return await send(request, **options)
@@ -54,14 +54,14 @@ def present(api: FakeApi, *texts: str) -> None:
 async def test_what_is_so_already_is_not_written(api: FakeApi, client: Client) -> None:
     present(api, A)
     result = await publish(client, await read(client), ranges(A))
-    assert (result.outcome, result.before, result.is_current) == (Outcome.CURRENT, (A,), True)
+    assert (result.outcome, result.before, result.is_current) == (ApplyOutcome.CURRENT, (A,), True)
     assert set(api.counts) == {"GET"}
 
 
 async def test_a_change_is_applied_with_force_under_butlers_name_and_read_back(api: FakeApi, client: Client) -> None:
     present(api, A)
     result = await publish(client, await read(client), ranges(A, B))
-    assert (result.outcome, result.before) == (Outcome.WRITTEN, (A,))
+    assert (result.outcome, result.before) == (ApplyOutcome.WRITTEN, (A,))
     (patched,) = [path for verb, path in api.requests if verb == "PATCH"]
     assert "fieldManager=butler-controller%2Fipam" in patched
     assert "force=true" in patched
@@ -72,7 +72,7 @@ async def test_a_change_is_applied_with_force_under_butlers_name_and_read_back(a
 async def test_without_metallb_there_is_an_outcome_and_no_error(api: FakeApi, client: Client) -> None:
     for given in ([], ranges(A)):
         result = await publish(client, await read(client), given)
-        assert (result.outcome, result.is_current, result.before) == (Outcome.NOT_INSTALLED, False, None)
+        assert (result.outcome, result.is_current, result.before) == (ApplyOutcome.NOT_INSTALLED, False, None)
         assert result.message.startswith("MetalLB is not installed")
 
 
@@ -82,7 +82,7 @@ async def test_a_refusal_of_the_webhook_is_told_in_its_own_words(api: FakeApi, c
     words = 'admission webhook "ipaddresspoolvalidationwebhook.metallb.io" denied the request: overlaps'
     api.refuse.extend([None, None, refusal(code, "Whatever", words)])
     result = await publish(client, await read(client), ranges(B))
-    assert (result.outcome, result.message, result.is_current) == (Outcome.REFUSED, words, False)
+    assert (result.outcome, result.message, result.is_current) == (ApplyOutcome.REFUSED, words, False)
     assert result.drift == (), "nothing was put right"
 
 
@@ -90,7 +90,7 @@ async def test_a_webhook_that_is_not_up_yet_is_an_outcome(api: FakeApi, client: 
     words = 'Internal error occurred: failed calling webhook "x": connection refused'
     api.refuse.extend([None, None, refusal(500, "InternalError", words)])
     result = await publish(client, await read(client), ranges(A))
-    assert (result.outcome, result.message) == (Outcome.NOT_READY, words)
+    assert (result.outcome, result.message) == (ApplyOutcome.NOT_READY, words)
 
 
 async def test_a_broken_server_is_an_error(api: FakeApi, client: Client) -> None:
@@ -109,16 +109,16 @@ async def test_a_pool_that_is_changed_back_at_once_is_not_taken_for_published(ap
 
     api.before = fight
     result = await publish(client, await read(client), ranges(B))
-    assert (result.outcome, result.is_current) == (Outcome.CONTESTED, False)
+    assert (result.outcome, result.is_current) == (ApplyOutcome.CONTESTED, False)
     assert A in result.message
 
 
 async def test_no_ranges_delete_the_pool_and_keep_the_advertisement(api: FakeApi, client: Client) -> None:
     present(api, A)
     result = await publish(client, await read(client), [])
-    assert (result.outcome, result.before) == (Outcome.WRITTEN, (A,))
+    assert (result.outcome, result.before) == (ApplyOutcome.WRITTEN, (A,))
     assert list(api.objects) == [f"{BASE}/l2advertisements/default"]
-    assert (await publish(client, await read(client), [])).outcome is Outcome.CURRENT
+    assert (await publish(client, await read(client), [])).outcome is ApplyOutcome.CURRENT
 
 
 # Where somebody else writes between reading and publishing.
@@ -129,7 +129,7 @@ async def test_a_pool_that_was_written_since_is_not_written_over(api: FakeApi, c
     standing = await read(client)
     present(api, B)
     result = await publish(client, standing, ranges(A, B))
-    assert (result.outcome, result.before, result.drift, result.pool) == (Outcome.CONTESTED, (A,), (), None)
+    assert (result.outcome, result.before, result.drift, result.pool) == (ApplyOutcome.CONTESTED, (A,), (), None)
     assert api.objects[f"{BASE}/ipaddresspools/default-pool"]["spec"]["addresses"] == [B]
 
 
@@ -137,7 +137,7 @@ async def test_a_pool_that_was_created_since_is_not_written_over(api: FakeApi, c
     standing = await read(client)
     present(api, B)
     result = await publish(client, standing, ranges(A))
-    assert (result.outcome, result.before, result.is_current) == (Outcome.CONTESTED, None, False)
+    assert (result.outcome, result.before, result.is_current) == (ApplyOutcome.CONTESTED, None, False)
     assert api.objects[f"{BASE}/ipaddresspools/default-pool"]["spec"]["addresses"] == [B]
 
 
@@ -159,7 +159,7 @@ async def test_a_pool_that_is_gone_already_is_withdrawn(api: FakeApi, client: Cl
     standing = await read(client)
     api.remove(f"{BASE}/ipaddresspools/default-pool")
     result = await publish(client, standing, [])
-    assert (result.outcome, result.is_current) == (Outcome.WRITTEN, True), "MetalLB is still there"
+    assert (result.outcome, result.is_current) == (ApplyOutcome.WRITTEN, True), "MetalLB is still there"
 
 
 async def test_the_mark_of_a_drain_is_never_created_but_applied(
@@ -168,7 +168,7 @@ async def test_the_mark_of_a_drain_is_never_created_but_applied(
     """Only what was applied goes away again by applying less."""
     api.put(f"{BASE}/l2advertisements/default", advertisement())
     result = await publish(client, await read(client), ranges(A), auto_assign=False, drained_by="one")
-    assert result.outcome is Outcome.WRITTEN
+    assert result.outcome is ApplyOutcome.WRITTEN
     marks = [(verb, body["metadata"].get("annotations")) for verb, body in sent]
     assert marks == [("create", None), ("apply", {DRAINED_BY: "one"})]
     assert {body["spec"]["autoAssign"] for _, body in sent} == {False}, "not handed out for a moment in between"

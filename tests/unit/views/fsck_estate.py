@@ -16,7 +16,7 @@ from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import parse_range
 from butler.ipam.layout import InvalidPool
 from butler.reports.estate import Estate
-from butler.reports.fsck import NodeAddresses, TenantSide, look_once
+from butler.reports.fsck import NodeAddresses, TenantAnswers, look_once
 from butler.reports.fsck.holdings import read_books
 from butler.reports.fsck.pools import COUNTERS, recounted
 from butler.rules.loadbalancer.service import POOL, Balancer
@@ -25,7 +25,7 @@ from butler.tenant.metallb import ADVERTISEMENT, NAMESPACE, advertisement
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.reports.fsck import Finding
+    from butler.reports.fsck import FsckFinding
 
 NOW = datetime(2026, 2, 15, 10, tzinfo=UTC)
 HOME = "butler-system"
@@ -125,9 +125,9 @@ class Town:
             status |= {title: getattr(right, name) for name, title in COUNTERS.items()} | {"observedGeneration": 1}
         return self
 
-    def sides(self) -> dict[Key, TenantSide]:
+    def sides(self) -> dict[Key, TenantAnswers]:
         return {
-            Key("team", name): TenantSide(
+            Key("team", name): TenantAnswers(
                 self.trouble.get(name, ""),
                 None if (found := self.metallb.get(name, [])) is None else tuple(found),
                 self.announcement.get(name),
@@ -137,7 +137,7 @@ class Town:
             for name in self.clusters
         }
 
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[FsckFinding]:
         return look_once(self.estate(), self.sides(), NOW)
 
     def codes(self) -> list[str]:

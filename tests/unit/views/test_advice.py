@@ -16,7 +16,7 @@ from butler.ipam.addresses import range_text
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import read_layout
 from butler.reports.estate import Estate
-from butler.reports.pool.advice import Advice, Use, advise
+from butler.reports.pool.advice import ObstacleUse, PoolAdvice, advise
 from butler.rules.allocation.held import readable_range
 from unit.views.random_estates import HOME, NOW, make
 
@@ -60,11 +60,11 @@ def block(name: str, holds: str = "", *, count: int = 1, pinned: bool = False, *
     )
 
 
-def about(of: NetworkPool, *blocks: IPAllocation) -> Advice:
+def about(of: NetworkPool, *blocks: IPAllocation) -> PoolAdvice:
     return advise(of, Estate(HOME, (of,), blocks))
 
 
-def told(advice: Advice) -> list[tuple[list[str], int, str]]:
+def told(advice: PoolAdvice) -> list[tuple[list[str], int, str]]:
     return [
         ([block.name for block in opening.blocks], opening.live, range_text(opening.hole, advice.family))
         for opening in advice.openings
@@ -86,7 +86,7 @@ def test_an_idle_block_comes_before_one_in_use_and_both_are_told_for_what_they_a
         (["in-use", "idle"], 10, "10.40.0.1-10.40.0.49"),
         (["in-use", "idle", "far"], 23, "10.40.0.1-10.40.0.62"),
     ]
-    assert [obstacle.use for obstacle in advice.openings[0].blocks] == [Use.IDLE]
+    assert [obstacle.use for obstacle in advice.openings[0].blocks] == [ObstacleUse.IDLE]
     assert all(opening.live for opening in advice.openings[1:]), "whoever is in use is never free"
     assert [obstacle.name for obstacle in advice.unused] == ["idle"]
 
@@ -99,25 +99,29 @@ def test_unused_blocks_that_follow_each_other_go_together() -> None:
         block("c", "10.40.0.40-10.40.0.44", found=False, tenantClusterUID="u"),
     )
     assert told(advice)[0] == (["a", "b", "c"], 0, "10.40.0.1-10.40.0.62")
-    assert [obstacle.use for obstacle in advice.openings[0].blocks] == [Use.IDLE, Use.DRAINING, Use.OWNERLESS]
+    assert [obstacle.use for obstacle in advice.openings[0].blocks] == [
+        ObstacleUse.IDLE,
+        ObstacleUse.DRAINING,
+        ObstacleUse.OWNERLESS,
+    ]
 
 
 @pytest.mark.parametrize(
     ("options", "use"),
     [
-        ({}, Use.IN_USE),
-        ({"idleSince": NOW.isoformat()}, Use.IN_USE),  # not growth: Butler never takes it back
-        ({"labels": GROWTH, "idleSince": NOW.isoformat()}, Use.IDLE),
-        ({"drainingSince": NOW.isoformat()}, Use.DRAINING),
-        ({"found": False}, Use.IN_USE),  # never seen: what runs there is not for Butler to see
-        ({"found": False, "tenantClusterUID": "u"}, Use.OWNERLESS),
-        ({"found": False, "pinned": True}, Use.IN_USE),
+        ({}, ObstacleUse.IN_USE),
+        ({"idleSince": NOW.isoformat()}, ObstacleUse.IN_USE),  # not growth: Butler never takes it back
+        ({"labels": GROWTH, "idleSince": NOW.isoformat()}, ObstacleUse.IDLE),
+        ({"drainingSince": NOW.isoformat()}, ObstacleUse.DRAINING),
+        ({"found": False}, ObstacleUse.IN_USE),  # never seen: what runs there is not for Butler to see
+        ({"found": False, "tenantClusterUID": "u"}, ObstacleUse.OWNERLESS),
+        ({"found": False, "pinned": True}, ObstacleUse.IN_USE),
     ],
 )
-def test_a_block_is_free_to_go_only_where_nobody_can_be_using_it(options: dict[str, Any], use: Use) -> None:
+def test_a_block_is_free_to_go_only_where_nobody_can_be_using_it(options: dict[str, Any], use: ObstacleUse) -> None:
     advice = about(pool(), block("x", "10.40.0.30-10.40.0.33", **options))
     assert [obstacle.use for opening in advice.openings for obstacle in opening.blocks] == [use]
-    assert advice.openings[0].live == (4 if use is Use.IN_USE else 0)
+    assert advice.openings[0].live == (4 if use is ObstacleUse.IN_USE else 0)
 
 
 def test_what_is_reserved_is_thought_of_last() -> None:

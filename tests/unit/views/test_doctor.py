@@ -16,7 +16,7 @@ from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.reports import doctor
-from butler.reports.doctor import Admission, Level
+from butler.reports.doctor import AdmissionCheck, CheckLevel
 
 NOW = datetime(2026, 2, 15, 10, tzinfo=UTC)
 WANTED = [custom_resource_definition(kind) for kind in KINDS]
@@ -31,28 +31,28 @@ def condition(kind: str, status: str, reason: str = "Because", message: str = "s
 @pytest.mark.parametrize(
     ("version", "level"),
     [
-        ({"major": "1", "minor": "31", "gitVersion": "v1.31.0"}, Level.PASS),
-        ({"major": "1", "minor": "30+", "gitVersion": "v1.30.4-gke"}, Level.FAIL),
-        ({"major": "2", "minor": "0", "gitVersion": "v2.0.0"}, Level.PASS),
-        ({}, Level.PASS),
+        ({"major": "1", "minor": "31", "gitVersion": "v1.31.0"}, CheckLevel.PASS),
+        ({"major": "1", "minor": "30+", "gitVersion": "v1.30.4-gke"}, CheckLevel.FAIL),
+        ({"major": "2", "minor": "0", "gitVersion": "v2.0.0"}, CheckLevel.PASS),
+        ({}, CheckLevel.PASS),
     ],
 )
-def test_a_kubernetes_that_is_too_old_fails(version: dict[str, str], level: Level) -> None:
+def test_a_kubernetes_that_is_too_old_fails(version: dict[str, str], level: CheckLevel) -> None:
     assert doctor.kubernetes(version, 12).level is level
 
 
 @pytest.mark.parametrize(
     ("skew", "level"),
     [
-        (0, Level.PASS),
-        (-4.0, Level.PASS),
-        (5.0, Level.WARN),
-        (-60, Level.WARN),
-        (300.0, Level.FAIL),
-        (None, Level.WARN),
+        (0, CheckLevel.PASS),
+        (-4.0, CheckLevel.PASS),
+        (5.0, CheckLevel.WARN),
+        (-60, CheckLevel.WARN),
+        (300.0, CheckLevel.FAIL),
+        (None, CheckLevel.WARN),
     ],
 )
-def test_clocks_that_are_apart_are_told(skew: float | None, level: Level) -> None:
+def test_clocks_that_are_apart_are_told(skew: float | None, level: CheckLevel) -> None:
     assert doctor.clock(skew).level is level
 
 
@@ -68,18 +68,18 @@ def spec_of(live: dict[str, Any], plural: str = "networkpools") -> dict[str, Any
 
 def test_definitions_are_compared_field_by_field() -> None:
     live = on_the_server()
-    assert doctor.definitions(WANTED, live).level is Level.PASS
+    assert doctor.definitions(WANTED, live).level is CheckLevel.PASS
     spec_of(live)["properties"]["tomorrow"] = {"type": "string"}
     newer = doctor.definitions(WANTED, live)
     assert (newer.level, newer.says) == (
-        Level.WARN,
+        CheckLevel.WARN,
         "newer than this program: networkpools.butler.butlerlabs.dev has .spec.tomorrow",
     )
     live = on_the_server()
     del spec_of(live)["properties"]["reserved"]["items"]["properties"]["description"]
     older = doctor.definitions(WANTED, live)
     assert (older.level, older.says) == (
-        Level.FAIL,
+        CheckLevel.FAIL,
         "older than this program: networkpools.butler.butlerlabs.dev lacks .spec.reserved[].description",
     )
     live = on_the_server()
@@ -97,31 +97,41 @@ def lease(ago: float, holder: str = "pod-1") -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("found", "admission", "level", "words"),
     [
-        (lease(4), Admission.ABSENT, Level.PASS, "pod-1 leads, and renewed its lease 4 s ago"),
-        (lease(31), Admission.ANSWERS, Level.FAIL, "pod-1 renewed its lease 0:00:31 ago"),
-        (lease(1, ""), Admission.ANSWERS, Level.FAIL, "nobody holds their lease"),
-        ({"spec": {"holderIdentity": "x", "renewTime": "long ago"}}, Admission.ANSWERS, Level.FAIL, "nobody holds"),
-        (None, Admission.ANSWERS, Level.PASS, "without a lease"),
-        (None, Admission.SILENT, Level.FAIL, "none are running"),
-        (None, Admission.ABSENT, Level.FAIL, "none are running"),
-        (None, Admission.UNKNOWN, Level.WARN, "cannot be told"),
+        (lease(4), AdmissionCheck.ABSENT, CheckLevel.PASS, "pod-1 leads, and renewed its lease 4 s ago"),
+        (lease(31), AdmissionCheck.ANSWERS, CheckLevel.FAIL, "pod-1 renewed its lease 0:00:31 ago"),
+        (lease(1, ""), AdmissionCheck.ANSWERS, CheckLevel.FAIL, "nobody holds their lease"),
+        (
+            {"spec": {"holderIdentity": "x", "renewTime": "long ago"}},
+            AdmissionCheck.ANSWERS,
+            CheckLevel.FAIL,
+            "nobody holds",
+        ),
+        (None, AdmissionCheck.ANSWERS, CheckLevel.PASS, "without a lease"),
+        (None, AdmissionCheck.SILENT, CheckLevel.FAIL, "none are running"),
+        (None, AdmissionCheck.ABSENT, CheckLevel.FAIL, "none are running"),
+        (None, AdmissionCheck.UNKNOWN, CheckLevel.WARN, "cannot be told"),
     ],
 )
 def test_controllers_are_alive_by_their_lease_or_by_admission(
-    found: dict[str, Any] | None, admission: Admission, level: Level, words: str
+    found: dict[str, Any] | None, admission: AdmissionCheck, level: CheckLevel, words: str
 ) -> None:
     check = doctor.controllers(found, admission, NOW)
     assert (check.level, words in check.says) == (level, True), check
 
 
 def test_admission_that_is_registered_and_silent_is_worse_than_none() -> None:
-    levels = {item: doctor.admission_check(item).level for item in Admission}
-    assert levels == {"answers": Level.PASS, "silent": Level.FAIL, "absent": Level.WARN, "unknown": Level.WARN}
+    levels = {item: doctor.admission_check(item).level for item in AdmissionCheck}
+    assert levels == {
+        "answers": CheckLevel.PASS,
+        "silent": CheckLevel.FAIL,
+        "absent": CheckLevel.WARN,
+        "unknown": CheckLevel.WARN,
+    }
 
 
 def test_permissions_that_are_missing_are_listed_and_looking_is_what_counts() -> None:
-    assert doctor.permissions([], asked=12, may_look=True).level is Level.PASS
-    assert doctor.permissions(["delete pools"], asked=12, may_look=True).level is Level.WARN
+    assert doctor.permissions([], asked=12, may_look=True).level is CheckLevel.PASS
+    assert doctor.permissions(["delete pools"], asked=12, may_look=True).level is CheckLevel.WARN
     assert doctor.permissions(["list pools"], asked=12, may_look=False).says == "you may not list pools"
 
 
@@ -133,22 +143,22 @@ def pool(name: str, *conditions: dict[str, Any]) -> NetworkPool:
 
 def test_pools_are_ready_or_say_why_and_the_highest_tier_counts() -> None:
     ready = condition("Ready", "True")
-    assert [check.level for check in doctor.pools([])] == [Level.WARN]
-    assert [check.level for check in doctor.pools([pool("a", ready), pool("b", ready)])] == [Level.PASS]
+    assert [check.level for check in doctor.pools([])] == [CheckLevel.WARN]
+    assert [check.level for check in doctor.pools([pool("a", ready), pool("b", ready)])] == [CheckLevel.PASS]
     full = [condition(tier, "True", message=tier) for tier in ("CapacityWarning", "CapacityCritical")]
     found = doctor.pools([pool("a", ready), pool("b"), pool("c", condition("Ready", "False")), pool("d", ready, *full)])
     assert [(check.level, check.says) for check in found] == [
-        (Level.FAIL, "no controller has looked at b"),
-        (Level.FAIL, "c hands out nothing: so it is"),
-        (Level.WARN, "d: CapacityCritical"),
+        (CheckLevel.FAIL, "no controller has looked at b"),
+        (CheckLevel.FAIL, "c hands out nothing: so it is"),
+        (CheckLevel.WARN, "d: CapacityCritical"),
     ]
 
 
 @pytest.mark.parametrize(
-    ("seen", "level"), [(None, Level.PASS), ("7", Level.PASS), ("8", Level.FAIL), ("x", Level.FAIL)]
+    ("seen", "level"), [(None, CheckLevel.PASS), ("7", CheckLevel.PASS), ("8", CheckLevel.FAIL), ("x", CheckLevel.FAIL)]
 )
 def test_a_pool_whose_status_speaks_of_versions_that_never_were_hands_out_nothing(
-    seen: str | None, level: Level
+    seen: str | None, level: CheckLevel
 ) -> None:
     found = pool("a", condition("Ready", "True"))
     found = msgspec.structs.replace(
@@ -169,12 +179,12 @@ def test_providers_are_ready_or_say_why() -> None:
             {"apiVersion": API, "kind": "ProviderConfig", "metadata": meta, "spec": spec, "status": status},
         )
 
-    assert [check.level for check in doctor.providers([])] == [Level.WARN]
-    assert [check.level for check in doctor.providers([provider("a", ready=True)])] == [Level.PASS]
+    assert [check.level for check in doctor.providers([])] == [CheckLevel.WARN]
+    assert [check.level for check in doctor.providers([provider("a", ready=True)])] == [CheckLevel.PASS]
     found = doctor.providers([provider("a", ready=True), provider("b", ready=None), provider("c", ready=False)])
     assert [(check.level, check.says) for check in found] == [
-        (Level.WARN, "b has not been looked at"),
-        (Level.FAIL, "c is not ready: so it is"),
+        (CheckLevel.WARN, "b has not been looked at"),
+        (CheckLevel.FAIL, "c is not ready: so it is"),
     ]
 
 
@@ -187,11 +197,11 @@ def tenant(name: str, phase: str, *conditions: dict[str, Any]) -> TenantCluster:
 def test_tenants_in_trouble_are_named_a_few_and_the_rest_counted() -> None:
     away = condition("LoadBalancersReady", "False", "TenantUnreachable")
     fine = tenant("fine", "Ready", condition("LoadBalancersReady", "True", "InStep"))
-    assert [check.level for check in doctor.tenants([fine])] == [Level.PASS]
+    assert [check.level for check in doctor.tenants([fine])] == [CheckLevel.PASS]
     found = doctor.tenants([fine, tenant("lost", "Ready", away), *(tenant(f"w{n}", "Pending") for n in range(5))])
     assert [(check.level, check.says) for check in found] == [
-        (Level.FAIL, "1 cannot be reached: team/lost"),
-        (Level.WARN, "5 waiting for something: team/w0, team/w1, team/w2 and 2 more"),
+        (CheckLevel.FAIL, "1 cannot be reached: team/lost"),
+        (CheckLevel.WARN, "5 waiting for something: team/w0, team/w1, team/w2 and 2 more"),
     ]
     assert doctor.tenants([tenant("x", "Failed")])[0].todo == "`butleradm tenant get x -n team`"
     bare = tenant("bare", "Ready", condition("LoadBalancersReady", "False", "NotInstalled"))
@@ -200,6 +210,6 @@ def test_tenants_in_trouble_are_named_a_few_and_the_rest_counted() -> None:
 
 
 def test_cluster_api_is_needed_by_clusters_only() -> None:
-    assert doctor.cluster_api([], needed=True).level is Level.PASS
-    assert doctor.cluster_api(["clusters.cluster.x-k8s.io/v1beta1"], needed=True).level is Level.FAIL
-    assert doctor.cluster_api(["clusters.cluster.x-k8s.io/v1beta1"], needed=False).level is Level.WARN
+    assert doctor.cluster_api([], needed=True).level is CheckLevel.PASS
+    assert doctor.cluster_api(["clusters.cluster.x-k8s.io/v1beta1"], needed=True).level is CheckLevel.FAIL
+    assert doctor.cluster_api(["clusters.cluster.x-k8s.io/v1beta1"], needed=False).level is CheckLevel.WARN

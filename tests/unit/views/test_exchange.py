@@ -17,7 +17,7 @@ from butler.reports.exchange.rows import (
     FIELDS,
     MOST_ROWS,
     Contents,
-    Unreadable,
+    UnreadableFile,
     document,
     in_order,
     read_csv,
@@ -165,7 +165,7 @@ def test_a_name_can_be_given_once() -> None:
     ],
 )
 def test_a_file_that_is_no_list_of_allocations_is_refused_whole(text: str, complaint: str) -> None:
-    with pytest.raises(Unreadable) as refusal:
+    with pytest.raises(UnreadableFile) as refusal:
         read_csv(text)
     assert complaint in str(refusal.value)
 
@@ -180,7 +180,7 @@ def test_a_file_that_is_no_list_of_allocations_is_refused_whole(text: str, compl
     ],
 )
 def test_a_document_without_rows_is_refused_whole(value: object, complaint: str) -> None:
-    with pytest.raises(Unreadable, match=complaint):
+    with pytest.raises(UnreadableFile, match=complaint):
         read_document(value)
 
 

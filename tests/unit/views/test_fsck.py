@@ -15,7 +15,7 @@ from butler.reports.fsck import (
     Code,
     NodeAddresses,
     Report,
-    Unreadable,
+    UnreadableObject,
     concerning,
     look_once,
     report_json,
@@ -29,7 +29,7 @@ from unit.views.fsck_estate import HOME, LABEL, NOW, Town, announced, cluster, h
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from butler.reports.fsck import Finding
+    from butler.reports.fsck import FsckFinding
 
 
 def spec(name: str, **fields: Any) -> Callable[[Town], object]:
@@ -288,7 +288,7 @@ def test_a_pool_that_was_edited_and_not_looked_at_is_told_as_that_and_not_as_mis
     assert fresh.codes() == ["IPAM-POOL-UNSEEN"]
 
 
-def the(found: Town) -> Finding:
+def the(found: Town) -> FsckFinding:
     (only,) = found.findings()
     return only
 
@@ -378,7 +378,7 @@ def test_a_paused_cluster_is_not_repaired() -> None:
 
 
 def test_what_cannot_be_read_is_told_and_keeps_counters_from_being_judged() -> None:
-    strange = [Unreadable("IPAllocation", Key(HOME, "x"), "Expected `int`")]
+    strange = [UnreadableObject("IPAllocation", Key(HOME, "x"), "Expected `int`")]
     spoiled = town().spoiled(lambda it: it.pools["east"]["status"].update(allocatedIPs=9), recount=False)
     found = look_once(spoiled.estate(), spoiled.sides(), NOW, strange)
     assert [finding.code for finding in found] == [Code.UNREADABLE]

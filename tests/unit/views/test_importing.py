@@ -14,26 +14,26 @@ from butler.api.ipallocation import IPAllocationPhase, IPAllocationStatus, IPAll
 from butler.api.labels import AllocationRole, Finalizer, Label
 from butler.api.objects import Key
 from butler.ipam.addresses import Family, Range, address_text
-from butler.reports.exchange.import_check import Difference, Verdict, compare
-from butler.reports.exchange.rows import Contents, Row, among_themselves
+from butler.reports.exchange.import_check import Difference, RowVerdict, compare
+from butler.reports.exchange.rows import Contents, ExchangeRow, among_themselves
 from unit.views.exchange_estate import NOW, addresses, cluster, estate, holder, shown
 from unit.webhooks.given import intents, pool, windows
 
 NODES, LB = IPAllocationType.NODES, IPAllocationType.LOAD_BALANCER
-MAKE, THERE, CONFLICT = Verdict.MAKE, Verdict.THERE, Verdict.CONFLICT
+MAKE, THERE, CONFLICT = RowVerdict.MAKE, RowVerdict.THERE, RowVerdict.CONFLICT
 
 
-def row(text: str, tenant: str = "t/web", type_: IPAllocationType = NODES, **more: Any) -> Row:
-    return Row(more.pop("where", f"row {text}"), Key(*tenant.split("/")), type_, addresses(text), **more)
+def row(text: str, tenant: str = "t/web", type_: IPAllocationType = NODES, **more: Any) -> ExchangeRow:
+    return ExchangeRow(more.pop("where", f"row {text}"), Key(*tenant.split("/")), type_, addresses(text), **more)
 
 
-def held_against(here: Any, *rows: Row) -> Difference:
+def held_against(here: Any, *rows: ExchangeRow) -> Difference:
     contents = among_themselves(Contents(rows))
     assert not contents.bad
     return compare(here, contents, NOW)
 
 
-def told(found: Difference) -> list[tuple[Verdict, str, tuple[str, ...]]]:
+def told(found: Difference) -> list[tuple[RowVerdict, str, tuple[str, ...]]]:
     return [(item.verdict, shown(item.addresses), item.names) for item in found.items]
 
 
@@ -107,7 +107,7 @@ def test_single_addresses_side_by_side_become_one_allocation() -> None:
     ],
     ids=["another tenant", "another purpose", "a name of its own", "a range"],
 )
-def test_what_is_not_alike_stays_apart(other: Row) -> None:
+def test_what_is_not_alike_stays_apart(other: ExchangeRow) -> None:
     assert len(held_against(estate(), row("10.40.0.20"), other).items) == 2
 
 
@@ -169,7 +169,7 @@ def test_what_is_just_being_granted_to_another_is_a_conflict() -> None:
         (row("10.40.0.250-10.40.1.3"), "reaches beyond pool rack: split it at the pool's edge"),
     ],
 )
-def test_what_a_pool_does_not_allow_is_a_conflict(wanted: Row, complaint: str) -> None:
+def test_what_a_pool_does_not_allow_is_a_conflict(wanted: ExchangeRow, complaint: str) -> None:
     assert complaint in why(held_against(estate(), wanted))
 
 
@@ -207,7 +207,7 @@ def test_an_import_grants_nothing_twice_and_a_second_one_has_nothing_to_do(prese
         for number, (each, tenant, type_) in enumerate(_apart(present))
     ]
     rows = [
-        Row(f"line {number}", Key(*tenant.split("/")), type_, each)
+        ExchangeRow(f"line {number}", Key(*tenant.split("/")), type_, each)
         for number, (each, tenant, type_) in enumerate(_apart(wanted))
     ]
     here = estate(*held)

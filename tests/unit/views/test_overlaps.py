@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from butler.ipam.addresses import Family, address_text
-from butler.reports.pool.overlaps import Trouble, overlaps
+from butler.reports.pool.overlaps import OverlapTrouble, overlaps
 from unit.webhooks.given import granted, intents, pool, reserved
 
 
@@ -24,7 +24,12 @@ def test_pools_that_overlap_by_what_they_want_or_by_what_they_still_hand_out() -
         pool("new", "10.60.0.0/25"),
     ]
     first, second = overlaps(pools, [])
-    assert (first.trouble, first.start, first.end, first.count) == (Trouble.POOLS, "10.40.0.128", "10.40.0.255", 128)
+    assert (first.trouble, first.start, first.end, first.count) == (
+        OverlapTrouble.POOLS,
+        "10.40.0.128",
+        "10.40.0.255",
+        128,
+    )
     assert first.subjects == ("NetworkPool home/one", "NetworkPool lab/two")
     assert "10.60.0.0/24, which it still hands out from" in second.message
 
@@ -38,7 +43,7 @@ def test_an_address_that_two_hold_or_one_holds_and_one_is_promised() -> None:
         granted("coming", "10.40.0.30", "10.40.0.33", phase="Pending"),
     ]
     first, second = overlaps([rack], held)
-    assert (first.trouble, first.start, first.end) == (Trouble.TWICE, "10.40.0.12", "10.40.0.15")
+    assert (first.trouble, first.start, first.end) == (OverlapTrouble.TWICE, "10.40.0.12", "10.40.0.15")
     assert second.message.startswith("IPAllocation home/coming is being granted 10.40.0.32-10.40.0.33, and")
 
 
@@ -55,10 +60,10 @@ def test_allocations_outside_their_pool_without_one_or_without_sense() -> None:
         for overlap in overlaps([pool(**reserved("10.40.0.0/28"))], held)
     }
     assert {name: each.trouble for name, each in found.items()} == {
-        "in-block": Trouble.OUTSIDE,
-        "far": Trouble.OUTSIDE,
-        "orphan": Trouble.NO_POOL,
-        "absurd": Trouble.UNREADABLE,
+        "in-block": OverlapTrouble.OUTSIDE,
+        "far": OverlapTrouble.OUTSIDE,
+        "orphan": OverlapTrouble.NO_POOL,
+        "absurd": OverlapTrouble.UNREADABLE,
     }
     assert found["far"].count == 2
     assert all(": " in text.message for text in found.values()), "each says what to do"
@@ -78,5 +83,5 @@ def test_two_holders_are_found_just_where_there_are_two(spans: list[tuple[int, i
         for other, (at_2, more_2) in enumerate(spans)
         if one != other and at <= at_2 + more_2 and at_2 <= at + more
     }
-    found = [overlap for overlap in overlaps([pool()], held) if overlap.trouble is Trouble.TWICE]
+    found = [overlap for overlap in overlaps([pool()], held) if overlap.trouble is OverlapTrouble.TWICE]
     assert {name for finding in found for name in finding.subjects} == sharing

@@ -16,7 +16,7 @@ from butler.ipam.addresses import Range, parse_range
 from butler.ipam.decide import decide
 from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import read_layout
-from butler.ipam.requests import Request
+from butler.ipam.requests import AddressRequest
 from butler.reports.plan.plan import Single, Tenants
 from butler.reports.plan.planner import rehearse
 from butler.rules.pool.excluded_addresses import excluded_addresses
@@ -25,7 +25,7 @@ from unit.views.town_oracle import Purse, Town
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocationStatus
-    from butler.reports.plan.plan import Block, Outcome
+    from butler.reports.plan.plan import Block, PlanOutcome
     from unit.views.random_estates import Json, Made
 
 STATES = 500
@@ -55,7 +55,7 @@ def test_what_is_planned_is_what_would_be_granted(hundred: int) -> None:
     assert min(seen.values()) > 10, f"these states are too much alike to show anything: {seen}"
 
 
-def _agrees_with_the_oracle(made: Made, outcome: Outcome, wanted: Tenants, singles: list[Single]) -> None:
+def _agrees_with_the_oracle(made: Made, outcome: PlanOutcome, wanted: Tenants, singles: list[Single]) -> None:
     town = Town(made.bitmaps, set(made.bitmaps))
     granted = {}
     for pool, waiting in made.waiting.items():
@@ -124,7 +124,7 @@ def _count(kind: str, pool: Json, network: Json, wanted: Tenants, quota: int | N
     return min(usual, quota) if quota else int(usual)
 
 
-def _agrees_with_the_allocator(made: Made, outcome: Outcome) -> None:
+def _agrees_with_the_allocator(made: Made, outcome: PlanOutcome) -> None:
     """Ask the allocator of each pool for what was planned, one after the other."""
     blocks: dict[str, list[Block]] = {}
     served = [block for block in outcome.waiting if block.range]
@@ -139,7 +139,7 @@ def _agrees_with_the_allocator(made: Made, outcome: Outcome) -> None:
         for place, block in enumerate(sorted(blocks.get(name, []), key=lambda item: item not in served)):
             if block.range is None or block.count is None:
                 continue
-            asked = Request(block.name, block.name, name, NOW + timedelta(seconds=place), block.count)
+            asked = AddressRequest(block.name, block.name, name, NOW + timedelta(seconds=place), block.count)
             decision = decide([asked], free, layout, lambda _: (), 1)
             if block in served:  # the order among those that wait is theirs, see the oracle
                 free.take(block.range)

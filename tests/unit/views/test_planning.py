@@ -13,7 +13,7 @@ from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import range_text
 from butler.reports.estate import Estate
-from butler.reports.plan.plan import Block, CannotPlan, Edit, Outcome, Single, Tenants
+from butler.reports.plan.plan import Block, CannotPlan, Edit, PlanOutcome, Single, Tenants
 from butler.reports.plan.plan_json import plan_json
 from butler.reports.plan.planner import rehearse
 from unit.views.random_estates import HOME, NOW
@@ -75,7 +75,7 @@ B = pool("b", "10.2.0.0/26")  # 62 addresses
 LAB = provider(ref("a", "10.1.0.0", priority=1), ref("b", "10.2.0.0", priority=2))
 
 
-def plan(*objects: object, **asked: Any) -> Outcome:
+def plan(*objects: object, **asked: Any) -> PlanOutcome:
     return rehearse(estate(*objects), NOW, **asked)
 
 

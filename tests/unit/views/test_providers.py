@@ -12,7 +12,7 @@ from butler.api.meta import ConditionStatus
 from butler.api.networkpool import ReservedBlock
 from butler.api.objects import Key
 from butler.api.providerconfig import ProviderConfigStatus
-from butler.reports.provider.findings import Finding, SecretSeen, Severity, findings, findings_json, is_bad
+from butler.reports.provider.findings import IssueSeverity, ProviderIssue, SecretSeen, findings, findings_json, is_bad
 from butler.reports.provider.summary import provider_view
 from unit.controllers.tenantcluster.values import HOME, NOW, allocation, cluster, pool, provider
 
@@ -97,7 +97,7 @@ def test_each_thing_that_is_wrong_is_found(config: Any, options: Any, wanted: tu
 
 def test_pools_that_may_not_be_read_are_a_note_and_not_a_finding() -> None:
     found = findings(lab(), None, None, SECRET, HOME, stored=False)
-    assert [finding.severity for finding in found] == [Severity.NOTE]
+    assert [finding.severity for finding in found] == [IssueSeverity.NOTE]
     assert not is_bad(found)
 
 
@@ -119,8 +119,8 @@ def test_what_butler_found_counts_for_a_provider_that_is_stored(
 
 
 def test_the_answer_for_programs_says_whether_it_is_valid() -> None:
-    assert findings_json("lab", [Finding(Severity.NOTE, "x", "y")])["valid"] is True
-    answer = findings_json("lab", [Finding(Severity.WARNING, "a", "b")])
+    assert findings_json("lab", [ProviderIssue(IssueSeverity.NOTE, "x", "y")])["valid"] is True
+    answer = findings_json("lab", [ProviderIssue(IssueSeverity.WARNING, "a", "b")])
     assert answer == {
         "provider": "lab",
         "valid": False,

@@ -21,7 +21,7 @@ from butler.reports.address_lookup import Answer, TenantIs, answer_json, read_as
 from butler.reports.plan.new_requests import answers, request_for
 from butler.reports.pool.segments import Kind
 from butler.reports.release_impact import impact, impact_json
-from butler.reports.tenant.address_use import Use
+from butler.reports.tenant.address_use import AddressUse
 from butler.rules.loadbalancer.service import Balancer
 from butler.tenant.inventory import Inventory, NodeAddress
 from unit.views.exchange_estate import NOW, addresses, cluster, estate, holder, shown
@@ -204,7 +204,7 @@ def test_a_pool_that_makes_no_sense_grants_nothing() -> None:
 def test_a_release_tells_who_uses_the_addresses_now() -> None:
     web = holder("web-lb", "10.40.0.20-10.40.0.23", type_="loadbalancer")
     told = Inventory((), (NodeAddress("n1", "10.40.0.21"),), (Balancer("shop", "web", "u", ("10.40.0.20",)),))
-    machines = [Use(WEB, "Machine", "m1", "10.40.0.21"), Use(WEB, "Machine", "m2", "10.40.0.22")]
+    machines = [AddressUse(WEB, "Machine", "m1", "10.40.0.21"), AddressUse(WEB, "Machine", "m2", "10.40.0.22")]
     found = impact(web, estate(web, clusters=(cluster(),)), machines, told)
     assert [str(use) for use in found.uses] == [
         "Service shop/web (10.40.0.20)", "Node n1 (10.40.0.21)", "Machine m2 (10.40.0.22)",

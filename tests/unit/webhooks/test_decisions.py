@@ -16,14 +16,14 @@ from butler.kube.config import Connection
 from butler.kube.retry import Backoff
 from butler.rules.pool import admission as networkpool
 from butler.webhooks import review
-from butler.webhooks.admission import ALLOCATIONS, POOLS, Admission
+from butler.webhooks.admission import ALLOCATIONS, POOLS, AdmissionWebhook
 from unit.kube.fake_api import FakeApi
 from unit.webhooks.given import allocation, body, granted, intents, pool, question
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from butler.webhooks.review import Answer
+    from butler.webhooks.review import AdmissionAnswer
 
 HOME = "/apis/butler.butlerlabs.dev/v1alpha1/namespaces/home"
 QUICK = Backoff(0.005, cap=0.02)
@@ -38,9 +38,9 @@ class Desk:
         self.api = api
         self.allocations = allocations
         self.tasks: list[asyncio.Task[None]] = []
-        self.admission = Admission(client, pools, allocations, cache_patience=0.2, read_patience=1.0)
+        self.admission = AdmissionWebhook(client, pools, allocations, cache_patience=0.2, read_patience=1.0)
 
-    async def ask(self, operation: str, new: Any = None, old: Any = None, **more: Any) -> Answer:
+    async def ask(self, operation: str, new: Any = None, old: Any = None, **more: Any) -> AdmissionAnswer:
         return await self.admission.decide(review.read(body(question(operation, new, old, **more))))
 
     def deaf(self) -> None:
@@ -83,7 +83,7 @@ def stored(api: FakeApi, obj: Any) -> dict[str, Any]:
     return api.objects[path]
 
 
-def said(answer: Answer) -> str:
+def said(answer: AdmissionAnswer) -> str:
     return "" if answer.status is None else f"{answer.status['code']} {answer.status['message']}"
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
-from butler.ipam.layout import Problem
+from butler.ipam.layout import FieldProblem
 from butler.rules.allocation.admission import judge
-from butler.rules.pool.admission import Verdict
+from butler.rules.pool.admission import AdmissionVerdict
 from unit.webhooks.given import allocation, granted, intents, pool, reserved, window
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ TOLD: dict[str, Told] = {
 @pytest.mark.parametrize("case", TOLD)
 def test_a_new_allocation_is_told_what_it_will_wait_for(case: str) -> None:
     told = TOLD[case]
-    assert judge(told.new, told.pool, told.elsewhere, told.allocations) == Verdict((), tuple(told.warnings))
+    assert judge(told.new, told.pool, told.elsewhere, told.allocations) == AdmissionVerdict((), tuple(told.warnings))
 
 
 def test_the_author_of_a_request_to_a_pool_on_its_way_out_is_warned() -> None:
@@ -169,4 +169,4 @@ def test_the_author_of_a_request_to_a_pool_on_its_way_out_is_warned() -> None:
 def test_what_makes_no_sense_is_refused_where_an_older_schema_let_it_pass(
     spec: dict[str, Any], problem: tuple[str, str]
 ) -> None:
-    assert judge(allocation(**spec), RACK, (), ()) == Verdict((Problem(*problem),))
+    assert judge(allocation(**spec), RACK, (), ()) == AdmissionVerdict((FieldProblem(*problem),))

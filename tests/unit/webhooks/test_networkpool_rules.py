@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from butler.ipam.layout import Problem
-from butler.rules.pool.admission import Verdict, judge, why_not_deleted
+from butler.ipam.layout import FieldProblem
+from butler.rules.pool.admission import AdmissionVerdict, judge, why_not_deleted
 from unit.webhooks.given import granted, intents, pool, reserved, window, windows
 
 if TYPE_CHECKING:
@@ -212,7 +212,7 @@ REFUSED: dict[str, Edit] = {
 def test_an_edit_is_refused_for_what_it_would_break(case: str) -> None:
     edit = REFUSED[case]
     found = judge(edit.old, edit.new, edit.others, edit.allocations)
-    assert list(found.problems) == [Problem(*problem) for problem in edit.problems]
+    assert list(found.problems) == [FieldProblem(*problem) for problem in edit.problems]
 
 
 ALLOWED: dict[str, Edit] = {
@@ -259,12 +259,16 @@ def test_an_edit_that_breaks_nothing_is_allowed(case: str) -> None:
 def test_a_stranded_pool_can_be_edited_and_its_author_is_warned() -> None:
     old, new = pool(**window("10.40.0.1", "10.40.0.99")), pool(**window("10.40.0.1", "10.40.0.150"))
     found = judge(old, new, (), (granted("web", "10.40.0.200", "10.40.0.204"),))
-    assert found == Verdict((), ("in use, and outside what this pool hands out: web (10.40.0.200-10.40.0.204)",))
+    assert found == AdmissionVerdict(
+        (), ("in use, and outside what this pool hands out: web (10.40.0.200-10.40.0.204)",)
+    )
 
 
 def test_a_pool_that_overlaps_already_can_be_edited_and_its_author_is_warned() -> None:
     found = judge(pool(cidr="10.40.0.0/23"), pool(cidr="10.40.0.0/24"), (pool("first"),), ())
-    assert found == Verdict((), ("spec.cidr: 10.40.0.0/24 still overlaps 10.40.0.0/24 of NetworkPool home/first",))
+    assert found == AdmissionVerdict(
+        (), ("spec.cidr: 10.40.0.0/24 still overlaps 10.40.0.0/24 of NetworkPool home/first",)
+    )
 
 
 def test_a_record_that_cannot_be_read_may_be_any_address_and_keeps_its_pool() -> None:

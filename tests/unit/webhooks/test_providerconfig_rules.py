@@ -15,7 +15,7 @@ from butler.kube.client import Listed
 from butler.kube.errors import Status, Unreachable, error_from_status
 from butler.rules.provider.admission import Surroundings, gives_up, judge, rights, why_not_deleted
 from butler.webhooks import review
-from butler.webhooks.admission import Admission
+from butler.webhooks.admission import AdmissionWebhook
 from unit.controllers.fake_server import FakeCache
 from unit.providers.given import config
 from unit.webhooks.given import allocation, pool, reserved
@@ -234,8 +234,8 @@ def asked(operation: str, old: ProviderConfig | None, new: ProviderConfig | None
     )
 
 
-def desk(server: Server) -> Admission:
-    return Admission(server, FakeCache(RACK), FakeCache(), home="home")  # type: ignore[arg-type]
+def desk(server: Server) -> AdmissionWebhook:
+    return AdmissionWebhook(server, FakeCache(RACK), FakeCache(), home="home")  # type: ignore[arg-type]
 
 
 async def test_a_pool_that_the_cache_does_not_show_is_asked_for() -> None:

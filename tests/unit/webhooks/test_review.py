@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from butler.ipam.layout import Problem
+from butler.ipam.layout import FieldProblem
 from butler.webhooks import review
 from unit.webhooks.given import body, pool, question
 
@@ -48,7 +48,7 @@ def test_objects_that_are_null_are_none() -> None:
     assert json.loads(review.raw(asked.old_object) or b"")["spec"] == {"cidr": "10.40.0.0/24"}
 
 
-def answered(asked: review.Question, answer: review.Answer) -> dict[str, Any]:
+def answered(asked: review.Question, answer: review.AdmissionAnswer) -> dict[str, Any]:
     found = json.loads(review.write(asked, answer))
     assert (found["apiVersion"], found["kind"]) == ("admission.k8s.io/v1", "AdmissionReview")
     assert found["response"].pop("uid") == "question-1"
@@ -64,10 +64,10 @@ def test_a_refusal_names_each_field_with_its_value() -> None:
         "spec": {"cidr": "10.0.0.1/8", "reserved": [{"cidr": "a"}, {"cidr": "b"}], "tenantAllocation": {"start": "x"}}
     }
     problems = [
-        Problem("spec.cidr", "has host bits"),
-        Problem("spec.reserved[1].cidr", "is odd"),
-        Problem("spec.tenantAllocation", "is too small"),
-        Problem("spec.nowhere[3].at", "is missing"),
+        FieldProblem("spec.cidr", "has host bits"),
+        FieldProblem("spec.reserved[1].cidr", "is odd"),
+        FieldProblem("spec.tenantAllocation", "is too small"),
+        FieldProblem("spec.nowhere[3].at", "is missing"),
     ]
     assert answered(read(), review.refuse(read(), problems, obj)) == {
         "allowed": False,

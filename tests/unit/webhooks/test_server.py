@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
-    from butler.webhooks.review import Answer, Question
+    from butler.webhooks.review import AdmissionAnswer, Question
 
 ASKED = body(question("CREATE", new=pool()))
 
 
-async def consent(_: Question) -> Answer:
+async def consent(_: Question) -> AdmissionAnswer:
     return review.allow(["mind the gap"])
 
 
@@ -115,7 +115,7 @@ async def test_what_is_no_question_gets_an_http_error_and_the_server_lives_on(
 async def test_a_stranger_is_told_nothing_and_asks_nothing(sent: dict[str, Any]) -> None:
     asked: list[Question] = []
 
-    async def note(question: Question) -> Answer:
+    async def note(question: Question) -> AdmissionAnswer:
         asked.append(question)
         return review.allow()
 
@@ -196,7 +196,7 @@ async def test_a_caller_that_is_known_keeps_its_connection() -> None:
 async def test_a_rule_that_fails_refuses_the_write_and_keeps_its_reason_to_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    async def broken(_: Question) -> Answer:
+    async def broken(_: Question) -> AdmissionAnswer:
         raise KeyError("a secret")
 
     async with serving(broken) as started:
@@ -211,7 +211,7 @@ async def test_a_rule_that_fails_refuses_the_write_and_keeps_its_reason_to_the_l
 
 
 async def test_a_rule_that_takes_too_long_is_cut_off_with_an_answer() -> None:
-    async def slow(_: Question) -> Answer:
+    async def slow(_: Question) -> AdmissionAnswer:
         await asyncio.Event().wait()
         raise AssertionError
 

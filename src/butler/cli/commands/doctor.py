@@ -34,23 +34,23 @@ def doctor(ctx: click.Context, access: ClusterAccess, output: Output) -> None:
       butleradm doctor
       butleradm doctor --context production -o json
     """
-    from butler.reports.doctor import Level
+    from butler.reports.doctor import CheckLevel
 
     checks = _checks(access)
     _show(checks, output)
-    ctx.exit(Exit.FINDINGS if any(check.level is Level.FAIL for check in checks) else Exit.OK)
+    ctx.exit(Exit.FINDINGS if any(check.level is CheckLevel.FAIL for check in checks) else Exit.OK)
 
 
 def _checks(access: ClusterAccess) -> list[Check]:
-    from butler.reports.doctor import Check, Level
+    from butler.reports.doctor import Check, CheckLevel
 
     try:
         connection = access.connection()
     except Failure as failure:
         told = "butleradm local up" in failure.message
         todo = "" if told else "name another with --kubeconfig, or start a server with `butleradm local up`"
-        return [Check("Kubeconfig", Level.FAIL, failure.message, todo)]
-    checks = [Check("Kubeconfig", Level.PASS, f"{connection.source} names {connection.server}")]
+        return [Check("Kubeconfig", CheckLevel.FAIL, failure.message, todo)]
+    checks = [Check("Kubeconfig", CheckLevel.PASS, f"{connection.source} names {connection.server}")]
 
     async def work(session: CommandSession) -> None:
         from butler.cli.estate.diagnosis import examine
@@ -61,7 +61,7 @@ def _checks(access: ClusterAccess) -> list[Check]:
     try:
         run(access, work)
     except Failure as failure:
-        checks.append(Check("API server", Level.FAIL, failure.message))
+        checks.append(Check("API server", CheckLevel.FAIL, failure.message))
     return checks
 
 
@@ -71,18 +71,18 @@ def _show(checks: list[Check], output: Output) -> None:
     from butler.cli.toolkit.output import structured
     from butler.cli.toolkit.screen import listed
     from butler.cli.toolkit.terminal import painted
-    from butler.reports.doctor import Level
+    from butler.reports.doctor import CheckLevel
 
     if output.format != "table":
         said = [
             {"check": check.name, "result": str(check.level), "what": check.says, "todo": check.todo or None}
             for check in checks
         ]
-        structured({"healthy": not any(check.level is Level.FAIL for check in checks), "checks": said}, output)
+        structured({"healthy": not any(check.level is CheckLevel.FAIL for check in checks), "checks": said}, output)
         return
     rows = [(check.level, check.name, f"{check.says}: {check.todo}" if check.todo else check.says) for check in checks]
     click.echo(listed(("Result", "Check", "What"), rows))
     found = Counter(check.level for check in checks)
-    colour = "red" if found[Level.FAIL] else "yellow" if found[Level.WARN] else "green"
-    counts = ", ".join(f"{found[level]} {level}" for level in Level if found[level])
+    colour = "red" if found[CheckLevel.FAIL] else "yellow" if found[CheckLevel.WARN] else "green"
+    counts = ", ".join(f"{found[level]} {level}" for level in CheckLevel if found[level])
     click.echo(painted(f"\n{counts}", fg=colour))

@@ -13,10 +13,10 @@ from butler.reports.pool.advice_text import fits_text, free_text, names_of, noth
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from butler.reports.pool.advice import Advice
+    from butler.reports.pool.advice import PoolAdvice
 
 
-def advice_text(advice: Advice, now: datetime) -> str:
+def advice_text(advice: PoolAdvice, now: datetime) -> str:
     """Everything about one pool."""
     head = f"{advice.pool} ({advice.cidr})"
     if advice.problem or advice.capacity is None:
@@ -29,7 +29,7 @@ def advice_text(advice: Advice, now: datetime) -> str:
     return "\n".join(lines)
 
 
-def _openings(advice: Advice, now: datetime) -> str:
+def _openings(advice: PoolAdvice, now: datetime) -> str:
     """A table; where a terminal is too narrow for it, sentences."""
     titles = ["Without", "Live moved", "Longest run then", "Gain", "Which is"]
     rows = [

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from butler.cli.toolkit.output import PLAIN, Showing, TableColumn
 from butler.cli.toolkit.screen import sentence
 from butler.ipam.addresses import Family, address_text, range_text
-from butler.reports.exchange.import_check import Verdict
+from butler.reports.exchange.import_check import RowVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,7 +22,7 @@ MOST_SHOWN = 100
 
 def drawn(found: Difference) -> str:
     """The difference, with one mark for each sort: + to be made, = there, ! in conflict, ? no sense, - passed over."""
-    making, contents = found.of(Verdict.MAKE), found.contents
+    making, contents = found.of(RowVerdict.MAKE), found.contents
     parts = []
     if making:
         columns: list[TableColumn[Item]] = [
@@ -36,10 +36,10 @@ def drawn(found: Difference) -> str:
             TableColumn("Allocation", lambda item: item.names[0], spare=True),
         ]
         parts.append(Showing(columns, raw=lambda _: None, name=lambda _: "").table(making, PLAIN))
-    if there := found.of(Verdict.THERE):
+    if there := found.of(RowVerdict.THERE):
         parts.append(f"= {counted(len(there), 'range')} {'is' if len(there) == 1 else 'are'} there already")
     parts += _sentences("-", [(bad_row.where, bad_row.message) for bad_row in contents.passed_over])
-    parts += _sentences("!", [(places(item), item.why) for item in found.of(Verdict.CONFLICT)])
+    parts += _sentences("!", [(places(item), item.why) for item in found.of(RowVerdict.CONFLICT)])
     parts += _sentences("?", [(bad_row.where, bad_row.message) for bad_row in contents.bad])
     return "\n".join(parts)
 
@@ -67,11 +67,11 @@ def as_json(found: Difference, made: Mapping[str, Made], *, dry_run: str) -> dic
     return {
         "dryRun": dry_run != "none",
         "summary": {
-            "toMake": len(found.of(Verdict.MAKE)),
+            "toMake": len(found.of(RowVerdict.MAKE)),
             "made": sum(result.ok for result in made.values()),
             "failed": sum(not result.ok for result in made.values()),
-            "there": len(found.of(Verdict.THERE)),
-            "conflicts": len(found.of(Verdict.CONFLICT)),
+            "there": len(found.of(RowVerdict.THERE)),
+            "conflicts": len(found.of(RowVerdict.CONFLICT)),
             "invalid": len(contents.bad),
             "passedOver": len(contents.passed_over),
         },

@@ -15,7 +15,7 @@ from butler.reports.forecast.forecast import BAND
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from butler.reports.forecast.forecast import Forecast, Mark
+    from butler.reports.forecast.forecast import ForecastMark, PoolForecast
 
 NARROW = 12
 WIDEST = 50
@@ -23,7 +23,7 @@ ENDS = (7, 14, 30, 60, 90, 180, 365)
 """Days at which an axis may end."""
 
 
-def forecast_text(forecast: Forecast) -> str:
+def forecast_text(forecast: PoolForecast) -> str:
     """Everything about one pool."""
     capacity = forecast.capacity
     if capacity is None:
@@ -40,7 +40,7 @@ def forecast_text(forecast: Forecast) -> str:
     return "\n".join([*lines, "", _table(forecast), "", *(wrapped(line, "  ") for line in _basis(forecast))])
 
 
-def _table(forecast: Forecast) -> str:
+def _table(forecast: PoolForecast) -> str:
     cells = [[_what(mark), _band(mark, forecast.horizon), _middle(mark, forecast.horizon)] for mark in forecast.marks]
     end = _axis_end(forecast.marks, forecast.horizon)
     titles = ["Event", f"Days ({BAND}% band)", "Middle"]
@@ -54,13 +54,13 @@ def _table(forecast: Forecast) -> str:
     )
 
 
-def _what(mark: Mark) -> str:
+def _what(mark: ForecastMark) -> str:
     if mark.tier is not None:
         return f"{THRESHOLDS[mark.tier]}% allocated"
     return f"no room for {mark.size}"
 
 
-def _band(mark: Mark, horizon: float) -> str:
+def _band(mark: ForecastMark, horizon: float) -> str:
     if mark.is_now:
         return "now"
     if mark.low is None:
@@ -71,7 +71,7 @@ def _band(mark: Mark, horizon: float) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def _middle(mark: Mark, horizon: float) -> str:
+def _middle(mark: ForecastMark, horizon: float) -> str:
     if mark.is_now:
         return "now"
     return f">{horizon:.0f}" if mark.median is None else _number(mark.median)
@@ -81,14 +81,14 @@ def _number(days: float) -> str:
     return f"{days:.0f}" if days >= 10 or not days else f"{days:.1f}"
 
 
-def _axis_end(marks: Sequence[Mark], horizon: float) -> float:
+def _axis_end(marks: Sequence[ForecastMark], horizon: float) -> float:
     """Far enough for every band that ends, and for the beginning of those that do not."""
     needed = [seconds for mark in marks for seconds in (mark.low, mark.median, mark.high) if seconds is not None]
     farthest = max(needed, default=horizon)
     return float(min((end for end in ENDS if end >= farthest), default=horizon))
 
 
-def _drawn(mark: Mark, end: float, room: int) -> str:
+def _drawn(mark: ForecastMark, end: float, room: int) -> str:
     line = [" "] * room
 
     def place(days: float) -> int:
@@ -107,7 +107,7 @@ def _drawn(mark: Mark, end: float, room: int) -> str:
     return "".join(line)
 
 
-def _basis(forecast: Forecast) -> list[str]:
+def _basis(forecast: PoolForecast) -> list[str]:
     record, net, leaving = forecast.record, forecast.per_day, forecast.leaving
     assert record is not None
     assert net is not None

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from butler.api.networkpool import NetworkPoolSpec
-    from butler.reports.plan.plan import Block, EditOutcome, Fill, Outcome, PoolOutcome, TenantOutcome
+    from butler.reports.plan.plan import Block, EditOutcome, FillEstimate, PlanOutcome, PoolOutcome, TenantOutcome
 
 UNFOLDED = 8
 """Up to so many tenants are all shown."""
 
 
-def plan_text(outcome: Outcome) -> str:
+def plan_text(outcome: PlanOutcome) -> str:
     """The whole answer."""
     parts = [
         _edit(outcome.edit) if outcome.edit is not None else "",
@@ -149,7 +149,7 @@ def _folded(tenants: Sequence[TenantOutcome]) -> list[TenantOutcome | str]:
 
 def _pools(pools: Sequence[PoolOutcome]) -> str:
     """As much of it as a terminal has room for."""
-    columns: dict[str, Callable[[Fill], object]] = {
+    columns: dict[str, Callable[[FillEstimate], object]] = {
         "Total": lambda fill: fill.capacity.total,
         "Allocated": lambda fill: fill.capacity.allocated,
         "Use": lambda fill: f"{fill.capacity.percent}%",
@@ -165,13 +165,13 @@ def _pools(pools: Sequence[PoolOutcome]) -> str:
     return table(["Pool", *columns], rows) if rows else ""
 
 
-def _moves(pool: PoolOutcome, of: Callable[[Fill], object]) -> str:
+def _moves(pool: PoolOutcome, of: Callable[[FillEstimate], object]) -> str:
     """What it is now, and what it would be where that differs."""
     now, then = (str(of(fill)) if fill is not None else "invalid" for fill in (pool.before, pool.after))
     return now if now == then else f"{now} -> {then}"
 
 
-def _tier(fill: Fill) -> str:
+def _tier(fill: FillEstimate) -> str:
     if not fill.tiers:
         return "-"
     highest = fill.tiers[-1]
@@ -181,7 +181,7 @@ def _tier(fill: Fill) -> str:
 # What it comes to.
 
 
-def _verdict(outcome: Outcome) -> list[str]:
+def _verdict(outcome: PlanOutcome) -> list[str]:
     lines: list[str] = []
     if outcome.edit_is_refused:
         lines.append("The pool stays as it is, and nothing else was tried.")
@@ -195,7 +195,7 @@ def _verdict(outcome: Outcome) -> list[str]:
     return lines
 
 
-def _about_tenants(outcome: Outcome) -> list[str]:
+def _about_tenants(outcome: PlanOutcome) -> list[str]:
     every, failed = len(outcome.tenants), outcome.first_failure
     where = f"on provider {outcome.provider}" if outcome.provider else "in these pools, by no provider's rules"
     if failed is None:

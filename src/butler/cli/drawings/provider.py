@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from butler.api.meta import Condition
     from butler.api.providerconfig import ProviderConfig
-    from butler.reports.provider.findings import Finding
+    from butler.reports.provider.findings import ProviderIssue
     from butler.reports.provider.summary import PoolUse, ProviderView
 
 MOST_CLUSTERS = 12
@@ -113,7 +113,7 @@ def _clusters(names: Sequence[str]) -> str:
     return f"{len(names)}: {', '.join(names[:MOST_CLUSTERS])}{more}" if names else "none"
 
 
-def findings_screen(found: Sequence[Finding]) -> str:
+def findings_screen(found: Sequence[ProviderIssue]) -> str:
     """What validation found, as a list."""
     return listed(
         ("Severity", "About", "Says"), [(finding.severity.value, finding.about, finding.message) for finding in found]

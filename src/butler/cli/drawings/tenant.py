@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from butler.api.tenantcluster import LoadBalancerUse, PoolChange, TenantCluster
     from butler.cli.estate.events import Event
-    from butler.reports.tenant.summary import Block, Tenant
+    from butler.reports.tenant.summary import Tenant, TenantBlock
 
 RECENT = 8
 """How many events the screen shows."""
@@ -73,7 +73,7 @@ def _addresses(cluster: TenantCluster, view: Tenant) -> str:
     return listed(("For", "Range", "Count", "Pool", "State"), rows)
 
 
-def _told(block: Block) -> str:
+def _told(block: TenantBlock) -> str:
     words = [block.state]
     if block.growth:
         words.append("added later" if block.range else "for growth")

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from butler.api.tenantcluster import LoadBalancerUse
-    from butler.reports.tenant.addresses import Span, TenantAddresses
+    from butler.reports.tenant.addresses import AddressSpan, TenantAddressReport
 
 
-def screen(found: TenantAddresses, known: LoadBalancerUse | None) -> str:
+def screen(found: TenantAddressReport, known: LoadBalancerUse | None) -> str:
     """The whole, as text; `known` is what the cluster's own status says of its load balancers."""
     parts = [
         section("Nodes", _table(found.nodes, "Node") or "no address is known"),
@@ -24,12 +24,12 @@ def screen(found: TenantAddresses, known: LoadBalancerUse | None) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _table(spans: Sequence[Span], user: str) -> str:
+def _table(spans: Sequence[AddressSpan], user: str) -> str:
     rows = [(span.text, span.range.size, span.state, span.pool, _who(span)) for span in spans]
     return listed(("Addresses", "Count", "State", "Pool", user), rows) if rows else ""
 
 
-def _who(span: Span) -> str:
+def _who(span: AddressSpan) -> str:
     return ", ".join(span.users) + (" (platform)" if span.platform else "")
 
 
@@ -39,6 +39,6 @@ def _from_status(known: LoadBalancerUse | None) -> str:
     return sentence(f"{known.held} held, {known.in_use} in use, {known.waiting_services} Services wait (by its status)")
 
 
-def _metallb(found: TenantAddresses) -> str:
+def _metallb(found: TenantAddressReport) -> str:
     words = {True: "in step: ", False: "out of step: ", None: ""}[found.metallb.in_step]
     return f"{words}{found.metallb.says}"

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.api.objects import Key
-    from butler.reports.address_lookup import Answer, Owner, Place
-    from butler.reports.tenant.address_use import Announced, Use
+    from butler.reports.address_lookup import AddressOwner, AddressPlace, Answer
+    from butler.reports.tenant.address_use import AddressUse, AnnouncedAddresses
 
 WORDS = {
     Kind.ALLOCATED: "held",
@@ -32,7 +32,9 @@ WORDS = {
 class LiveAnswer:
     """What tenants said, where they were asked."""
 
-    def __init__(self, uses: Sequence[Use], announced: Sequence[Announced], silent: Mapping[Key, str]) -> None:
+    def __init__(
+        self, uses: Sequence[AddressUse], announced: Sequence[AnnouncedAddresses], silent: Mapping[Key, str]
+    ) -> None:
         self.uses, self.announced, self.silent = uses, announced, silent
 
 
@@ -58,7 +60,7 @@ def drawn(answer: Answer, live: LiveAnswer | None, now: datetime) -> str:
     return "\n\n".join(parts)
 
 
-def _facts(answer: Answer, place: Place, now: datetime) -> str:
+def _facts(answer: Answer, place: AddressPlace, now: datetime) -> str:
     owner = place.owners[0] if place.owners else None
     pool = next((f"{name} ({cidr})" for name, cidr in answer.pools if name == place.pool), "")
     pairs: list[tuple[str, object]] = [("Address", answer.text), ("State", state(place))]
@@ -81,7 +83,7 @@ def _facts(answer: Answer, place: Place, now: datetime) -> str:
     return facts(pairs)
 
 
-def state(place: Place) -> str:
+def state(place: AddressPlace) -> str:
     """In a few words."""
     if place.kind == NOWHERE:
         return NOWHERE
@@ -94,10 +96,10 @@ def state(place: Place) -> str:
 
 
 def _table(answer: Answer, now: datetime) -> str:
-    def of(cell: Callable[[Owner], object]) -> Callable[[Place], object]:
+    def of(cell: Callable[[AddressOwner], object]) -> Callable[[AddressPlace], object]:
         return lambda place: cell(place.owners[0]) if place.owners else ""
 
-    columns: list[TableColumn[Place]] = [
+    columns: list[TableColumn[AddressPlace]] = [
         TableColumn("Addresses", lambda place: range_text(place.addresses, answer.family)),
         TableColumn("Count", lambda place: place.addresses.size, right=True, spare=True),
         TableColumn("Pool", lambda place: place.pool, spare=True),
@@ -137,11 +139,11 @@ def _earlier(answer: Answer, now: datetime) -> str:
     return listed(["Allocation", "Tenant", "Type", "Range", "From", "Until", "Why"], rows)
 
 
-def _range(owner: Owner, answer: Answer) -> str:
+def _range(owner: AddressOwner, answer: Answer) -> str:
     return range_text(owner.addresses, answer.family)
 
 
-def _role(owner: Owner) -> str:
+def _role(owner: AddressOwner) -> str:
     return f", {owner.role}" if owner.role else ""
 
 

@@ -23,7 +23,7 @@ from butler.kube.absence import read
 from butler.kube.errors import ApiError, Conflict, KubeError, NotFound
 from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS, TENANT_IDENTITIES
 from butler.reports.estate import Estate
-from butler.reports.fsck import Report, Unreadable, concerning, look_once, standing, tenants_to_ask
+from butler.reports.fsck import Report, UnreadableObject, concerning, look_once, standing, tenants_to_ask
 from butler.reports.fsck.finding import DropRequest, LookAgain, Relabel
 from butler.reports.fsck.holdings import counted
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from butler.cli.toolkit.follow import ProgressLine
     from butler.cli.toolkit.session import CommandSession
     from butler.kube.resource import Resource
-    from butler.reports.fsck import Finding, Repair
-    from butler.reports.fsck.tenants import Asked
+    from butler.reports.fsck import FsckFinding, Repair
+    from butler.reports.fsck.tenants import AskedTenants
 
 BETWEEN: Final = 3.0
 """Seconds between the two looks: a grant is carried out, and published, in less."""
@@ -58,9 +58,9 @@ class _Look:
     """One look."""
 
     estate: Estate
-    asked: Asked
+    asked: AskedTenants
     answered: int
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[FsckFinding] = field(default_factory=list)
 
 
 async def check(session: CommandSession, scope: Scope, line: ProgressLine) -> Report:
@@ -84,7 +84,7 @@ async def check(session: CommandSession, scope: Scope, line: ProgressLine) -> Re
     )
 
 
-def _not_asked(asked: Asked, scope: Scope) -> tuple[str, ...]:
+def _not_asked(asked: AskedTenants, scope: Scope) -> tuple[str, ...]:
     if not scope.tenants:
         return ("tenants were left out (--no-tenants)",)
     if scope.tenant or scope.pool:
@@ -142,7 +142,7 @@ def _names(reference: Any) -> Key:
     return Key(reference.namespace, reference.name)
 
 
-async def read_tolerantly(session: CommandSession) -> tuple[Estate, list[Unreadable]]:
+async def read_tolerantly(session: CommandSession) -> tuple[Estate, list[UnreadableObject]]:
     """The estate, and what of it cannot be read; other commands stop at that, a check tells of it."""
     later: Sequence[tuple[Resource[Any], str]] = (
         (ALLOCATIONS, session.home),
@@ -151,7 +151,7 @@ async def read_tolerantly(session: CommandSession) -> tuple[Estate, list[Unreada
     )
     pools = await session.client.list(as_json(POOLS), session.home)  # before the allocations, see `read_addresses`
     listed = await asyncio.gather(*(session.client.list(as_json(kind), namespace) for kind, namespace in later))
-    strange: list[Unreadable] = []
+    strange: list[UnreadableObject] = []
     found = []
     for kind, page in zip((POOLS, *(kind for kind, _ in later)), (pools, *listed), strict=True):
         readable = []
@@ -159,7 +159,7 @@ async def read_tolerantly(session: CommandSession) -> tuple[Estate, list[Unreada
             try:
                 readable.append(load_object(kind, raw).obj)
             except Failure as error:
-                strange.append(Unreadable(kind.kind, key_of(raw), str(error.__context__ or error)))
+                strange.append(UnreadableObject(kind.kind, key_of(raw), str(error.__context__ or error)))
         found.append(tuple(sorted(readable, key=key_of)))
     return Estate(session.home, *found), strange
 
@@ -175,7 +175,7 @@ class Repaired:
     problem: str = ""
 
 
-def repairs_in(findings: Iterable[Finding]) -> list[Repair]:
+def repairs_in(findings: Iterable[FsckFinding]) -> list[Repair]:
     """Each repair once: one look of the controllers may put several things right."""
     return list(dict.fromkeys(finding.repair for finding in findings if finding.repair is not None))
 
@@ -216,7 +216,9 @@ async def _do(session: CommandSession, repair: Repair, *, dry_run: bool) -> str:
     return ""
 
 
-async def await_mending(session: CommandSession, scope: Scope, repaired: Sequence[Finding], line: ProgressLine) -> None:
+async def await_mending(
+    session: CommandSession, scope: Scope, repaired: Sequence[FsckFinding], line: ProgressLine
+) -> None:
     """Give the controllers time to put right what they were asked to look at; checking again tells what came of it."""
     known = {(finding.code, finding.things) for finding in repaired if finding.repair is not None}
     concerned = frozenset(name for finding in repaired for name in finding.tenants)

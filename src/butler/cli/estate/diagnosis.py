@@ -20,9 +20,9 @@ from butler.capi.naming import PROVIDERS as PROVIDER_KINDS
 from butler.cli.estate.consistency_check import read_tolerantly
 from butler.kube.errors import ApiError, Forbidden, KubeError, NotFound
 from butler.kube.resource import CUSTOM_RESOURCE_DEFINITIONS, LEASES, untyped
-from butler.kube.transport import Request
+from butler.kube.transport import ApiRequest
 from butler.reports import doctor
-from butler.reports.doctor import Admission, Check, Level
+from butler.reports.doctor import AdmissionCheck, Check, CheckLevel
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable
@@ -66,7 +66,7 @@ PROBE: Final = {
 
 
 async def server_version(session: CommandSession) -> Json:
-    request = Request("get", "GET", "/version", "version", None, repeatable=True)
+    request = ApiRequest("get", "GET", "/version", "version", None, repeatable=True)
     found = msgspec.json.decode(await session.client.transport.send(request))
     return found if isinstance(found, dict) else {}
 
@@ -81,7 +81,7 @@ async def group_versions(session: CommandSession) -> list[str]:
 
 
 async def _discovered(session: CommandSession, path: str) -> Json:
-    request = Request("get", "GET", path, "discovery", None, repeatable=True)
+    request = ApiRequest("get", "GET", path, "discovery", None, repeatable=True)
     found = msgspec.json.decode(await session.client.transport.send(request))
     return found if isinstance(found, dict) else {}
 
@@ -102,12 +102,12 @@ async def examine(session: CommandSession) -> AsyncIterator[Check]:
     try:
         estate, strange = await read_tolerantly(session)
     except (Forbidden, NotFound) as error:
-        yield Check("Estate", Level.FAIL, f"it cannot be read: {error.message}", "see the checks above")
+        yield Check("Estate", CheckLevel.FAIL, f"it cannot be read: {error.message}", "see the checks above")
         return
     for unreadable in strange:
         yield Check(
             "Estate",
-            Level.FAIL,
+            CheckLevel.FAIL,
             f"{unreadable.kind} {unreadable.key} cannot be read: {unreadable.why}",
             "`butleradm ipam fsck`",
         )
@@ -125,13 +125,13 @@ async def _allowed(name: str, check: Any) -> Check:
     try:
         found: Check = await check
     except Forbidden as error:
-        return Check(name, Level.WARN, f"not seen: {error.message}", "run this as somebody who may")
+        return Check(name, CheckLevel.WARN, f"not seen: {error.message}", "run this as somebody who may")
     return found
 
 
 async def _skew(session: CommandSession) -> float | None:
     """Seconds that the server's clock is ahead, by the date of an answer."""
-    request = Request("get", "GET", "/version", "version", None, repeatable=True)
+    request = ApiRequest("get", "GET", "/version", "version", None, repeatable=True)
     with suppress(KubeError, aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError):
         answer = await session.client.transport.open(request, aiohttp.ClientTimeout(total=10.0))
         try:
@@ -176,21 +176,21 @@ async def _may(session: CommandSession, verb: str, group: str, plural: str, at_h
     return bool((answer.get("status") or {}).get("allowed"))
 
 
-async def _admission(session: CommandSession) -> Admission:
+async def _admission(session: CommandSession) -> AdmissionCheck:
     """Offer a pool that has to be refused; it is a dry run, so nothing comes of it in any case."""
     body = {**PROBE, "metadata": {"generateName": "butler-doctor-", "namespace": session.home}}
     try:
         await session.client.create(POOLS, body, dry_run=True)
     except ApiError as error:
         if "failed calling webhook" in error.message:
-            return Admission.SILENT
-        return Admission.ANSWERS if "admission webhook" in error.message else Admission.UNKNOWN
+            return AdmissionCheck.SILENT
+        return AdmissionCheck.ANSWERS if "admission webhook" in error.message else AdmissionCheck.UNKNOWN
     except KubeError:
-        return Admission.UNKNOWN
-    return Admission.ABSENT
+        return AdmissionCheck.UNKNOWN
+    return AdmissionCheck.ABSENT
 
 
-async def _controllers(session: CommandSession, admission: Admission, now: datetime) -> Check:
+async def _controllers(session: CommandSession, admission: AdmissionCheck, now: datetime) -> Check:
     try:
         lease: Json | None = await session.client.get(LEASES, LEASE, session.home)
     except NotFound:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from butler.api.objects import key_of, name_of
 from butler.kube.errors import ApiError, BadAnswer, KubeError, NotFound
 from butler.kube.resource import NODES, SECRETS
-from butler.reports.fsck import NodeAddresses, TenantSide
+from butler.reports.fsck import NodeAddresses, TenantAnswers
 from butler.rules.tenant.namespaces import tenant_namespace
 from butler.tenant.clusters import TenantClients, kubeconfig_secret
 from butler.tenant.metallb import ADDRESS_POOLS, ADVERTISEMENT, ADVERTISEMENTS, NAMESPACE
@@ -35,9 +35,9 @@ LONGEST: Final = 300
 
 async def ask_tenants(
     session: CommandSession, clusters: Sequence[TenantCluster], tell: Callable[[int], None]
-) -> dict[Key, TenantSide]:
+) -> dict[Key, TenantAnswers]:
     """What is on each of these; `tell` hears how many have been asked."""
-    sides: dict[Key, TenantSide] = {}
+    sides: dict[Key, TenantAnswers] = {}
     left = iter(clusters)
 
     async def work(clients: TenantClients) -> None:
@@ -52,7 +52,7 @@ async def ask_tenants(
     return sides
 
 
-async def _ask(session: CommandSession, clients: TenantClients, cluster: TenantCluster) -> TenantSide:
+async def _ask(session: CommandSession, clients: TenantClients, cluster: TenantCluster) -> TenantAnswers:
     key, uid = key_of(cluster), cluster.metadata.uid
     try:
         async with asyncio.timeout(PATIENCE):
@@ -62,13 +62,13 @@ async def _ask(session: CommandSession, clients: TenantClients, cluster: TenantC
                 _pools(client), _advertisement(client), load_balancers(client), _nodes(client)
             )
     except TimeoutError:
-        return TenantSide(trouble=f"it did not answer within {PATIENCE:.0f} s")
+        return TenantAnswers(trouble=f"it did not answer within {PATIENCE:.0f} s")
     except KubeError as error:
         said = error.message if isinstance(error, ApiError) and error.message else str(error)
-        return TenantSide(trouble=said[:LONGEST] or type(error).__name__)
+        return TenantAnswers(trouble=said[:LONGEST] or type(error).__name__)
     finally:
         await clients.forget(uid)
-    return TenantSide("", pools, announced, tuple(services), nodes)
+    return TenantAnswers("", pools, announced, tuple(services), nodes)
 
 
 async def _pools(client: Client) -> tuple[Json, ...] | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from butler.cli.toolkit.exit_codes import Exit
 from butler.cli.toolkit.session import Failure
-from butler.reports.exchange.rows import Unreadable, read_csv, read_document
+from butler.reports.exchange.rows import UnreadableFile, read_csv, read_document
 
 if TYPE_CHECKING:
     from butler.reports.exchange.rows import Contents
@@ -29,7 +29,7 @@ def read_rows(file: str, format_: str | None) -> Contents:
     except OSError as error:
         code = Exit.NOT_FOUND if isinstance(error, FileNotFoundError) else Exit.FAILED
         raise Failure(f"{shown} cannot be read ({error.strerror}): check the name", code) from None
-    except Unreadable as error:
+    except UnreadableFile as error:
         raise Failure(f"{shown}: {error}") from None
 
 
@@ -40,21 +40,21 @@ def _text(file: str) -> str:
         with open(file, "rb") as opened:
             data = opened.read(LARGEST + 1)
     if len(data) > LARGEST:
-        raise Unreadable(
+        raise UnreadableFile(
             f"it is larger than {LARGEST // 1024 // 1024} MB: split it, and import one part after the other"
         )
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise Unreadable(f"byte {error.start} is no UTF-8 text: save it as UTF-8") from None
+        raise UnreadableFile(f"byte {error.start} is no UTF-8 text: save it as UTF-8") from None
     if "\0" in text:
-        raise Unreadable("it has zero bytes and is no text: save it as UTF-8")
+        raise UnreadableFile("it has zero bytes and is no text: save it as UTF-8")
     return text
 
 
 def _read(text: str, kind: str) -> Contents:
     if not text.strip():
-        raise Unreadable("it is empty: `butleradm ipam export` shows the form")
+        raise UnreadableFile("it is empty: `butleradm ipam export` shows the form")
     if kind == "csv":
         return read_csv(text)
     if kind == "json":
@@ -63,10 +63,12 @@ def _read(text: str, kind: str) -> Contents:
         try:
             return read_document(json.loads(text))
         except (ValueError, RecursionError) as error:
-            raise error if isinstance(error, Unreadable) else Unreadable(f"it is no JSON ({error}): mend it") from None
+            raise (
+                error if isinstance(error, UnreadableFile) else UnreadableFile(f"it is no JSON ({error}): mend it")
+            ) from None
     from butler.cli.toolkit.yaml_reader import BadYaml, load
 
     try:
         return read_document(load(text))
     except BadYaml as error:
-        raise Unreadable(f"{error}: mend it") from None
+        raise UnreadableFile(f"{error}: mend it") from None

@@ -35,7 +35,7 @@ from butler.kube.absence import read
 from butler.kube.controller import After, Controller
 from butler.kube.errors import NotFound
 from butler.kube.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
-from butler.rules.allocation.deletion import Obstacle, grounds, is_wish, judge
+from butler.rules.allocation.deletion import DeletionObstacle, grounds, is_wish, judge
 from butler.rules.allocation.held import pool_key
 from butler.rules.allocation.owner import is_insisted, is_taken_over, owner_of, tenant_key
 from butler.rules.pool.next_status import is_leaving
@@ -140,7 +140,7 @@ def decide(
     retention: timedelta,
     note_after: timedelta = timedelta(seconds=3),
     now: datetime,
-    obstacle: Obstacle | None = None,
+    obstacle: DeletionObstacle | None = None,
 ) -> Step | None:
     """The next step in an allocation's life; None when there is none to take.
 
@@ -195,7 +195,7 @@ def wants_record(allocation: IPAllocation, tenant: TenantCluster | None) -> bool
 
 
 def waiting(
-    allocation: IPAllocation, tenant: TenantCluster | None, obstacle: Obstacle, now: datetime
+    allocation: IPAllocation, tenant: TenantCluster | None, obstacle: DeletionObstacle, now: datetime
 ) -> IPAllocationStatus:
     """The status of an allocation whose deletion waits: what for, and whose it is."""
     owner = owner_of(allocation, tenant, now)

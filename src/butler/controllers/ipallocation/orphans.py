@@ -27,7 +27,7 @@ from butler.kube.absence import read
 from butler.kube.errors import Conflict, KubeError, NotFound
 from butler.kube.kinds import ALLOCATIONS, TENANT_IDENTITIES
 from butler.kube.resource import NAMESPACES
-from butler.rules.allocation.orphans import Claim, by_missing_tenant, claim_of, claims_of
+from butler.rules.allocation.orphans import OwnerClaim, by_missing_tenant, claim_of, claims_of
 from butler.rules.allocation.release import owner_gone
 from butler.rules.tenant.namespaces import namespace_of_tenant
 
@@ -75,7 +75,7 @@ class _Tally:
     failed: int = 0
 
 
-def is_gone(found: TenantIdentity | None, asked: Key, claim: Claim) -> bool | None:
+def is_gone(found: TenantIdentity | None, asked: Key, claim: OwnerClaim) -> bool | None:
     """Whether an owner is gone, from the answer to asking for its name; None when the answer makes no sense."""
     if found is None:
         return True
@@ -90,12 +90,12 @@ class Sightings:
 
     def __init__(self, gap: float) -> None:
         self._gap = gap
-        self._first: dict[Claim, float] = {}
+        self._first: dict[OwnerClaim, float] = {}
 
     def __len__(self) -> int:
         return len(self._first)
 
-    def void(self, claim: Claim, now: float) -> bool:
+    def void(self, claim: OwnerClaim, now: float) -> bool:
         """Note that the owner was seen missing; True when an earlier sighting is old enough to act on it."""
         first = self._first.get(claim)
         if first is None:
@@ -103,11 +103,11 @@ class Sightings:
             return False
         return now - first >= self._gap
 
-    def valid(self, claim: Claim) -> None:
+    def valid(self, claim: OwnerClaim) -> None:
         """The owner is there: all that was seen before is forgotten."""
         self._first.pop(claim, None)
 
-    def keep_only(self, claims: Collection[Claim]) -> None:
+    def keep_only(self, claims: Collection[OwnerClaim]) -> None:
         """Forget the claims that nobody makes any more."""
         self._first = {claim: first for claim, first in self._first.items() if claim in claims}
 
@@ -214,7 +214,7 @@ class OrphanSweep:
                     tally.released += done
                     tally.failed += not done
 
-    async def _is_at_home(self, tenant: Key, allocation: IPAllocation, claim: Claim) -> bool:
+    async def _is_at_home(self, tenant: Key, allocation: IPAllocation, claim: OwnerClaim) -> bool:
         """Whether machines may still be there, though their TenantCluster is not."""
         for uid in {claim.owner_uid, claim.formerly}:
             home = namespace_of_tenant(tenant.name, uid)
@@ -233,7 +233,7 @@ class OrphanSweep:
                 return True
         return False
 
-    async def _release(self, key: Key, claim: Claim) -> bool:
+    async def _release(self, key: Key, claim: OwnerClaim) -> bool:
         allocation = self._allocations.get(key)
         if allocation is None or claim_of(allocation) != claim:
             return False  # it changed while the sweep was under way

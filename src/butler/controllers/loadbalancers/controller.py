@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from butler.rules.loadbalancer.service import Balancer
     from butler.rules.loadbalancer.settings import LoadBalancerSettings
     from butler.rules.loadbalancer.usage import HeldBlock, Usage
-    from butler.tenant.service_feed import Feed, TenantFeeds
+    from butler.tenant.service_feed import ServiceFeed, TenantFeeds
 
 AGAIN: Final = NextLook(5.0)
 """Seconds until a kubeconfig is asked for again that could not be read."""
@@ -259,7 +259,7 @@ class LoadBalancerController:
         self._usages.pop(uid, None)
         await self._feeds.forget(uid)
 
-    async def _follow(self, cluster: TenantCluster, secret: Json) -> Feed:
+    async def _follow(self, cluster: TenantCluster, secret: Json) -> ServiceFeed:
         where = _kubeconfig_of(cluster)
 
         async def fetch() -> Json:
@@ -312,7 +312,9 @@ class LoadBalancerController:
 
     # Those that are.
 
-    def _look(self, cluster: TenantCluster, policy: LoadBalancerPolicy, feed: Feed, states: TenantStates) -> Look:
+    def _look(
+        self, cluster: TenantCluster, policy: LoadBalancerPolicy, feed: ServiceFeed, states: TenantStates
+    ) -> Look:
         def saw(found: Usage, services: Sequence[Balancer]) -> None:
             self._publisher.saw(found, services, states.pool)
             self._draining.saw(found, states.drain)

@@ -40,7 +40,7 @@ from butler.kube.kinds import CLUSTERS
 from butler.rules.allocation.release import DELETED_BY_REQUEST, Grounds
 from butler.rules.loadbalancer.deletion import DRAINING, deleting
 from butler.rules.loadbalancer.usage import hands_out, usage_of
-from butler.tenant.metallb import Outcome, address_pool, differs, read
+from butler.tenant.metallb import ApplyOutcome, address_pool, differs, read
 from butler.tenant.metallb_health import read_sign, size_seen
 from butler.tenant.services import load_balancers
 
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from butler.kube.events import EventRecorder
     from butler.rules.loadbalancer.settings import LoadBalancerSettings
     from butler.rules.loadbalancer.usage import HeldBlock, Usage
-    from butler.tenant.metallb import Published, Standing
+    from butler.tenant.metallb import MetalLBStanding, Published
 
 SHRANK: Final = "LoadBalancerShrink"
 REST: Final = 30.0
@@ -77,7 +77,7 @@ def _mark(block: HeldBlock, now: datetime) -> Mapping[str, Any]:
 
 
 def _after_failure(published: Published) -> NextLook:
-    return CONTESTED if published.outcome is Outcome.CONTESTED else SOON
+    return CONTESTED if published.outcome is ApplyOutcome.CONTESTED else SOON
 
 
 @dataclass(slots=True)
@@ -155,7 +155,7 @@ class Draining:
     async def _take_out(
         self,
         look: Look,
-        standing: Standing,
+        standing: MetalLBStanding,
         staying: Sequence[HeldBlock],
         inside: Sequence[HeldBlock],
         states: TenantStates,
@@ -189,7 +189,7 @@ class Draining:
         return NextLook(settle)
 
     async def _hold_back(
-        self, look: Look, standing: Standing, blocks: Sequence[HeldBlock], states: TenantStates
+        self, look: Look, standing: MetalLBStanding, blocks: Sequence[HeldBlock], states: TenantStates
     ) -> NextLook:
         drain = states.drain
         sign = await self._publisher.ask_for_sign(look.tenant, states.pool)
@@ -215,7 +215,7 @@ class Draining:
     async def _stamp(
         self,
         look: Look,
-        standing: Standing,
+        standing: MetalLBStanding,
         staying: Sequence[HeldBlock],
         outside: Sequence[HeldBlock],
         states: TenantStates,
@@ -227,13 +227,13 @@ class Draining:
             look, standing, staying, states, auto_assign=hands_out(staying), drained_by=drain.token
         )
         # Where MetalLB is not there, nothing can be written, nor announced.
-        if not published.is_current and published.outcome is not Outcome.NOT_INSTALLED:
+        if not published.is_current and published.outcome is not ApplyOutcome.NOT_INSTALLED:
             return _after_failure(published)
         now = self._monotonic()
         drain.withdrawn.update({block.version: now for block in outside})
         return NextLook(self._settings.settle)
 
-    async def _give_back(self, look: Look, standing: Standing, found: Usage, states: TenantStates) -> NextLook:
+    async def _give_back(self, look: Look, standing: MetalLBStanding, found: Usage, states: TenantStates) -> NextLook:
         """Steps 5 and 6."""
         drain, settle = states.drain, self._settings.settle
         outside, now = found.draining, self._monotonic()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from butler.rules.loadbalancer.policy import LoadBalancerPolicy
     from butler.rules.loadbalancer.service import Balancer
     from butler.rules.loadbalancer.usage import Usage
-    from butler.tenant.service_feed import Feed
+    from butler.tenant.service_feed import ServiceFeed
 
 
 class Look:
@@ -30,7 +30,7 @@ class Look:
         self,
         cluster: TenantCluster,
         policy: LoadBalancerPolicy,
-        feed: Feed,
+        feed: ServiceFeed,
         own: Callable[[TenantCluster], list[IPAllocation]],
         saw: Callable[[Usage, Sequence[Balancer]], None],
         clock: Callable[[], datetime],

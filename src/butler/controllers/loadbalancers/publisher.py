@@ -25,7 +25,7 @@ from butler.controllers.loadbalancers.next_look import AT_ONCE, ON_CHANGE, NextL
 from butler.ipam.addresses import Family, range_text
 from butler.kube.kinds import CLUSTERS
 from butler.rules.loadbalancer.usage import granted_range
-from butler.tenant.metallb import Outcome, Published, addresses, publish, read
+from butler.tenant.metallb import ApplyOutcome, Published, addresses, publish, read
 from butler.tenant.metallb_health import can_hand_out, read_sign
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from butler.rules.loadbalancer.service import Balancer
     from butler.rules.loadbalancer.settings import LoadBalancerSettings
     from butler.rules.loadbalancer.usage import HeldBlock, Usage
-    from butler.tenant.metallb import Standing
+    from butler.tenant.metallb import MetalLBStanding
     from butler.tenant.metallb_health import Sign
 
 GREW: Final = "LoadBalancerGrowth"
@@ -60,10 +60,10 @@ CHANCE: Final = 2.9
 Services that wait get before the status tells of them: then there is a look in any case."""
 BEHIND: Final = "the tenant has addresses that were granted a moment ago; looking again"
 _REASONS: Final = {
-    Outcome.NOT_INSTALLED: LoadBalancerReason.NOT_INSTALLED,
-    Outcome.NOT_READY: LoadBalancerReason.NOT_READY,
-    Outcome.REFUSED: LoadBalancerReason.REFUSED,
-    Outcome.CONTESTED: LoadBalancerReason.CONTESTED,
+    ApplyOutcome.NOT_INSTALLED: LoadBalancerReason.NOT_INSTALLED,
+    ApplyOutcome.NOT_READY: LoadBalancerReason.NOT_READY,
+    ApplyOutcome.REFUSED: LoadBalancerReason.REFUSED,
+    ApplyOutcome.CONTESTED: LoadBalancerReason.CONTESTED,
 }
 
 
@@ -167,11 +167,11 @@ class Publisher:
             standing = await read(look.tenant)
             blocks = publishable(found.blocks, standing.addresses)
             published = await self.put(look, standing, blocks, states, auto_assign=hands_out)
-            if published.outcome is not Outcome.CONTESTED:
+            if published.outcome is not ApplyOutcome.CONTESTED:
                 break
         if pool.problem:
             return pause(pool.tries)
-        if published.outcome is Outcome.WRITTEN:
+        if published.outcome is ApplyOutcome.WRITTEN:
             pool.sign_due = self._monotonic() + self._settings.settle
             return NextLook(self._settings.settle)
         await self.ask_for_sign(look.tenant, pool)
@@ -228,7 +228,7 @@ class Publisher:
     async def put(
         self,
         look: Look,
-        standing: Standing,
+        standing: MetalLBStanding,
         blocks: Sequence[HeldBlock],
         states: TenantStates,
         *,
@@ -245,7 +245,7 @@ class Publisher:
         there = set(standing.addresses)
         unknown = there - {entry(block) for block in (*blocks, *leaving)}
         if unknown and unknown & {_text(held) for held in await self._ledger.held_by(cluster)}:
-            return Published(Outcome.CONTESTED, message=BEHIND)
+            return Published(ApplyOutcome.CONTESTED, message=BEHIND)
         new = [block for block in blocks if entry(block) not in there]
         added = await self._still_held(new)
         kept = [block for block in blocks if entry(block) in there]
@@ -298,15 +298,15 @@ class Publisher:
     def _tell(
         self,
         cluster: TenantCluster,
-        standing: Standing,
+        standing: MetalLBStanding,
         published: Published,
         added: Sequence[HeldBlock],
         states: TenantStates,
     ) -> None:
         pool = states.pool
-        if published.outcome is Outcome.REFUSED and pool.problem != published.message:
+        if published.outcome is ApplyOutcome.REFUSED and pool.problem != published.message:
             self._events.record(cluster, CLUSTERS, REFUSED, published.message, "Warning")
-        if published.outcome is not Outcome.WRITTEN:
+        if published.outcome is not ApplyOutcome.WRITTEN:
             return
         drift = (*published.drift, *_vanished(standing, pool.entries))
         if drift:
@@ -339,7 +339,7 @@ def asked_to_look(cluster: TenantCluster) -> str:
     return cluster.metadata.annotations.get(Annotation.LOOK_AGAIN, "")
 
 
-def _vanished(standing: Standing, entries: tuple[str, ...] | None) -> list[str]:
+def _vanished(standing: MetalLBStanding, entries: tuple[str, ...] | None) -> list[str]:
     """What is not there though it was published: it was deleted there."""
     pool = ["IPAddressPool default-pool was deleted"] if entries and standing.pool is None else []
     announced = entries is None or standing.advertisement is not None

@@ -17,7 +17,7 @@ from butler.api.labels import ConditionType, PoolReason
 from butler.api.objects import key_of
 from butler.controllers.networkpool.claims_writer import StillHeld, age_of
 from butler.ipam.addresses import BadAddress, parse_network
-from butler.kube.errors import Forbidden, Invalid, NotFound, TooLarge
+from butler.kube.errors import AnswerTooLarge, Forbidden, Invalid, NotFound
 from butler.rules.pool.claims import ClaimTable, claimed_network, contains, moved, overlaps
 from butler.rules.pool.conditions import NotHandingOut
 from butler.rules.pool.next_status import intent_range, is_promise
@@ -167,7 +167,7 @@ class Claiming:
             rival = await self._register.claim(pool)
         except StillHeld as held:  # from an earlier pool of this name, which somebody removed by force
             return Claimed(claimed, _stays(held.cidr, wanted, held.holder))
-        except (NotFound, Forbidden, Invalid, TooLarge) as error:
+        except (NotFound, Forbidden, Invalid, AnswerTooLarge) as error:
             message = f"Butler cannot record which pool has which network: {error.message}"
             return Claimed(claimed, NotHandingOut(PoolReason.NOT_CLAIMED, message), retry=RETRY_SECONDS)
         if rival is None:

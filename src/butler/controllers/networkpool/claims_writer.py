@@ -28,11 +28,11 @@ from butler.api.labels import Annotation
 from butler.api.objects import Json, Key, is_newer, key_of
 from butler.ipam.addresses import BadAddress, parse_network
 from butler.kube import absence
-from butler.kube.errors import AlreadyExists, Conflict, Invalid, KubeError, NotFound, TooLarge
+from butler.kube.errors import AlreadyExists, AnswerTooLarge, Conflict, Invalid, KubeError, NotFound
 from butler.kube.kinds import ALLOCATIONS, POOLS, WRITE_TIMEOUT
 from butler.kube.resource import CONFIGMAPS
 from butler.rules.allocation.held import pool_key
-from butler.rules.pool.claims import CLAIMS, Claim, ClaimTable, claimed_network, contains, entry
+from butler.rules.pool.claims import CLAIMS, ClaimTable, NetworkClaim, claimed_network, contains, entry
 from butler.rules.pool.holdings import holding_of
 from butler.rules.pool.tenant_blocks import is_waiting
 
@@ -66,31 +66,31 @@ class StillHeld(KubeError):
         self.cidr = cidr
 
 
-Wanted = Callable[[Claim | None, "NetworkPool | None"], Claim | None]
+Wanted = Callable[[NetworkClaim | None, "NetworkPool | None"], NetworkClaim | None]
 """What an entry should be, given what it is and what its pool is now; the same for no change. May raise PoolMoved."""
 
 
-def entered(asked: NetworkPool, now: NetworkPool | None) -> Claim:
+def entered(asked: NetworkPool, now: NetworkPool | None) -> NetworkClaim:
     """The entry for the pool as it was asked for, if that is still what it is."""
     key, meta = key_of(asked), asked.metadata
     if now is None or (now.metadata.uid, now.metadata.generation) != (meta.uid, meta.generation):
         raise PoolMoved(f"NetworkPool {key} was changed meanwhile")
     if (claimed := claimed_network(now)) is not None and not contains(now.spec.cidr, claimed):
         raise PoolMoved(f"NetworkPool {key} has not yet given up {claimed}")
-    return Claim(now.spec.cidr, now.metadata.uid, now.metadata.generation)
+    return NetworkClaim(now.spec.cidr, now.metadata.uid, now.metadata.generation)
 
 
-def shrunk(before: Claim | None, now: NetworkPool | None) -> Claim | None:
+def shrunk(before: NetworkClaim | None, now: NetworkPool | None) -> NetworkClaim | None:
     """The entry without what the pool's status no longer claims."""
     claimed = claimed_network(now) if now is not None else None
     if before is None or now is None or claimed is None or claimed != now.spec.cidr:
         return before
     if before.cidr == claimed or not contains(before.cidr, claimed):
         return before
-    return Claim(claimed, now.metadata.uid, now.metadata.generation)
+    return NetworkClaim(claimed, now.metadata.uid, now.metadata.generation)
 
 
-def dropped(before: Claim | None, now: NetworkPool | None) -> Claim | None:
+def dropped(before: NetworkClaim | None, now: NetworkPool | None) -> NetworkClaim | None:
     """No entry, unless there is a pool of this name again."""
     return before if now is not None else None
 
@@ -108,11 +108,11 @@ class _Wish:
     """UID of a pool in whose entry surely nobody holds anything."""
     failure: Exception | None = None
 
-    def passes_on(self, before: Claim | None, after: Claim | None) -> bool:
+    def passes_on(self, before: NetworkClaim | None, after: NetworkClaim | None) -> bool:
         """Whether the entry is that of a pool which is gone, and which may have promised something."""
         return before is not None and before.uid != self.emptied and (after is None or after.uid != before.uid)
 
-    def loses(self, before: Claim | None, after: Claim | None) -> bool:
+    def loses(self, before: NetworkClaim | None, after: NetworkClaim | None) -> bool:
         """Whether the entry would give up something that somebody may hold."""
         if before is None or before.uid == self.emptied:
             return False
@@ -177,7 +177,7 @@ class ClaimRegister:
                 if attempt == ATTEMPTS:
                     raise
                 await asyncio.sleep(random.uniform(0, PAUSE * attempt))  # noqa: S311  # jitter, not secrets
-            except (Invalid, TooLarge):
+            except (Invalid, AnswerTooLarge):
                 if len(wishes) == 1:
                     raise
                 for wish in wishes:  # one of them cannot be written: it must not keep the others
@@ -200,7 +200,7 @@ class ClaimRegister:
         self._table.take(config_map)
         # Only now: whoever claims for a newer state of one of them changes the ConfigMap that we have read.
         found = await asyncio.gather(*(self._pool(wish.key) for wish in wishes), return_exceptions=True)
-        wanted: dict[_Wish, Claim | None] = {}
+        wanted: dict[_Wish, NetworkClaim | None] = {}
         for wish, pool in zip(wishes, found, strict=True):
             wish.failure = None
             try:
@@ -275,7 +275,7 @@ class ClaimRegister:
             pass
         pools = await self._client.list(POOLS, self._scope)
         data = dict(
-            entry(key_of(pool), Claim(claimed, pool.metadata.uid, pool.metadata.generation))
+            entry(key_of(pool), NetworkClaim(claimed, pool.metadata.uid, pool.metadata.generation))
             for pool in pools.items
             if (claimed := claimed_network(pool)) is not None
         )
@@ -318,14 +318,16 @@ def _is_outdated(allocation: IPAllocation, gone: str, holders: str | None) -> bo
     return marked and (holders is None or is_newer(allocation.metadata.resource_version, holders))
 
 
-def _still_held(key: Key, before: Claim, after: Claim | None, allocations: Iterable[IPAllocation]) -> StillHeld | None:
+def _still_held(
+    key: Key, before: NetworkClaim, after: NetworkClaim | None, allocations: Iterable[IPAllocation]
+) -> StillHeld | None:
     for allocation in allocations:
         if _holds_in(allocation, before.cidr, after):
             return StillHeld(key, allocation.metadata.name, before.cidr)
     return None
 
 
-def _holds_in(allocation: IPAllocation, before: str, after: Claim | None) -> bool:
+def _holds_in(allocation: IPAllocation, before: str, after: NetworkClaim | None) -> bool:
     """Whether an allocation is live in one network and outside the other."""
     try:
         holding = holding_of(allocation)

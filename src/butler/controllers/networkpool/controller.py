@@ -47,8 +47,8 @@ from butler.rules.pool.excluded_addresses import excluded_addresses, pools_named
 from butler.rules.pool.foreign_addresses import ForeignAddresses, shown_by
 from butler.rules.pool.holdings import Holdings, pool_named_in
 from butler.rules.pool.next_status import (
-    Plan,
-    View,
+    PoolPlan,
+    PoolView,
     is_leaving,
     layout_of,
     no_such_pool,
@@ -293,9 +293,9 @@ class NetworkPoolController:
 
     # Observe.
 
-    def _view(self, key: Key, layout: PoolLayout | None) -> View:
+    def _view(self, key: Key, layout: PoolLayout | None) -> PoolView:
         foreign = self._foreign.within(layout.family, layout.network) if layout is not None else ()
-        return View(
+        return PoolView(
             waiting=self._allocations.by("waiting", key),
             leaving=self._allocations.by("leaving", key),
             coming_back=self._allocations.by("coming back", key),
@@ -365,7 +365,7 @@ class NetworkPoolController:
         if not await self._allocations.reached(version, LIST_TIMEOUT):
             raise StaleView(f"the allocation cache has not reached version {version} in {LIST_TIMEOUT:.0f} seconds")
 
-    def _put_off(self, key: Key, pool: NetworkPool, made: Plan) -> float | None:
+    def _put_off(self, key: Key, pool: NetworkPool, made: PoolPlan) -> float | None:
         """Seconds for which a write that only forgets carried out intents may wait for a better occasion."""
         if not only_forgets_intents(pool.status, made):
             self._tidy_at.pop(key, None)
@@ -377,7 +377,7 @@ class NetworkPoolController:
         del self._tidy_at[key]
         return None
 
-    def _being_deleted(self, key: Key, pool: NetworkPool, view: View) -> NotHandingOut:
+    def _being_deleted(self, key: Key, pool: NetworkPool, view: PoolView) -> NotHandingOut:
         holders = [holding.name for holding in self._holdings.of(key)]
         holders += [intent.name for intent in open_intents(pool, view)]
         goes = f", and goes once all its addresses are released by {names(sorted(holders))}" if holders else ""
@@ -385,7 +385,9 @@ class NetworkPoolController:
 
     # Act.
 
-    async def _reserve(self, pool: NetworkPool, made: Plan, due: Sequence[Due], *, put_off: bool) -> NetworkPool | None:
+    async def _reserve(
+        self, pool: NetworkPool, made: PoolPlan, due: Sequence[Due], *, put_off: bool
+    ) -> NetworkPool | None:
         """Write the decision, for this version of the pool and no other. None: it did not count, decide again.
 
         Where nothing is to be written, the pool has to be there if anything is to be carried out.
@@ -472,7 +474,7 @@ class NetworkPoolController:
 
     # Tell.
 
-    def _tell(self, pool: NetworkPool, made: Plan) -> None:
+    def _tell(self, pool: NetworkPool, made: PoolPlan) -> None:
         for notice in made.notices:
             self._events.record(pool, POOLS, notice.reason, notice.message, notice.type)
         if made.granted:

@@ -24,7 +24,7 @@ from butler.rules.pool.holdings import Holdings
 from butler.rules.provider.placement import placement
 from butler.rules.provider.room import survey
 from butler.rules.provider.settings import secret_key
-from butler.rules.provider.status import Seen, notices, status_of, status_while_leaving
+from butler.rules.provider.status import ObservedProvider, notices, status_of, status_while_leaving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -137,7 +137,7 @@ class ProviderConfigController:
         latest = self._configs.get(key)
         if latest is None or latest.metadata.generation != config.metadata.generation:
             return None  # changed while the provider was asked: its watch has put it in the queue again
-        seen = Seen(known.state, known.outcome, known.refusal, self._supply(latest))
+        seen = ObservedProvider(known.state, known.outcome, known.refusal, self._supply(latest))
         await self._write(latest, status_of(latest, seen, self._clock()))
         return After(again)
 

@@ -22,7 +22,7 @@ from butler.kube.errors import Forbidden
 from butler.kube.resource import SECRETS
 from butler.providers import credentials
 from butler.providers.probe import can_be_asked, probe
-from butler.rules.provider.probe_outcome import Accepted, Awaited, Outcome, Refused
+from butler.rules.provider.probe_outcome import Accepted, Awaited, CredentialsRefused, Outcome
 from butler.rules.provider.settings import foreign_secret, secret_key, secret_not_for, settings_problems
 from butler.rules.provider.status import SecretState
 
@@ -50,7 +50,7 @@ class Known:
     """Which Secret, and which version of it."""
     state: SecretState
     outcome: Outcome | None
-    refusal: Refused | None
+    refusal: CredentialsRefused | None
     due: float
     """When to look again."""
     is_waited_for: bool = False
@@ -138,7 +138,9 @@ class Inspection:
         return known, max(0.0, known.due - self._clock())
 
     def _put_off(self, known: Known) -> None:
-        every = self._settings.refused_every if isinstance(known.outcome, Refused) else self._settings.look_every
+        every = (
+            self._settings.refused_every if isinstance(known.outcome, CredentialsRefused) else self._settings.look_every
+        )
         known.due = self._clock() + every * (1 + self._rng.uniform(-JITTER, JITTER))
 
     async def _read(self, config: ProviderConfig) -> _Secret:
@@ -185,7 +187,7 @@ class Inspection:
         self._asking.pop(key, None)
         changed = outcome != known.outcome
         known.outcome = outcome
-        if isinstance(outcome, Refused):
+        if isinstance(outcome, CredentialsRefused):
             known.refusal = outcome
             self._put_off(known)
         elif isinstance(outcome, Accepted):

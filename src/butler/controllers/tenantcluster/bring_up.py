@@ -58,9 +58,9 @@ from butler.rules.tenant.blueprint import Blueprint, Unbuildable
 from butler.rules.tenant.machines import read_machine
 from butler.rules.tenant.namespaces import tenant_namespace
 from butler.rules.tenant.node_addresses import Fleet
-from butler.rules.tenant.observed import NOTHING_SEEN, Seen, see
+from butler.rules.tenant.observed import NOTHING_SEEN, ObservedCluster, see
 from butler.rules.tenant.provider import access, name_clash, quota, resolve
-from butler.rules.tenant.requested_addresses import Refused
+from butler.rules.tenant.requested_addresses import AddressesRefused
 from butler.rules.tenant.status import Facts, endpoint_url, is_established, new_status
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class Building:
             try:
                 taken_over = await take_over(self._client, cluster, self._views.allocations_for(cluster))
                 return Built(cluster, None, SOON) if taken_over else None
-            except Refused as refused:
+            except AddressesRefused as refused:
                 denied = refused.blocked
         if denied.reason == TenantClusterReason.RESTORED:
             # It holds addresses that it had before, which have to go with it.
@@ -231,7 +231,7 @@ class Building:
         return Built(cluster, replace(facts, blocked=denied), LATER)
 
     def _denied(
-        self, cluster: TenantCluster, provider: ProviderConfig, seen: Seen, team: str, *, started: bool
+        self, cluster: TenantCluster, provider: ProviderConfig, seen: ObservedCluster, team: str, *, started: bool
     ) -> Blocked | None:
         """Why the cluster may not be here, or not grow."""
         denied = came_back(cluster) or access(cluster, provider, team, started=started)
@@ -504,7 +504,7 @@ class Building:
             )
         return Built(cluster, facts)
 
-    async def _see(self, cluster: TenantCluster) -> Seen:
+    async def _see(self, cluster: TenantCluster) -> ObservedCluster:
         namespace, name = tenant_namespace(cluster), cluster.metadata.name
         return see(
             await self._live.one(CLUSTER, namespace, name),
@@ -513,7 +513,7 @@ class Building:
             await self._live.all_in(MACHINE, namespace),
         )
 
-    def _note_endpoint(self, cluster: TenantCluster, seen: Seen) -> None:
+    def _note_endpoint(self, cluster: TenantCluster, seen: ObservedCluster) -> None:
         """The status tells it with the next thing worth a write; who talks to the tenant need not wait for that."""
         if cluster.status.control_plane_endpoint is not None:
             self._views.endpoints.pop(uid_of(cluster), None)

@@ -23,7 +23,7 @@ from butler.kube.kinds import ALLOCATIONS, WRITE_TIMEOUT
 from butler.rules.allocation.owner import earlier_homes
 from butler.rules.tenant.blocked import Blocked
 from butler.rules.tenant.namespaces import tenant_namespace
-from butler.rules.tenant.requested_addresses import Refused
+from butler.rules.tenant.requested_addresses import AddressesRefused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,12 +62,12 @@ def earlier_lives(cluster: TenantCluster, allocations: Sequence[IPAllocation]) -
 async def take_over(client: Client, cluster: TenantCluster, own: Sequence[IPAllocation]) -> bool:
     """Make what came back the cluster's own, all of it or nothing; True when something was written.
 
-    Raises `Refused` while machines may use it in the namespace of an earlier life.
+    Raises `AddressesRefused` while machines may use it in the namespace of an earlier life.
     """
     from_another_life = [allocation for allocation in own if is_from_another_life(allocation)]
     for namespace in earlier_lives(cluster, from_another_life):
         if await read(client, resource_of_kind(NAMESPACE), Key("", namespace)) is not None:
-            raise Refused(
+            raise AddressesRefused(
                 _restored(
                     f"its addresses come from a backup, and namespace {namespace}, in which they were used, exists:"
                     " machines in it may use them. Delete that namespace if the machines are gone"

@@ -25,7 +25,7 @@ from butler.controllers.tenantcluster.tenant_side import ADMIN_KUBECONFIGS, Tena
 from butler.kube.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.resource import SECRETS
 from butler.providers.teams import NAMESPACE_HEADS, WITH_A_TEAM, Teams
-from butler.rules.tenant.status_urgency import Telling
+from butler.rules.tenant.status_urgency import StatusUrgency
 from butler.tenant.clusters import TenantClients
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
         releases,
         wake_cluster,
     )
-    telling = Telling(time.monotonic, views.on_their_way)
+    telling = StatusUrgency(time.monotonic, views.on_their_way)
     writer = StatusWriter(client, views.clusters, operator.events, metrics, telling, _now)
     building = Building(
         client,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
-    from butler.rules.tenant.status_urgency import Telling
+    from butler.rules.tenant.status_urgency import StatusUrgency
 
 EVENTS = {
     TenantClusterPhase.READY: ("ClusterReady", "Normal"),
@@ -56,7 +56,7 @@ class StatusWriter:
         clusters: Cache[TenantCluster],
         events: EventRecorder,
         metrics: TenantMetrics,
-        telling: Telling,
+        telling: StatusUrgency,
         clock: Callable[[], datetime],
     ) -> None:
         self._client = client

@@ -22,7 +22,7 @@ from butler.kube.kinds import ADDONS, CLUSTERS, WRITE_TIMEOUT
 from butler.rules.allocation.release import Grounds
 from butler.rules.tenant.deletion import (
     COURTESY,
-    Verdict,
+    DeletionVerdict,
     began,
     deleting_status,
     is_forced,
@@ -244,12 +244,12 @@ class Teardown:
 
     # Telling.
 
-    def _audit(self, cluster: TenantCluster, stage: DeletionStage, verdict: Verdict) -> None:
+    def _audit(self, cluster: TenantCluster, stage: DeletionStage, verdict: DeletionVerdict) -> None:
         """Leave a trace of what was not waited for."""
         reason = STAGE_ENDED if stage in COURTESY else FORCED
         self._events.record(cluster, CLUSTERS, reason, f"{stage.value}: {verdict.message}", "Warning")
 
-    def _tell_if_stalled(self, cluster: TenantCluster, stage: DeletionStage, verdict: Verdict) -> None:
+    def _tell_if_stalled(self, cluster: TenantCluster, stage: DeletionStage, verdict: DeletionVerdict) -> None:
         before = find_condition(cluster.status.conditions, ConditionType.DELETING)
         told = before is not None and before.reason == TenantClusterReason.STALLED
         if verdict.reason == TenantClusterReason.STALLED and not (told and starting_stage(cluster) is stage):

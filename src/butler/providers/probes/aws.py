@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from butler.providers.http import ask
 from butler.providers.probes.question import FORM, form
 from butler.providers.sigv4 import signed_headers
-from butler.rules.provider.probe_outcome import Accepted, Refused, Unclear, unexpected
+from butler.rules.provider.probe_outcome import Accepted, CredentialsRefused, Unclear, unexpected
 
 if TYPE_CHECKING:
-    from butler.providers.probes.question import Asked
+    from butler.providers.probes.question import ProbeQuestion
     from butler.rules.provider.probe_outcome import Outcome
 
 _ACCOUNT = re.compile(rb"<Account>([0-9]{12})</Account>")
@@ -19,7 +19,7 @@ _CODE = re.compile(rb"<Code>([A-Za-z0-9.]{1,64})</Code>")
 _CLOCK = re.compile(rb"Signature (expired|not yet current)|RequestTimeTooSkewed|RequestExpired")
 
 
-async def probe(asked: Asked) -> Outcome:
+async def probe(asked: ProbeQuestion) -> Outcome:
     settings = asked.spec.aws
     assert settings is not None, "the schema asks for the block of the provider"
     region = settings.region
@@ -48,5 +48,7 @@ async def probe(asked: Asked) -> Outcome:
     if reply.status in (401, 403):
         code = _CODE.search(reply.body)
         why = f" ({code[1].decode()})" if code else ""
-        return Refused(f"AWS does not accept accessKeyID and secretAccessKey{why}: correct them in the Secret")
+        return CredentialsRefused(
+            f"AWS does not accept accessKeyID and secretAccessKey{why}: correct them in the Secret"
+        )
     return unexpected(reply.status, "AWS")

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from butler.providers.http import ask
 from butler.providers.probes.question import FORM, form
-from butler.rules.provider.probe_outcome import Accepted, Refused, unexpected
+from butler.rules.provider.probe_outcome import Accepted, CredentialsRefused, unexpected
 
 if TYPE_CHECKING:
-    from butler.providers.probes.question import Asked
+    from butler.providers.probes.question import ProbeQuestion
     from butler.rules.provider.probe_outcome import Outcome
 
 _SCOPE: Final = "https://management.azure.com/.default"
@@ -24,7 +24,7 @@ _ADVICE: Final = {
 _REFUSALS: Final = ("invalid_client", "unauthorized_client", "invalid_grant", "access_denied")
 
 
-async def probe(asked: Asked) -> Outcome:
+async def probe(asked: ProbeQuestion) -> Outcome:
     given = asked.credentials
     reply = await ask(
         "POST",
@@ -47,5 +47,5 @@ async def probe(asked: Asked) -> Outcome:
     refused = reply.status == 400 and (reply.at("error") in _REFUSALS or code in _ADVICE)
     if reply.status in (401, 403) or refused:
         advice = _ADVICE.get(code, "correct clientID, clientSecret and tenantID in the Secret")
-        return Refused(f"Azure does not accept the application{f' ({code})' if code else ''}: {advice}")
+        return CredentialsRefused(f"Azure does not accept the application{f' ({code})' if code else ''}: {advice}")
     return unexpected(reply.status, "Azure")

@@ -13,14 +13,14 @@ import msgspec
 from butler.providers.credentials import SERVICE_ACCOUNT_KEY, ServiceAccountKey, private_key
 from butler.providers.http import ask
 from butler.providers.probes.question import FORM, form
-from butler.rules.provider.probe_outcome import Accepted, Refused, Unclear, unexpected
+from butler.rules.provider.probe_outcome import Accepted, CredentialsRefused, Unclear, unexpected
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
 
-    from butler.providers.probes.question import Asked
+    from butler.providers.probes.question import ProbeQuestion
     from butler.rules.provider.probe_outcome import Outcome
 
 _GRANT: Final = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -29,7 +29,7 @@ _SECONDS: Final = 600
 _REFUSALS: Final = ("invalid_grant", "invalid_client", "unauthorized_client", "access_denied")
 
 
-async def probe(asked: Asked) -> Outcome:
+async def probe(asked: ProbeQuestion) -> Outcome:
     key = msgspec.json.decode(asked.credentials[SERVICE_ACCOUNT_KEY], type=ServiceAccountKey)
     if key.universe_domain != "googleapis.com":
         return Unclear("the key is for another Google cloud than the public one, which Butler cannot ask")
@@ -51,7 +51,7 @@ async def probe(asked: Asked) -> Outcome:
         return Unclear("Google finds that the clock of this machine is wrong, and looks at nothing else: set the clock")
     if reply.status in (401, 403) or (reply.status == 400 and error in _REFUSALS):
         why = f" ({error})" if error in _REFUSALS else ""
-        return Refused(f"Google Cloud does not accept the service account's key{why}: create a new key")
+        return CredentialsRefused(f"Google Cloud does not accept the service account's key{why}: create a new key")
     return unexpected(reply.status, "Google Cloud")
 
 

@@ -9,30 +9,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from butler.kube.config import from_text
-from butler.kube.credentials import Credentials
+from butler.kube.credentials import ConnectionCredentials
 from butler.kube.errors import ConfigError
 from butler.providers.credentials import KUBECONFIG
 from butler.providers.http import NoAnswer, Reply, ask
-from butler.rules.provider.probe_outcome import Accepted, Refused, unexpected, version_text
+from butler.rules.provider.probe_outcome import Accepted, CredentialsRefused, unexpected, version_text
 
 if TYPE_CHECKING:
-    from butler.providers.probes.question import Asked
+    from butler.providers.probes.question import ProbeQuestion
     from butler.rules.provider.probe_outcome import Outcome
 
 _WHO_AM_I = b'{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}'
 _NOBODY = "system:anonymous"
 
 
-async def probe(asked: Asked) -> Outcome:
+async def probe(asked: ProbeQuestion) -> Outcome:
     settings = asked.spec.harvester
     connection = from_text(asked.credentials[KUBECONFIG], source=KUBECONFIG, environ={})
     base = (settings.endpoint if settings is not None and settings.endpoint else connection.server).rstrip("/")
-    identity = Credentials(connection)
+    identity = ConnectionCredentials(connection)
     headers = dict(await identity.headers()) | {"Accept": "application/json", "Content-Type": "application/json"}
     try:
         tls = identity.tls()
     except ConfigError:
-        return Refused("client-certificate-data and client-key-data of the kubeconfig are no pair: export it anew")
+        return CredentialsRefused(
+            "client-certificate-data and client-key-data of the kubeconfig are no pair: export it anew"
+        )
 
     async def get(path: str) -> Reply:
         return await ask(
@@ -46,7 +48,9 @@ async def probe(asked: Asked) -> Outcome:
 
     version = await get("/version")
     if version.status in (401, 403):
-        return Refused("Harvester does not accept the kubeconfig: export a new one and store it in the Secret")
+        return CredentialsRefused(
+            "Harvester does not accept the kubeconfig: export a new one and store it in the Secret"
+        )
     kubernetes = version_text(version.at("gitVersion"))
     if version.status != 200 or kubernetes is None:
         return unexpected(version.status, "Harvester")
@@ -61,7 +65,9 @@ async def probe(asked: Asked) -> Outcome:
     )
     # Servers before Kubernetes 1.28 do not know the question: then /version has to do.
     if review.status in (401, 403) or review.at("status", "userInfo", "username") == _NOBODY:
-        return Refused("Harvester knows nobody by this kubeconfig: export a new one and store it in the Secret")
+        return CredentialsRefused(
+            "Harvester knows nobody by this kubeconfig: export a new one and store it in the Secret"
+        )
     try:
         setting = await get("/apis/harvesterhci.io/v1beta1/settings/server-version")
     except NoAnswer:

@@ -6,17 +6,17 @@ import base64
 from typing import TYPE_CHECKING, Any
 
 from butler.providers.http import NoAnswer, Reply, ask
-from butler.rules.provider.probe_outcome import Accepted, Refused, unexpected, version_text
+from butler.rules.provider.probe_outcome import Accepted, CredentialsRefused, unexpected, version_text
 from butler.rules.provider.settings import nutanix_url
 
 if TYPE_CHECKING:
-    from butler.providers.probes.question import Asked
+    from butler.providers.probes.question import ProbeQuestion
     from butler.rules.provider.probe_outcome import Outcome
 
 _ALL_CLUSTERS = b'{"kind":"cluster","length":100}'
 
 
-async def probe(asked: Asked) -> Outcome:
+async def probe(asked: ProbeQuestion) -> Outcome:
     settings = asked.spec.nutanix
     assert settings is not None, "the schema asks for the block of the provider"
     base = f"{nutanix_url(settings)}/api/nutanix/v3"
@@ -29,7 +29,7 @@ async def probe(asked: Asked) -> Outcome:
     tls = asked.trust(insecure=settings.insecure)
     me = await ask("GET", f"{base}/users/me", headers=headers, tls=tls, patience=asked.patience)
     if me.status in (401, 403):
-        return Refused("Prism Central does not accept username and password: correct them in the Secret")
+        return CredentialsRefused("Prism Central does not accept username and password: correct them in the Secret")
     if me.status != 200:
         return unexpected(me.status, "Prism Central")
     try:

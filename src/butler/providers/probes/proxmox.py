@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from butler.providers.http import ask
-from butler.rules.provider.probe_outcome import Accepted, Refused, Unclear, unexpected, version_text
+from butler.rules.provider.probe_outcome import Accepted, CredentialsRefused, Unclear, unexpected, version_text
 from butler.rules.provider.settings import proxmox_url
 
 if TYPE_CHECKING:
-    from butler.providers.probes.question import Asked
+    from butler.providers.probes.question import ProbeQuestion
     from butler.rules.provider.probe_outcome import Outcome
 
 
-async def probe(asked: Asked) -> Outcome:
+async def probe(asked: ProbeQuestion) -> Outcome:
     settings = asked.spec.proxmox
     assert settings is not None, "the schema asks for the block of the provider"
     token = f"{asked.credentials['username']}={asked.credentials['password']}"
@@ -25,7 +25,9 @@ async def probe(asked: Asked) -> Outcome:
         patience=asked.patience,
     )
     if answer.status in (401, 403):
-        return Refused("Proxmox does not accept the API token: correct username (user@realm!token) and password")
+        return CredentialsRefused(
+            "Proxmox does not accept the API token: correct username (user@realm!token) and password"
+        )
     if answer.status != 200:
         return unexpected(answer.status, "Proxmox")
     version = answer.at("data", "version")

@@ -34,7 +34,7 @@ CLOUDS: Final = CloudEndpoints()
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProbeQuestion:
     """One question to one provider."""
 
     spec: ProviderConfigSpec

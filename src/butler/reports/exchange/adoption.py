@@ -13,7 +13,7 @@ from butler.api.text import LARGEST_RANGE
 from butler.ipam.addresses import BadAddress, Family, Range, parse_address
 from butler.ipam.range_difference import without
 from butler.ipam.refusals import invalid_count
-from butler.reports.exchange.rows import BadRow, Contents, Row, among_themselves
+from butler.reports.exchange.rows import BadRow, Contents, ExchangeRow, among_themselves
 from butler.rules.loadbalancer.service import POOL
 from butler.tenant.metallb import entry_range
 
@@ -32,7 +32,7 @@ class Adoption:
 
 def adopt(tenant: Key, used: Inventory) -> Adoption:
     """What a tenant uses, as rows. What it says twice is written down once: it has one owner in any case."""
-    rows: list[Row] = []
+    rows: list[ExchangeRow] = []
     bad: list[BadRow] = []
     sixes = 0
     announced: list[Range] = []
@@ -48,7 +48,9 @@ def adopt(tenant: Key, used: Inventory) -> Adoption:
         if family is Family.V6:
             sixes += 1
             continue
-        rows += [Row(where, tenant, IPAllocationType.LOAD_BALANCER, span) for span in without(addresses, announced)]
+        rows += [
+            ExchangeRow(where, tenant, IPAllocationType.LOAD_BALANCER, span) for span in without(addresses, announced)
+        ]
         announced.append(addresses)
     nodes: dict[str, str] = {}
     for node, text in used.nodes:
@@ -58,7 +60,7 @@ def adopt(tenant: Key, used: Inventory) -> Adoption:
         if family is Family.V6:
             sixes += 1
             continue
-        rows.append(Row(f"Node {node}", tenant, IPAllocationType.NODES, Range(address, address)))
+        rows.append(ExchangeRow(f"Node {node}", tenant, IPAllocationType.NODES, Range(address, address)))
     contents = among_themselves(Contents(tuple(rows), tuple(bad)))
     return Adoption(contents, tuple(_notes(used, sixes, tenant)))
 

@@ -21,7 +21,7 @@ from butler.api.ipallocation import IPAllocationPhase
 from butler.api.objects import key_of
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, parse_range, range_text
 from butler.ipam.range_difference import without
-from butler.ipam.requests import Request, objection
+from butler.ipam.requests import AddressRequest, objection
 from butler.reports.plan.new_requests import answers, request_for
 from butler.reports.plan.simulation import Rehearsal
 from butler.rules.allocation.held import held_addresses, readable_range
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
     from butler.ipam.layout import PoolLayout
     from butler.reports.estate import Estate
-    from butler.reports.exchange.rows import Contents, Row
+    from butler.reports.exchange.rows import Contents, ExchangeRow
 
 _EVER = datetime.max.replace(tzinfo=UTC)
 
 
-class Verdict(StrEnum):
+class RowVerdict(StrEnum):
     """What is to become of a row, or of some that were joined."""
 
     MAKE = "make"
@@ -61,7 +61,7 @@ class Item:
     type: IPAllocationType
     addresses: Range
     pool: str
-    verdict: Verdict
+    verdict: RowVerdict
     names: tuple[str, ...] = ()
     """The allocation to be made, or those that are there."""
     why: str = ""
@@ -77,7 +77,7 @@ class Difference:
     items: tuple[Item, ...]
     contents: Contents
 
-    def of(self, verdict: Verdict) -> list[Item]:
+    def of(self, verdict: RowVerdict) -> list[Item]:
         return [item for item in self.items if item.verdict is verdict]
 
 
@@ -110,7 +110,7 @@ class _Grounds:
         self._held = sorted(_holdings(estate), key=lambda holding: (holding.addresses, holding.name))
         self._reach = list(itertools.accumulate((held.addresses.last for held in self._held), max))
 
-    def judge(self, row: Row) -> list[Item]:
+    def judge(self, row: ExchangeRow) -> list[Item]:
         """What is to become of a row: one item, or several where a part of it is there already."""
         try:
             pool, layout = self._pool_of(row)
@@ -119,19 +119,19 @@ class _Grounds:
             missing = list(without(row.addresses, [held.addresses for held in own]))
             self._check(row, pool, layout, missing, holders, own)
         except _Conflict as conflict:
-            return [_item(row, row.pool or conflict.pool, Verdict.CONFLICT, why=str(conflict))]
+            return [_item(row, row.pool or conflict.pool, RowVerdict.CONFLICT, why=str(conflict))]
         there = tuple(held.name for held in own)
         if not missing:
-            return [_item(row, pool, Verdict.THERE, names=there)]
+            return [_item(row, pool, RowVerdict.THERE, names=there)]
         whole = missing == [row.addresses]
         made = [
-            replace(_item(row, pool, Verdict.MAKE, names=(row.name,) if whole else ()), addresses=span)
+            replace(_item(row, pool, RowVerdict.MAKE, names=(row.name,) if whole else ()), addresses=span)
             for span in missing
         ]
-        kept = [] if whole else [_item(row, pool, Verdict.THERE, names=there)]
+        kept = [] if whole else [_item(row, pool, RowVerdict.THERE, names=there)]
         return [*kept, *made]
 
-    def _pool_of(self, row: Row) -> tuple[str, PoolLayout]:
+    def _pool_of(self, row: ExchangeRow) -> tuple[str, PoolLayout]:
         name = row.pool or self._found(row.addresses)
         if name not in self.layouts:
             known = ", ".join(sorted(self.layouts)[:5]) or "none yet"
@@ -165,7 +165,7 @@ class _Grounds:
                 found.append(held)
         return found
 
-    def _is_own(self, held: _Held, row: Row) -> bool:
+    def _is_own(self, held: _Held, row: ExchangeRow) -> bool:
         """Whether the row's tenant has it for what the row says, or has asked for nothing else."""
         allocation = held.allocation
         if allocation is None or allocation.metadata.deletion_timestamp is not None:
@@ -176,7 +176,7 @@ class _Grounds:
 
     def _check(
         self,
-        row: Row,
+        row: ExchangeRow,
         pool: str,
         layout: PoolLayout,
         missing: Sequence[Range],
@@ -184,7 +184,7 @@ class _Grounds:
         own: Sequence[_Held],
     ) -> None:
         for part in missing:
-            request = Request(uid="", name="", pool=pool, created=_EVER, count=part.size, pinned=part)
+            request = AddressRequest(uid="", name="", pool=pool, created=_EVER, count=part.size, pinned=part)
             why = objection(request, layout)
             if why is not None:
                 raise _Conflict(why[1].partition(" is pinned, but ")[2] or why[1], pool)
@@ -247,7 +247,7 @@ def _insisted_on(allocation: IPAllocation) -> tuple[Family, Range] | None:
         return None
 
 
-def _in_the_way(row: Row, held: _Held, more: int) -> str:
+def _in_the_way(row: ExchangeRow, held: _Held, more: int) -> str:
     address = address_text(max(row.addresses.first, held.addresses.first), Family.V4)
     allocation = held.allocation
     assert allocation is not None
@@ -262,7 +262,7 @@ def _in_the_way(row: Row, held: _Held, more: int) -> str:
     return f"{address} is {verb} by {held.name} {as_what}{others}: correct the row, or release {held.name}"
 
 
-def _item(row: Row, pool: str, verdict: Verdict, *, names: tuple[str, ...] = (), why: str = "") -> Item:
+def _item(row: ExchangeRow, pool: str, verdict: RowVerdict, *, names: tuple[str, ...] = (), why: str = "") -> Item:
     return Item((row.where,), row.tenant, row.type, row.addresses, pool, verdict, names, why)
 
 
@@ -274,7 +274,7 @@ def _joined(items: Iterable[Item], grounds: _Grounds) -> list[Item]:
     found: list[Item] = []
     loose: list[Item] = []
     for entry in items:
-        is_loose = entry.verdict is Verdict.MAKE and entry.addresses.size == 1 and not any(entry.names)
+        is_loose = entry.verdict is RowVerdict.MAKE and entry.addresses.size == 1 and not any(entry.names)
         (loose if is_loose else found).append(entry)
     places = {id(each): place for place, each in enumerate(loose)}
     groups: dict[Any, list[Item]] = {}
@@ -303,14 +303,14 @@ def _window(item: Item, grounds: _Grounds) -> int:
     return next(number for number, each in enumerate(layout.windows) if each.contains(item.addresses))
 
 
-def _named(items: Iterable[Item], rows: Sequence[Row], estate: Estate) -> list[Item]:
+def _named(items: Iterable[Item], rows: Sequence[ExchangeRow], estate: Estate) -> list[Item]:
     """Give each that is to be made a name: its own if that is free, else `<tenant>-nodes` or `-lb`, then numbers."""
     taken = {allocation.metadata.name for allocation in estate.allocations}
     wished = {row.name for row in rows if row.name}
     clusters = {key_of(cluster): cluster for cluster in estate.clusters}
     found = []
     for item in items:
-        if item.verdict is not Verdict.MAKE:
+        if item.verdict is not RowVerdict.MAKE:
             found.append(item)
             continue
         own = next((name for name in item.names if name and name not in taken), "")
@@ -342,4 +342,4 @@ def _asked(items: Sequence[Item], estate: Estate, now: datetime) -> Iterator[Ite
         if answer is None or isinstance(answer, Range):
             yield item
         else:
-            yield replace(item, verdict=Verdict.CONFLICT, why=answer[1], names=(), request=None)
+            yield replace(item, verdict=RowVerdict.CONFLICT, why=answer[1], names=(), request=None)

@@ -52,12 +52,12 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9]
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 
 
-class Unreadable(ValueError):
+class UnreadableFile(ValueError):
     """A file that as a whole is no list of allocations; the message says why and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ExchangeRow:
     """Addresses that somebody says a tenant has."""
 
     where: str
@@ -81,7 +81,7 @@ class BadRow:
 class Contents:
     """What was read."""
 
-    rows: tuple[Row, ...] = ()
+    rows: tuple[ExchangeRow, ...] = ()
     bad: tuple[BadRow, ...] = ()
     passed_over: tuple[BadRow, ...] = ()
     """Rows that say themselves that nobody has the addresses now."""
@@ -137,7 +137,7 @@ _BY_CAMEL = {_camel(field): field for field in FIELDS}
 
 
 def read_csv(text: str) -> Contents:
-    """The rows of a CSV file with a header. Raises `Unreadable`."""
+    """The rows of a CSV file with a header. Raises `UnreadableFile`."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     found: list[tuple[str, Mapping[str, Any] | str]] = []
     header: list[str] | None = None
@@ -153,25 +153,27 @@ def read_csv(text: str) -> Contents:
             found.append((where, _cells(header, cells)))
             _bounded(found)
     except csv.Error as error:
-        raise Unreadable(f"line {reader.line_num} is no CSV ({error}): mend it, or say --format") from None
+        raise UnreadableFile(f"line {reader.line_num} is no CSV ({error}): mend it, or say --format") from None
     if header is None:
-        raise Unreadable(f"it is empty: begin it with a header, {','.join(FIELDS)}")
+        raise UnreadableFile(f"it is empty: begin it with a header, {','.join(FIELDS)}")
     return _read(found)
 
 
 def _header(cells: Sequence[str]) -> list[str]:
     header = [cell.strip() for cell in cells]
     if len(header) == 1 and any(mark in header[0] for mark in ";\t"):
-        raise Unreadable("its columns are not separated by commas: separate them by commas")
+        raise UnreadableFile("its columns are not separated by commas: separate them by commas")
     for field in header:
         if field not in FIELDS:
             close = get_close_matches(field, FIELDS, 1, 0.6)
             meant = f" (is {close[0]} meant?)" if close else ""
-            raise Unreadable(f"column {_quoted(field)} is not known{meant}: the header may have {', '.join(FIELDS)}")
+            raise UnreadableFile(
+                f"column {_quoted(field)} is not known{meant}: the header may have {', '.join(FIELDS)}"
+            )
     if twice := sorted({field for field in header if header.count(field) > 1}):
-        raise Unreadable(f"column {twice[0]} is there twice: keep one of the two")
+        raise UnreadableFile(f"column {twice[0]} is there twice: keep one of the two")
     if missing := [field for field in NEEDED if field not in header]:
-        raise Unreadable(f"its header has no {' and no '.join(missing)}: it needs {', '.join(NEEDED)}")
+        raise UnreadableFile(f"its header has no {' and no '.join(missing)}: it needs {', '.join(NEEDED)}")
     return header
 
 
@@ -182,16 +184,16 @@ def _cells(header: Sequence[str], cells: Sequence[str]) -> Mapping[str, Any] | s
 
 
 def read_document(value: Any) -> Contents:
-    """The rows of a JSON or YAML file: what `document` makes, or only its list. Raises `Unreadable`."""
+    """The rows of a JSON or YAML file: what `document` makes, or only its list. Raises `UnreadableFile`."""
     if isinstance(value, dict):
         said = value.get("format")
         if said is not None and said != FORMAT:
-            raise Unreadable(f"its format is {_quoted(said)}: this version reads {FORMAT}")
+            raise UnreadableFile(f"its format is {_quoted(said)}: this version reads {FORMAT}")
         value = value.get("allocations")
     if not isinstance(value, list):
-        raise Unreadable("it has no list of allocations: `butleradm ipam export -o json` shows the form")
+        raise UnreadableFile("it has no list of allocations: `butleradm ipam export -o json` shows the form")
     if not value:
-        raise Unreadable("it is empty: its list of allocations has no entry")
+        raise UnreadableFile("it is empty: its list of allocations has no entry")
     found: list[tuple[str, Mapping[str, Any] | str]] = []
     for number, each in enumerate(value, 1):
         found.append((f"entry {number}", _entry(each)))
@@ -217,13 +219,13 @@ def _entry(each: Any) -> Mapping[str, Any] | str:
 
 def _bounded(found: Sequence[object]) -> None:
     if len(found) > MOST_ROWS:
-        raise Unreadable(f"it has more than {MOST_ROWS:,} rows: split it, and import one part after the other")
+        raise UnreadableFile(f"it has more than {MOST_ROWS:,} rows: split it, and import one part after the other")
 
 
 def _read(found: Sequence[tuple[str, Mapping[str, Any] | str]]) -> Contents:
     if not found:
-        raise Unreadable("it has a header and no rows: nothing is there to import")
-    rows: list[Row] = []
+        raise UnreadableFile("it has a header and no rows: nothing is there to import")
+    rows: list[ExchangeRow] = []
     bad: list[BadRow] = []
     passed_over: list[BadRow] = []
     for where, fields in found:
@@ -236,7 +238,7 @@ def _read(found: Sequence[tuple[str, Mapping[str, Any] | str]]) -> Contents:
                 passed_over.append(BadRow(where, idle))
             else:
                 rows.append(_row(where, fields))
-        except (BadAddress, Unreadable) as error:
+        except (BadAddress, UnreadableFile) as error:
             bad.append(BadRow(where, str(error)))
     read = among_themselves(Contents(tuple(rows), tuple(bad), tuple(passed_over)))
     places = {where: place for place, (where, _) in enumerate(found)}
@@ -248,26 +250,26 @@ def _idle(phase: str) -> str:
     if phase in ("", IPAllocationPhase.ALLOCATED):
         return ""
     if phase not in tuple(IPAllocationPhase):
-        raise Unreadable(f"phase {_quoted(phase)} is not known: leave it empty, or write Allocated")
+        raise UnreadableFile(f"phase {_quoted(phase)} is not known: leave it empty, or write Allocated")
     return f"it is {phase} and holds nothing"
 
 
-def _row(where: str, fields: Mapping[str, Any]) -> Row:
+def _row(where: str, fields: Mapping[str, Any]) -> ExchangeRow:
     for field in NEEDED:
         if not fields.get(field):
-            raise Unreadable(f"it has no {field}: say it")
+            raise UnreadableFile(f"it has no {field}: say it")
     tenant = Key(
         _named(fields["tenant_namespace"], "tenant_namespace", _LABEL, NAMESPACE_LENGTH),
         _named(fields["tenant"], "tenant", _LABEL, NAMESPACE_LENGTH),
     )
     if fields["type"] not in tuple(IPAllocationType):
-        raise Unreadable(f"type {_quoted(fields['type'])} is not known: write {' or '.join(IPAllocationType)}")
+        raise UnreadableFile(f"type {_quoted(fields['type'])} is not known: write {' or '.join(IPAllocationType)}")
     addresses = read_addresses(fields["start"], fields.get("end") or fields["start"])
     count = fields.get("count") or str(addresses.size)
     if count != str(addresses.size):
-        raise Unreadable(f"count says {_quoted(count)}, but from start to end there are {addresses.size}: mend one")
+        raise UnreadableFile(f"count says {_quoted(count)}, but from start to end there are {addresses.size}: mend one")
     pool, name = fields.get("pool", ""), fields.get("name", "")
-    return Row(
+    return ExchangeRow(
         where,
         tenant,
         IPAllocationType(fields["type"]),
@@ -289,16 +291,18 @@ def read_addresses(start: str, end: str) -> Range:
 
 def _named(text: str, field: str, pattern: re.Pattern[str], longest: int) -> str:
     if len(text) > longest or not pattern.fullmatch(text):
-        raise Unreadable(f"{field} {_quoted(text)} is no name in Kubernetes: use a-z, 0-9 and - in at most {longest}")
+        raise UnreadableFile(
+            f"{field} {_quoted(text)} is no name in Kubernetes: use a-z, 0-9 and - in at most {longest}"
+        )
     return text
 
 
 def among_themselves(contents: Contents) -> Contents:
     """The same, with rows that cannot both be true moved to the bad ones."""
     bad = list(contents.bad)
-    good: list[Row] = []
-    names: dict[str, Row] = {}
-    furthest: Row | None = None
+    good: list[ExchangeRow] = []
+    names: dict[str, ExchangeRow] = {}
+    furthest: ExchangeRow | None = None
     order = {id(row): place for place, row in enumerate(contents.rows)}
     for row in sorted(contents.rows, key=lambda row: (row.addresses, order[id(row)])):
         twin = names.get(row.name)
@@ -315,7 +319,7 @@ def among_themselves(contents: Contents) -> Contents:
     return Contents(tuple(good), tuple(bad), contents.passed_over)
 
 
-def _clash(row: Row, other: Row) -> str:
+def _clash(row: ExchangeRow, other: ExchangeRow) -> str:
     if (row.tenant, row.type, row.addresses) == (other.tenant, other.type, other.addresses):
         return f"it says the same as {other.where}: remove one of the two"
     whose = "the same tenant" if row.tenant == other.tenant else str(other.tenant)

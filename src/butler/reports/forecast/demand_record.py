@@ -47,7 +47,7 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class DemandRecord:
     """All that is known."""
 
     days: float
@@ -64,7 +64,7 @@ class Record:
     """Blocks that were left out because they are pinned."""
 
 
-def read_record(pool: NetworkPool, allocations: Iterable[IPAllocation], now: datetime) -> Record:
+def read_record(pool: NetworkPool, allocations: Iterable[IPAllocation], now: datetime) -> DemandRecord:
     """The record of a pool."""
     mine = [
         allocation
@@ -80,7 +80,7 @@ def read_record(pool: NetworkPool, allocations: Iterable[IPAllocation], now: dat
     held = [
         _ranges(group) for group in _grouped([allocation for allocation in mine if readable_range(allocation)], now)
     ]
-    return Record(
+    return DemandRecord(
         days=reach / _DAY,
         arrivals=tuple(sorted(unpinned, key=lambda arrival: arrival.age)),
         held=tuple(ranges for ranges in held if ranges),

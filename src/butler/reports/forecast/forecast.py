@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from butler.ipam.addresses import Range
     from butler.ipam.layout import PoolLayout
     from butler.reports.estate import Estate
-    from butler.reports.forecast.demand_record import Record
+    from butler.reports.forecast.demand_record import DemandRecord
 
 BAND = 80
 """Percent of the futures that lie within the band."""
@@ -63,7 +63,7 @@ Day = tuple[float, tuple[tuple[int, ...], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ForecastMark:
     """Something that will happen, and in how many days: the band and its middle. None: not within the horizon."""
 
     tier: CapacityTier | None
@@ -80,44 +80,44 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class PoolForecast:
     """About one pool; without marks where `problem` says why."""
 
     pool: str
     cidr: str
     problem: str
     capacity: Capacity | None = None
-    record: Record | None = None
+    record: DemandRecord | None = None
     per_day: tuple[float, float, float] | None = None
     """Addresses that come and stay per day, less those that leave: low, middle and high."""
     leaving: tuple[float, float] | None = None
     """The part of all tenants that leaves in a day: low and high."""
     horizon: float = 0.0
     futures: int = 0
-    marks: tuple[Mark, ...] = ()
+    marks: tuple[ForecastMark, ...] = ()
 
 
 def forecast(
     pool: NetworkPool, estate: Estate, now: datetime, *, size: int | None = None, seed: int = 0, futures: int = 0
-) -> Forecast:
+) -> PoolForecast:
     """What is to be expected of a pool; `size`: of blocks of this size only."""
     name, cidr = pool.metadata.name, pool.spec.cidr
     layout, invalid = layout_of(pool)
     if layout is None:
-        return Forecast(name, cidr, f"it hands out nothing: {invalid.message if invalid else ''}")
+        return PoolForecast(name, cidr, f"it hands out nothing: {invalid.message if invalid else ''}")
     if problem := why_nothing(unreadable(key_of(pool), estate.allocations)):
-        return Forecast(name, cidr, f"it hands out nothing: {problem}")
+        return PoolForecast(name, cidr, f"it hands out nothing: {problem}")
     taken = _taken(pool, estate)
     free = FreeSpace.without(layout.usable, taken)
     capacity = capacity_of(free, layout.total)
     record = read_record(pool, estate.allocations, now)
     sizes = [size] if size is not None else _sizes(layout)
     if problem := _too_little(record):
-        return Forecast(name, cidr, problem, capacity, record, marks=_known_already(capacity, sizes))
+        return PoolForecast(name, cidr, problem, capacity, record, marks=_known_already(capacity, sizes))
     return _look_ahead(pool, layout, taken, record, sizes, Random(seed), futures)  # noqa: S311 (no secret)
 
 
-def _too_little(record: Record) -> str:
+def _too_little(record: DemandRecord) -> str:
     """Why nothing can be said, as a sentence; empty when it can."""
     seen = len(record.arrivals)
     if record.days >= FEWEST_DAYS and seen >= FEWEST_ARRIVALS:
@@ -138,11 +138,14 @@ def _taken(pool: NetworkPool, estate: Estate) -> list[Range]:
     return [*intents, *(found[1] for allocation in estate.allocations if (found := readable_range(allocation)))]
 
 
-def _known_already(capacity: Capacity, sizes: Iterable[int]) -> tuple[Mark, ...]:
+def _known_already(capacity: Capacity, sizes: Iterable[int]) -> tuple[ForecastMark, ...]:
     """What has happened, which needs no record."""
     tiers = [tier for tier, percent in THRESHOLDS.items() if _is_above(capacity.allocated, capacity.total, percent)]
-    marks = [Mark(tier, None, 0.0, 0.0, 0.0, 1.0) for tier in tiers]
-    return (*marks, *(Mark(None, size, 0.0, 0.0, 0.0, 1.0) for size in sizes if size > capacity.largest_free_block))
+    marks = [ForecastMark(tier, None, 0.0, 0.0, 0.0, 1.0) for tier in tiers]
+    return (
+        *marks,
+        *(ForecastMark(None, size, 0.0, 0.0, 0.0, 1.0) for size in sizes if size > capacity.largest_free_block),
+    )
 
 
 def _is_above(allocated: int, total: int, percent: int) -> bool:
@@ -156,11 +159,11 @@ def _look_ahead(
     pool: NetworkPool,
     layout: PoolLayout,
     taken: Sequence[Range],
-    record: Record,
+    record: DemandRecord,
     sizes: Sequence[int],
     random: Random,
     futures: int,
-) -> Forecast:
+) -> PoolForecast:
     # A day with one arrival more than was seen: a short record leans neither way then, and errs by warning early.
     days = [*_days(record), (0.0, (random.choice(record.arrivals).sizes,))]
     rate_of = _leaving_rates(record)
@@ -180,7 +183,7 @@ def _look_ahead(
         seen.append(future.play(days, list(accumulate(weights)), rate, record.release_days, int(horizon), random))
     every: list[CapacityTier | int] = [*THRESHOLDS, *sizes]
     marks = [_mark(what, sorted(days_of[place] for days_of in seen), horizon) for place, what in enumerate(every)]
-    return Forecast(
+    return PoolForecast(
         pool.metadata.name,
         pool.spec.cidr,
         "",
@@ -194,20 +197,20 @@ def _look_ahead(
     )
 
 
-def _mark(what: CapacityTier | int, days: Sequence[float], horizon: float) -> Mark:
+def _mark(what: CapacityTier | int, days: Sequence[float], horizon: float) -> ForecastMark:
     low, median, high = (
         found if (found := _quantile(days, part)) < horizon else None for part in (50 - BAND // 2, 50, 50 + BAND // 2)
     )
     share = sum(day < horizon for day in days) / len(days)
     tier = what if isinstance(what, CapacityTier) else None
-    return Mark(tier, None if tier else int(what), low, median, high, share)
+    return ForecastMark(tier, None if tier else int(what), low, median, high, share)
 
 
 def _quantile(ordered: Sequence[float], percent: int) -> float:
     return ordered[min(len(ordered) - 1, round((len(ordered) - 1) * percent / 100))]
 
 
-def _days(record: Record) -> list[Day]:
+def _days(record: DemandRecord) -> list[Day]:
     """The whole days of the record, the latest first."""
     days: list[list[tuple[int, ...]]] = [[] for _ in range(int(record.days))]
     for arrival in record.arrivals:
@@ -216,7 +219,7 @@ def _days(record: Record) -> list[Day]:
     return [(age + 0.5, tuple(arrivals)) for age, arrivals in enumerate(days)]
 
 
-def _leaving_rates(record: Record) -> Callable[[Random], float]:
+def _leaving_rates(record: DemandRecord) -> Callable[[Random], float]:
     """Rates at which tenants leave, as likely as the record makes each.
 
     The likelihood of a rate: so many left in the time of which all releases are on record, out of all who were there;
@@ -241,7 +244,7 @@ def _more(age: float, rate: float, window: float) -> float:
     return math.exp(min(4.0, rate * max(0.0, age - window)))
 
 
-def _net_per_day(days: Sequence[Day], weights: Sequence[float], rate: float, record: Record) -> float:
+def _net_per_day(days: Sequence[Day], weights: Sequence[float], rate: float, record: DemandRecord) -> float:
     come = sum(
         weight * _more(age, rate, record.release_days) * sum(map(sum, arrivals))
         for (age, arrivals), weight in zip(days, weights, strict=True)

@@ -8,12 +8,12 @@ from butler.ipam.capacity import THRESHOLDS
 from butler.reports.forecast.forecast import BAND
 
 if TYPE_CHECKING:
-    from butler.reports.forecast.forecast import Forecast, Mark
+    from butler.reports.forecast.forecast import ForecastMark, PoolForecast
 
 Json = dict[str, Any]
 
 
-def forecast_json(forecast: Forecast) -> Json:
+def forecast_json(forecast: PoolForecast) -> Json:
     """What is to be expected of one pool."""
     capacity, record = forecast.capacity, forecast.record
     return {
@@ -49,7 +49,7 @@ def forecast_json(forecast: Forecast) -> Json:
     }
 
 
-def _mark(mark: Mark) -> Json:
+def _mark(mark: ForecastMark) -> Json:
     days = {"low": _days(mark.low), "median": _days(mark.median), "high": _days(mark.high)}
     return {"now": mark.is_now, "days": days, "share": round(mark.share, 3)}
 

@@ -12,20 +12,20 @@ Nothing is trusted that can be computed: counters are recounted by the allocator
 orphan sweep would call one. Whoever checks looks twice, and believes only what stands both times.
 """
 
-from butler.reports.fsck.finding import MEANINGS, Code, Finding, Repair, Severity, standing
-from butler.reports.fsck.report import Report, Unreadable, concerning, finding_json, look_once, report_json
-from butler.reports.fsck.tenants import NodeAddresses, TenantSide, tenants_to_ask
+from butler.reports.fsck.finding import MEANINGS, Code, FsckFinding, FsckSeverity, Repair, standing
+from butler.reports.fsck.report import Report, UnreadableObject, concerning, finding_json, look_once, report_json
+from butler.reports.fsck.tenants import NodeAddresses, TenantAnswers, tenants_to_ask
 
 __all__ = [
     "MEANINGS",
     "Code",
-    "Finding",
+    "FsckFinding",
+    "FsckSeverity",
     "NodeAddresses",
     "Repair",
     "Report",
-    "Severity",
-    "TenantSide",
-    "Unreadable",
+    "TenantAnswers",
+    "UnreadableObject",
     "concerning",
     "finding_json",
     "look_once",

@@ -10,7 +10,7 @@ from butler.api.objects import key_of
 from butler.ipam.addresses import BadAddress, Family, Range, parse_range, range_cidr, range_text
 from butler.ipam.layout import InvalidPool
 from butler.ipam.range_difference import without
-from butler.reports.fsck.finding import Code, DropRequest, Finding, Relabel, Severity
+from butler.reports.fsck.finding import Code, DropRequest, FsckFinding, FsckSeverity, Relabel
 from butler.reports.fsck.holdings import allocation_thing, counted, pools_of, tenants_of
 from butler.rules.allocation.orphans import by_missing_tenant, claim_of
 from butler.rules.allocation.owner import recorded_owner, tenant_key
@@ -34,7 +34,7 @@ LABELLED: Mapping[Label, Callable[[IPAllocationSpec], str]] = {
 """The labels that repeat what the spec says; people select by them, nobody decides by them."""
 
 
-def check_allocations(books: Books) -> Iterator[Finding]:
+def check_allocations(books: Books) -> Iterator[FsckFinding]:
     """All findings about allocations as the management cluster has them."""
     yield from _duplicates(books)
     alive = {cluster.metadata.uid for cluster in books.estate.clusters}
@@ -54,9 +54,9 @@ def check_allocations(books: Books) -> Iterator[Finding]:
 
 
 def _finding(
-    severity: Severity, code: Code, allocation: IPAllocation, what: str, todo: str, repair: Relabel | None = None
-) -> Finding:
-    return Finding(
+    severity: FsckSeverity, code: Code, allocation: IPAllocation, what: str, todo: str, repair: Relabel | None = None
+) -> FsckFinding:
+    return FsckFinding(
         severity,
         code,
         (allocation_thing(allocation),),
@@ -79,7 +79,7 @@ class _Taken(NamedTuple):
     how: str
 
 
-def _duplicates(books: Books) -> Iterator[Finding]:
+def _duplicates(books: Books) -> Iterator[FsckFinding]:
     """Each range against the one below it that reaches furthest: that names everyone, if not every pair."""
     before: _Taken | None = None
     for item in sorted(_taken(books), key=lambda taken: taken[:3]):
@@ -104,15 +104,15 @@ def _taken(books: Books) -> Iterator[_Taken]:
                 yield _Taken(*intent_range(intent), intent.name, allocation, "is being granted")
 
 
-def _duplicate(one: _Taken, other: _Taken) -> Finding:
+def _duplicate(one: _Taken, other: _Taken) -> FsckFinding:
     shared = Range(max(one.range.first, other.range.first), min(one.range.last, other.range.last))
     said = "; ".join(
         f"{taken.name} ({tenant_key(taken.allocation)}) {taken.how} {range_text(taken.range, taken.family)}"
         f" of pool {taken.allocation.spec.pool_ref.name}"
         for taken in (one, other)
     )
-    return Finding(
-        Severity.ERROR,
+    return FsckFinding(
+        FsckSeverity.ERROR,
         Code.DUPLICATE,
         (allocation_thing(one.allocation), allocation_thing(other.allocation)),
         f"{counted(shared.size)} held twice ({range_text(shared, one.family)}): {said}",
@@ -125,12 +125,12 @@ def _duplicate(one: _Taken, other: _Taken) -> Finding:
 # Against the pool.
 
 
-def _place(allocation: IPAllocation, holding: Holding, books: Books) -> Iterator[Finding]:
+def _place(allocation: IPAllocation, holding: Holding, books: Books) -> Iterator[FsckFinding]:
     pool = books.pool_of(allocation)
     held = f"{range_text(holding.range, holding.family)} ({counted(holding.range.size)})"
     if pool is None:
         yield _finding(
-            Severity.ERROR,
+            FsckSeverity.ERROR,
             Code.POOL_MISSING,
             allocation,
             f"it holds {held} of pool {allocation.spec.pool_ref.name}, which does not exist",
@@ -145,7 +145,7 @@ def _place(allocation: IPAllocation, holding: Holding, books: Books) -> Iterator
         size = sum(piece.size for piece in outside)
         parts = ", ".join(f"{range_text(piece, holding.family)} ({_where(piece, layout)})" for piece in outside)
         yield _finding(
-            Severity.ERROR,
+            FsckSeverity.ERROR,
             Code.OUTSIDE_POOL,
             allocation,
             f"{size} of its {counted(holding.range.size)} not handed out by pool {pool.metadata.name}: {parts}",
@@ -164,11 +164,11 @@ def _where(piece: Range, layout: PoolLayout) -> str:
 # Against itself.
 
 
-def _nonsense(allocation: IPAllocation, books: Books) -> Iterator[Finding]:
+def _nonsense(allocation: IPAllocation, books: Books) -> Iterator[FsckFinding]:
     problems = list(_contradictions(allocation, books))
     if problems:
         yield _finding(
-            Severity.ERROR,
+            FsckSeverity.ERROR,
             Code.STATUS,
             allocation,
             "; ".join(problems),
@@ -212,7 +212,7 @@ def _range(start: str, end: str) -> Range | None:
         return None
 
 
-def _labels(allocation: IPAllocation) -> Iterator[Finding]:
+def _labels(allocation: IPAllocation) -> Iterator[FsckFinding]:
     labels = allocation.metadata.labels
     wrong = [
         (str(label), labels[label], wanted)
@@ -223,7 +223,7 @@ def _labels(allocation: IPAllocation) -> Iterator[Finding]:
         meta = allocation.metadata
         right = tuple((label, wanted) for label, _, wanted in wrong)
         yield _finding(
-            Severity.WARNING,
+            FsckSeverity.WARNING,
             Code.LABELS,
             allocation,
             "; ".join(
@@ -237,7 +237,7 @@ def _labels(allocation: IPAllocation) -> Iterator[Finding]:
 # Against its cluster.
 
 
-def _orphan(allocation: IPAllocation, books: Books) -> Finding:
+def _orphan(allocation: IPAllocation, books: Books) -> FsckFinding:
     claim = claim_of(allocation)
     assert claim is not None, "only allocations with a claim can be orphans"
     tenant, meta = tenant_key(allocation), allocation.metadata
@@ -260,8 +260,8 @@ def _orphan(allocation: IPAllocation, books: Books) -> Finding:
         what = f"it is {allocation.status.phase}, but {gone}"
         todo = "Butler collects it within minutes; --repair deletes it now, as it holds nothing"
     owners = tuple(dict.fromkeys((claim.owner_uid, claim.formerly)))
-    return Finding(
-        Severity.WARNING,
+    return FsckFinding(
+        FsckSeverity.WARNING,
         Code.ORPHAN,
         (allocation_thing(allocation),),
         what,
@@ -274,12 +274,12 @@ def _orphan(allocation: IPAllocation, books: Books) -> Finding:
     )
 
 
-def _owner(allocation: IPAllocation, clusters: dict[Key, str]) -> Iterator[Finding]:
+def _owner(allocation: IPAllocation, clusters: dict[Key, str]) -> Iterator[FsckFinding]:
     label = allocation.metadata.labels.get(Label.TENANT_UID)
     recorded, tenant = allocation.status.tenant_cluster_uid, tenant_key(allocation)
     if label and recorded and label != recorded:
         yield _finding(
-            Severity.WARNING,
+            FsckSeverity.WARNING,
             Code.OWNER,
             allocation,
             f"label tenant-uid says {label}, the status {recorded}; TenantCluster {tenant} has"
@@ -290,7 +290,7 @@ def _owner(allocation: IPAllocation, clusters: dict[Key, str]) -> Iterator[Findi
         return
     if tenant in clusters:
         yield _finding(
-            Severity.WARNING,
+            FsckSeverity.WARNING,
             Code.OWNER,
             allocation,
             f"TenantCluster {tenant} exists, but the status does not record that the addresses are its",
@@ -298,7 +298,7 @@ def _owner(allocation: IPAllocation, clusters: dict[Key, str]) -> Iterator[Findi
         )
     else:
         yield _finding(
-            Severity.NOTE,
+            FsckSeverity.NOTE,
             Code.TENANT_NEVER_SEEN,
             allocation,
             f"its addresses are kept for TenantCluster {tenant}, which has never been seen",

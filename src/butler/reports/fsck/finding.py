@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
-class Severity(StrEnum):
+class FsckSeverity(StrEnum):
     """How bad it is."""
 
     ERROR = "error"
@@ -147,10 +147,10 @@ Repair = LookAgain | DropRequest | Relabel
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class FsckFinding:
     """One thing that is not as it should be. Two are the same when all that they say is the same."""
 
-    severity: Severity
+    severity: FsckSeverity
     code: Code
     things: tuple[Thing, ...]
     what: str
@@ -166,14 +166,14 @@ class Finding:
 
     @property
     def is_bad(self) -> bool:
-        return self.severity is not Severity.NOTE
+        return self.severity is not FsckSeverity.NOTE
 
     @property
     def order(self) -> tuple[int, str, str, str]:
-        return (list(Severity).index(self.severity), self.code, str(self.things[:1]), self.what)
+        return (list(FsckSeverity).index(self.severity), self.code, str(self.things[:1]), self.what)
 
 
-def standing(first: Iterable[Finding], second: Iterable[Finding]) -> tuple[Finding, ...]:
+def standing(first: Iterable[FsckFinding], second: Iterable[FsckFinding]) -> tuple[FsckFinding, ...]:
     """What was found by two looks some time apart: a grant or a drain under way shows in one of them at most."""
     seen = set(first)
     return tuple(sorted((item for item in second if item in seen), key=lambda finding: finding.order))

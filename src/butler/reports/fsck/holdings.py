@@ -11,7 +11,7 @@ from butler.ipam.layout import InvalidPool, pool_layout
 from butler.reports.fsck.finding import Thing
 from butler.rules.allocation.held import pool_key, readable_range
 from butler.rules.allocation.owner import recorded_owner, tenant_key
-from butler.rules.pool.holdings import Live, holding_of
+from butler.rules.pool.holdings import LiveAllocations, holding_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -31,7 +31,7 @@ class Books:
     estate: Estate
     by_uid: Mapping[str, IPAllocation]
     by_tenant: Mapping[Key, list[IPAllocation]]
-    live: Live
+    live: LiveAllocations
     """What each allocation holds, by its UID."""
     senseless: Mapping[str, str]
     """Why what an allocation holds cannot be told, by its UID."""
@@ -81,7 +81,7 @@ class Books:
 
 
 def read_books(estate: Estate) -> Books:
-    live = Live()
+    live = LiveAllocations()
     senseless: dict[str, str] = {}
     by_tenant: dict[Key, list[IPAllocation]] = {}
     for allocation in estate.allocations:

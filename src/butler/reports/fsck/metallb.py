@@ -14,7 +14,7 @@ from butler.api.ipallocation import IPAllocationType
 from butler.api.objects import key_of, name_of
 from butler.ipam.addresses import Family, address_text
 from butler.ipam.range_difference import without
-from butler.reports.fsck.finding import Code, Finding, LookAgain, Severity, Thing
+from butler.reports.fsck.finding import Code, FsckFinding, FsckSeverity, LookAgain, Thing
 from butler.reports.fsck.holdings import cluster_thing, counted, ranges_text
 from butler.rules.allocation.owner import tenant_key
 from butler.rules.loadbalancer.demand import ipv4_addresses
@@ -60,7 +60,7 @@ def check_metallb(
     services: Sequence[Balancer],
     books: Books,
     now: datetime,
-) -> Iterator[Finding]:
+) -> Iterator[FsckFinding]:
     """`pools`: None where MetalLB is not installed; `announced`: the L2Advertisement of Butler's pool."""
     blocks = books.held_by(cluster, IPAllocationType.LOAD_BALANCER)
     held = [each for _, each in blocks]
@@ -84,13 +84,13 @@ def check_metallb(
 
 def _amiss(
     cluster: TenantCluster, ours: Json | None, announced: Json | None, held: Sequence[Range]
-) -> Iterator[Finding]:
+) -> Iterator[FsckFinding]:
     """How Butler's own pool and its advertisement are not as they should be, apart from addresses too many."""
     there = readable(ours)
     missing = [piece for span in held for piece in without(span, there)]
     if missing:
         yield _finding(
-            Severity.WARNING,
+            FsckSeverity.WARNING,
             Code.METALLB_MISSING,
             cluster,
             ours or POOL,
@@ -100,7 +100,7 @@ def _amiss(
     if held and not missing and not _extra(ours, held) and ours is not None and differs(address_pool(held), ours):
         settings = ours.get("spec") or {}
         yield _finding(
-            Severity.WARNING,
+            FsckSeverity.WARNING,
             Code.METALLB_DRIFT,
             cluster,
             ours,
@@ -111,8 +111,8 @@ def _amiss(
         )
     if held and differs(advertisement(), announced):
         names = ", ".join(_listed(announced, "ipAddressPools")) or "every pool"
-        yield Finding(
-            Severity.WARNING,
+        yield FsckFinding(
+            FsckSeverity.WARNING,
             Code.METALLB_DRIFT,
             (Thing(ADVERTISEMENTS.kind, ADVERTISEMENT, NAMESPACE, str(key_of(cluster))),),
             f"it announces {names}, and should announce {POOL}"
@@ -149,7 +149,7 @@ def readable(pool: Json | None) -> list[Range]:
 
 def _announced(
     cluster: TenantCluster, pool: Json, held: Sequence[Range], services: Sequence[Balancer], books: Books
-) -> Iterator[Finding]:
+) -> Iterator[FsckFinding]:
     extra = _extra(pool, held)
     if not extra:
         return
@@ -157,7 +157,7 @@ def _announced(
     others = _others(extra, books)
     if not is_ours and not others:
         yield _finding(
-            Severity.NOTE,
+            FsckSeverity.NOTE,
             Code.METALLB_FOREIGN,
             cluster,
             pool,
@@ -179,7 +179,7 @@ def _announced(
     else:
         todo = BY_ITSELF
     yield _finding(
-        Severity.ERROR,
+        FsckSeverity.ERROR,
         Code.ANNOUNCED,
         cluster,
         pool,
@@ -220,9 +220,9 @@ def _others(pieces: Sequence[Range], books: Books) -> str:
     return f"pool {', '.join(pools)} may give them to another tenant" if pools else ""
 
 
-def _not_installed(cluster: TenantCluster, held: Sequence[Range]) -> Finding:
-    return Finding(
-        Severity.NOTE,
+def _not_installed(cluster: TenantCluster, held: Sequence[Range]) -> FsckFinding:
+    return FsckFinding(
+        FsckSeverity.NOTE,
         Code.METALLB_MISSING,
         (cluster_thing(cluster),),
         f"the tenant holds {counted(sum(span.size for span in held))}"
@@ -233,7 +233,7 @@ def _not_installed(cluster: TenantCluster, held: Sequence[Range]) -> Finding:
 
 
 def _finding(
-    severity: Severity,
+    severity: FsckSeverity,
     code: Code,
     cluster: TenantCluster,
     pool: Json | str,
@@ -241,9 +241,9 @@ def _finding(
     todo: str,
     *,
     repairable: bool = True,
-) -> Finding:
+) -> FsckFinding:
     name = pool if isinstance(pool, str) else name_of(pool)
-    return Finding(
+    return FsckFinding(
         severity,
         code,
         (Thing(ADDRESS_POOLS.kind, name, NAMESPACE, str(key_of(cluster))),),

@@ -14,11 +14,11 @@ from butler.api.labels import ConditionType, PoolReason
 from butler.api.objects import is_newer, key_of
 from butler.ipam.addresses import BadAddress, Family, parse_network, range_text
 from butler.ipam.layout import InvalidPool
-from butler.reports.fsck.finding import Code, Finding, LookAgain, Severity
+from butler.reports.fsck.finding import Code, FsckFinding, FsckSeverity, LookAgain
 from butler.reports.fsck.holdings import allocation_thing, pool_thing, tenants_of
 from butler.rules.pool.foreign_addresses import shown_in
 from butler.rules.pool.holdings import Book
-from butler.rules.pool.next_status import View, intent_range, is_promise, plan
+from butler.rules.pool.next_status import PoolView, intent_range, is_promise, plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,7 +39,7 @@ COUNTERS: Final = {
 START: Final = "start the controllers (`butleradm doctor` tells what keeps them)"
 
 
-def check_pools(books: Books, now: datetime, *, recount: bool = True) -> Iterator[Finding]:
+def check_pools(books: Books, now: datetime, *, recount: bool = True) -> Iterator[FsckFinding]:
     """All findings about pools. Without `recount` (some allocation cannot be read) counters are left alone."""
     doubtful = {books.by_uid[uid].spec.pool_ref.name for uid in books.senseless}
     for pool in books.estate.pools:
@@ -57,11 +57,11 @@ def check_pools(books: Books, now: datetime, *, recount: bool = True) -> Iterato
     yield from _overlaps(books)
 
 
-def _invalid(pool: NetworkPool, invalid: InvalidPool) -> Finding:
+def _invalid(pool: NetworkPool, invalid: InvalidPool) -> FsckFinding:
     problems = "; ".join(f"{problem.field}: {problem.message}" for problem in invalid.problems)
     name = pool.metadata.name
-    return Finding(
-        Severity.ERROR,
+    return FsckFinding(
+        FsckSeverity.ERROR,
         Code.POOL_INVALID,
         (pool_thing(pool),),
         problems,
@@ -75,10 +75,10 @@ def _is_unseen(pool: NetworkPool) -> bool:
     return pool.status.total_ips is None or (seen is not None and seen < pool.metadata.generation)
 
 
-def _unseen(pool: NetworkPool) -> Finding:
+def _unseen(pool: NetworkPool) -> FsckFinding:
     seen = pool.status.observed_generation
-    return Finding(
-        Severity.WARNING,
+    return FsckFinding(
+        FsckSeverity.WARNING,
         Code.POOL_UNSEEN,
         (pool_thing(pool),),
         f"its status is of generation {seen or 'none'}, its spec of generation {pool.metadata.generation}",
@@ -99,9 +99,9 @@ def seen_too_much(pool: NetworkPool) -> bool:
     return seen is not None and (not seen.isdecimal() or is_newer(seen, pool.metadata.resource_version))
 
 
-def _versions(pool: NetworkPool) -> Finding:
-    return Finding(
-        Severity.ERROR,
+def _versions(pool: NetworkPool) -> FsckFinding:
+    return FsckFinding(
+        FsckSeverity.ERROR,
         Code.POOL_VERSIONS,
         (pool_thing(pool),),
         f"it has seen allocations up to version {pool.status.allocations_seen}, and is itself of version"
@@ -116,7 +116,7 @@ def _versions(pool: NetworkPool) -> Finding:
 def recounted(pool: NetworkPool, layout: PoolLayout, books: Books, now: datetime) -> NetworkPoolStatus:
     """The status that the allocator would write now, if nobody were waiting."""
     key = key_of(pool)
-    view = View(
+    view = PoolView(
         waiting=(),
         leaving=(),
         live=len(books.live.of(key)),
@@ -127,7 +127,7 @@ def recounted(pool: NetworkPool, layout: PoolLayout, books: Books, now: datetime
     return plan(pool, layout, book, view, obstacle=None, claimed_cidr=pool.status.claimed_cidr, now=now).status
 
 
-def _counters(pool: NetworkPool, layout: PoolLayout, books: Books, now: datetime) -> Iterator[Finding]:
+def _counters(pool: NetworkPool, layout: PoolLayout, books: Books, now: datetime) -> Iterator[FsckFinding]:
     right = recounted(pool, layout, books, now)
     wrong = [
         f"{title} says {getattr(pool.status, field)}, a recount gives {getattr(right, field)}"
@@ -135,8 +135,8 @@ def _counters(pool: NetworkPool, layout: PoolLayout, books: Books, now: datetime
         if getattr(pool.status, field) != getattr(right, field)
     ]
     if wrong:
-        yield Finding(
-            Severity.ERROR,
+        yield FsckFinding(
+            FsckSeverity.ERROR,
             Code.COUNTERS,
             (pool_thing(pool),),
             "; ".join(wrong),
@@ -147,13 +147,13 @@ def _counters(pool: NetworkPool, layout: PoolLayout, books: Books, now: datetime
         )
 
 
-def _intent(pool: NetworkPool, intent: Intent, books: Books) -> Iterator[Finding]:
+def _intent(pool: NetworkPool, intent: Intent, books: Books) -> Iterator[FsckFinding]:
     name, pools = pool.metadata.name, frozenset([pool.metadata.name])
     promised = f"{intent.start_address}-{intent.end_address}"
     versions = (pool.metadata.resource_version,)
     if not is_promise(intent):
-        yield Finding(
-            Severity.WARNING,
+        yield FsckFinding(
+            FsckSeverity.WARNING,
             Code.INTENT_WRONG,
             (pool_thing(pool),),
             f"it promises IPAllocation {intent.name} {promised}, which is no range",
@@ -169,8 +169,8 @@ def _intent(pool: NetworkPool, intent: Intent, books: Books) -> Iterator[Finding
     holding = books.live.get(intent.uid)
     things, tenants = (pool_thing(pool), allocation_thing(allocation)), tenants_of(allocation)
     if holding is not None and (holding.family, holding.range) != intent_range(intent):
-        yield Finding(
-            Severity.ERROR,
+        yield FsckFinding(
+            FsckSeverity.ERROR,
             Code.INTENT_WRONG,
             things,
             f"pool {name} granted {promised}, but the allocation holds {range_text(holding.range, holding.family)}",
@@ -180,8 +180,8 @@ def _intent(pool: NetworkPool, intent: Intent, books: Books) -> Iterator[Finding
         )
     phase, leaving = allocation.status.phase, allocation.metadata.deletion_timestamp is not None
     if phase in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED) and not leaving:
-        yield Finding(
-            Severity.WARNING,
+        yield FsckFinding(
+            FsckSeverity.WARNING,
             Code.INTENT_STUCK,
             things,
             f"pool {name} granted {promised}, but the allocation is still {phase}",
@@ -193,7 +193,7 @@ def _intent(pool: NetworkPool, intent: Intent, books: Books) -> Iterator[Finding
         )
 
 
-def _overlaps(books: Books) -> Iterator[Finding]:
+def _overlaps(books: Books) -> Iterator[FsckFinding]:
     """Each pool against the one below it that reaches furthest: that names everyone, if not every pair."""
     networks = []
     for pool in books.estate.pools:
@@ -211,10 +211,10 @@ def _overlaps(books: Books) -> Iterator[Finding]:
             furthest = (network.last, pool)
 
 
-def _overlap(one: NetworkPool, other: NetworkPool) -> Finding:
+def _overlap(one: NetworkPool, other: NetworkPool) -> FsckFinding:
     older, younger = sorted((one, other), key=_age)
-    return Finding(
-        Severity.ERROR,
+    return FsckFinding(
+        FsckSeverity.ERROR,
         Code.POOL_OVERLAP,
         (pool_thing(older), pool_thing(younger)),
         f"{older.spec.cidr} of {older.metadata.name} and {younger.spec.cidr} of {younger.metadata.name} overlap",

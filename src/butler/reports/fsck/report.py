@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from butler.api.objects import Key
 from butler.reports.fsck.allocations import check_allocations
-from butler.reports.fsck.finding import Code, Finding, Severity, Thing
+from butler.reports.fsck.finding import Code, FsckFinding, FsckSeverity, Thing
 from butler.reports.fsck.holdings import read_books
 from butler.reports.fsck.pools import check_pools
 from butler.reports.fsck.tenants import check_tenants
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from butler.reports.estate import Estate
     from butler.reports.fsck.holdings import Books
-    from butler.reports.fsck.tenants import TenantSide
+    from butler.reports.fsck.tenants import TenantAnswers
 
 
 @dataclass(frozen=True, slots=True)
-class Unreadable:
+class UnreadableObject:
     """An object that is there and makes no sense to us."""
 
     kind: str
@@ -35,7 +35,7 @@ class Unreadable:
 class Report:
     """What was looked at, and what stood."""
 
-    findings: tuple[Finding, ...]
+    findings: tuple[FsckFinding, ...]
     pools: int
     allocations: int
     tenants: int
@@ -51,14 +51,14 @@ class Report:
         return not any(finding.is_bad for finding in self.findings)
 
     @property
-    def counts(self) -> dict[Severity, int]:
+    def counts(self) -> dict[FsckSeverity, int]:
         found = Counter(finding.severity for finding in self.findings)
-        return {severity: found[severity] for severity in Severity}
+        return {severity: found[severity] for severity in FsckSeverity}
 
 
 def look_once(
-    estate: Estate, sides: Mapping[Key, TenantSide], now: datetime, unreadable: Iterable[Unreadable] = ()
-) -> list[Finding]:
+    estate: Estate, sides: Mapping[Key, TenantAnswers], now: datetime, unreadable: Iterable[UnreadableObject] = ()
+) -> list[FsckFinding]:
     """All findings of one moment; `sides` are the tenants that were asked."""
     books = read_books(estate)
     strange = list(unreadable)
@@ -70,7 +70,7 @@ def look_once(
     ]
 
 
-def _with_pools(finding: Finding, books: Books) -> Finding:
+def _with_pools(finding: FsckFinding, books: Books) -> FsckFinding:
     """What is wrong on a tenant concerns every pool that it has addresses of."""
     pools = {
         allocation.spec.pool_ref.name
@@ -80,7 +80,7 @@ def _with_pools(finding: Finding, books: Books) -> Finding:
     return replace(finding, pools=finding.pools | pools)
 
 
-def concerning(findings: Iterable[Finding], pool: str | None, tenant: str | None) -> list[Finding]:
+def concerning(findings: Iterable[FsckFinding], pool: str | None, tenant: str | None) -> list[FsckFinding]:
     """Those about one pool, or one cluster, where that is asked."""
     return [
         finding
@@ -90,9 +90,9 @@ def concerning(findings: Iterable[Finding], pool: str | None, tenant: str | None
     ]
 
 
-def _unreadable(strange: Unreadable) -> Finding:
-    return Finding(
-        Severity.ERROR,
+def _unreadable(strange: UnreadableObject) -> FsckFinding:
+    return FsckFinding(
+        FsckSeverity.ERROR,
         Code.UNREADABLE,
         (Thing(strange.kind, strange.key.name, strange.key.namespace),),
         f"it cannot be read: {strange.why}",
@@ -109,7 +109,7 @@ def report_json(report: Report) -> dict[str, Any]:
     }
 
 
-def finding_json(finding: Finding) -> dict[str, Any]:
+def finding_json(finding: FsckFinding) -> dict[str, Any]:
     return {
         "severity": str(finding.severity),
         "code": str(finding.code),

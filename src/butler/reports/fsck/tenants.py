@@ -13,7 +13,7 @@ from butler.api.ipallocation import IPAllocationType
 from butler.api.objects import key_of
 from butler.api.providerconfig import NetworkMode
 from butler.ipam.addresses import Family, address_text
-from butler.reports.fsck.finding import Code, Finding, Severity, Thing
+from butler.reports.fsck.finding import Code, FsckFinding, FsckSeverity, Thing
 from butler.reports.fsck.holdings import cluster_thing
 from butler.reports.fsck.metallb import check_metallb
 from butler.rules.allocation.owner import tenant_key
@@ -42,7 +42,7 @@ class NodeAddresses(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class TenantSide:
+class TenantAnswers:
     """What was read from one tenant."""
 
     trouble: str = ""
@@ -55,7 +55,7 @@ class TenantSide:
     nodes: tuple[NodeAddresses, ...] = ()
 
 
-class Asked(NamedTuple):
+class AskedTenants(NamedTuple):
     """Which tenants a check asks, and how many it does not."""
 
     clusters: tuple[TenantCluster, ...]
@@ -63,7 +63,7 @@ class Asked(NamedTuple):
     in_cloud_mode: int = 0
 
 
-def tenants_to_ask(estate: Estate) -> Asked:
+def tenants_to_ask(estate: Estate) -> AskedTenants:
     """The clusters that take addresses from pools, and can be asked."""
     providers = {key_of(item): item for item in estate.providers}
     ask, passing, clouds = [], 0, 0
@@ -75,10 +75,10 @@ def tenants_to_ask(estate: Estate) -> Asked:
             passing += 1
         else:
             ask.append(cluster)
-    return Asked(tuple(ask), passing, clouds)
+    return AskedTenants(tuple(ask), passing, clouds)
 
 
-def check_tenants(books: Books, sides: Mapping[Key, TenantSide], now: datetime) -> Iterator[Finding]:
+def check_tenants(books: Books, sides: Mapping[Key, TenantAnswers], now: datetime) -> Iterator[FsckFinding]:
     """All findings about what is on the tenants that were asked."""
     asked = [item for item in books.estate.clusters if key_of(item) in sides]
     answered = [(item, side) for item in asked if not (side := sides[key_of(item)]).trouble]
@@ -111,10 +111,10 @@ def check_tenants(books: Books, sides: Mapping[Key, TenantSide], now: datetime) 
     )
 
 
-def _unreachable(cluster: TenantCluster, trouble: str) -> Finding:
+def _unreachable(cluster: TenantCluster, trouble: str) -> FsckFinding:
     namespace, name = key_of(cluster)
-    return Finding(
-        Severity.WARNING,
+    return FsckFinding(
+        FsckSeverity.WARNING,
         Code.TENANT_UNREACHABLE,
         (cluster_thing(cluster),),
         f"it could not be asked: {trouble}",
@@ -126,7 +126,7 @@ def _unreachable(cluster: TenantCluster, trouble: str) -> Finding:
 # Services and nodes.
 
 
-def _services(cluster: TenantCluster, services: Sequence[Balancer], books: Books) -> Iterator[Finding]:
+def _services(cluster: TenantCluster, services: Sequence[Balancer], books: Books) -> Iterator[FsckFinding]:
     held = [each for _, each in books.held_by(cluster, IPAllocationType.LOAD_BALANCER)]
     for service in services:
         for value in ipv4_addresses(service.addresses):
@@ -145,7 +145,7 @@ def _services(cluster: TenantCluster, services: Sequence[Balancer], books: Books
             )
 
 
-def _nodes(cluster: TenantCluster, nodes: Sequence[NodeAddresses], books: Books) -> Iterator[Finding]:
+def _nodes(cluster: TenantCluster, nodes: Sequence[NodeAddresses], books: Books) -> Iterator[FsckFinding]:
     held = [each for _, each in books.held_by(cluster, IPAllocationType.NODES)]
 
     def is_handed_out(value: int) -> bool:
@@ -168,7 +168,7 @@ def _nodes(cluster: TenantCluster, nodes: Sequence[NodeAddresses], books: Books)
 
 def _outside(
     code: Code, cluster: TenantCluster, thing: Thing, value: int, kind: str, todo: str, books: Books
-) -> Finding:
+) -> FsckFinding:
     """An address in use that its tenant does not hold; an error where Butler has given it to others, or could."""
     holder, pool = books.holder(value), books.hands_out(value)
     tenants = {str(key_of(cluster))}
@@ -177,8 +177,8 @@ def _outside(
         tenants.add(str(tenant_key(holder)))
     else:
         whose = f"pool {pool} may give it to another tenant" if pool else "no pool hands it out"
-    return Finding(
-        Severity.ERROR if holder is not None or pool else Severity.WARNING,
+    return FsckFinding(
+        FsckSeverity.ERROR if holder is not None or pool else FsckSeverity.WARNING,
         code,
         (thing,),
         f"it has {address_text(value, Family.V4)}, which is not {kind} of {key_of(cluster)}: {whose}",
@@ -188,15 +188,15 @@ def _outside(
     )
 
 
-def _shared(code: Code, todo: str, uses: Iterable[tuple[int, TenantCluster, Thing]]) -> Iterator[Finding]:
+def _shared(code: Code, todo: str, uses: Iterable[tuple[int, TenantCluster, Thing]]) -> Iterator[FsckFinding]:
     """Addresses that two tenants use; within one tenant it may be meant."""
     by_address: dict[int, dict[Key, Thing]] = {}
     for value, cluster, thing in uses:
         by_address.setdefault(value, {}).setdefault(key_of(cluster), thing)
     for value, users in sorted(by_address.items()):
         if len(users) > 1:
-            yield Finding(
-                Severity.ERROR,
+            yield FsckFinding(
+                FsckSeverity.ERROR,
                 code,
                 tuple(users.values()),
                 f"{address_text(value, Family.V4)} is used in {len(users)} tenants: {', '.join(map(str, users))}",

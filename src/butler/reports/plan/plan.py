@@ -11,7 +11,7 @@ from butler.ipam.addresses import Family, Range
 if TYPE_CHECKING:
     from butler.api.networkpool import CapacityTier, NetworkPoolSpec
     from butler.ipam.capacity import Capacity
-    from butler.ipam.layout import Problem
+    from butler.ipam.layout import FieldProblem
 
 # The question.
 
@@ -87,7 +87,7 @@ class TenantOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Fill:
+class FillEstimate:
     """How full a pool is at one moment."""
 
     capacity: Capacity
@@ -101,12 +101,12 @@ class PoolOutcome:
 
     name: str
     cidr: str
-    before: Fill | None
-    after: Fill | None
+    before: FillEstimate | None
+    after: FillEstimate | None
 
 
 @dataclass(frozen=True, slots=True)
-class Stranded:
+class StrandedRange:
     """An allocation whose addresses an edit would take out of its pool."""
 
     name: str
@@ -122,13 +122,13 @@ class EditOutcome:
     pool: str
     before: NetworkPoolSpec
     after: NetworkPoolSpec
-    problems: tuple[Problem, ...]
+    problems: tuple[FieldProblem, ...]
     warnings: tuple[str, ...]
-    stranded: tuple[Stranded, ...]
+    stranded: tuple[StrandedRange, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PlanOutcome:
     """The whole answer."""
 
     edit: EditOutcome | None

@@ -8,7 +8,7 @@ from butler.ipam.addresses import Family, Range, address_text
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPoolSpec
-    from butler.reports.plan.plan import Block, EditOutcome, Fill, Outcome
+    from butler.reports.plan.plan import Block, EditOutcome, FillEstimate, PlanOutcome
 
 Json = dict[str, Any]
 
@@ -21,7 +21,7 @@ def range_json(addresses: Range | None, family: Family) -> Json | None:
     return {"start": first, "end": last, "count": addresses.size}
 
 
-def plan_json(outcome: Outcome) -> Json:
+def plan_json(outcome: PlanOutcome) -> Json:
     """The whole answer."""
     failed = outcome.first_failure
     return {
@@ -62,7 +62,7 @@ def _block(block: Block) -> Json:
     }
 
 
-def _fill(fill: Fill | None) -> Json | None:
+def _fill(fill: FillEstimate | None) -> Json | None:
     if fill is None:
         return None
     return {

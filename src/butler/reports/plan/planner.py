@@ -21,11 +21,11 @@ from butler.reports.plan.plan import (
     CannotPlan,
     Edit,
     EditOutcome,
-    Fill,
-    Outcome,
+    FillEstimate,
+    PlanOutcome,
     PoolOutcome,
     Single,
-    Stranded,
+    StrandedRange,
     TenantOutcome,
     Tenants,
 )
@@ -51,7 +51,7 @@ def rehearse(
     requests: Sequence[Single] = (),
     edit: Edit | None = None,
     check: Callable[[], None] = lambda: None,
-) -> Outcome:
+) -> PlanOutcome:
     """What would happen. Raises `CannotPlan`; an edit that is refused leaves everything else unasked.
 
     `check` is called now and then, and may raise to end it.
@@ -71,7 +71,7 @@ def rehearse(
             served = let_in(stage, provider, tenants)
         single = tuple(_ask(stage, number, each) for number, each in enumerate(requests, 1))
     concerned = _concerned(edit, provider, served, single)
-    return Outcome(
+    return PlanOutcome(
         edit=edited,
         provider=provider.metadata.name if provider is not None and tenants and tenants.by_a_provider else None,
         waiting=tuple(block for block in settled if block.pool in concerned or block.range is not None),
@@ -123,11 +123,11 @@ def _edit(stage: Rehearsal, estate: Estate, edit: Edit) -> EditOutcome:
     )
 
 
-def _stranded(allocations: Iterable[IPAllocation | None]) -> Iterator[Stranded]:
+def _stranded(allocations: Iterable[IPAllocation | None]) -> Iterator[StrandedRange]:
     for allocation in allocations:
         held = readable_range(allocation) if allocation is not None else None
         if allocation is not None and held is not None:
-            yield Stranded(allocation.metadata.name, str(tenant_key(allocation)), held[1], held[0])
+            yield StrandedRange(allocation.metadata.name, str(tenant_key(allocation)), held[1], held[0])
 
 
 def _ask(stage: Rehearsal, number: int, wanted: Single) -> Block:
@@ -157,11 +157,11 @@ def _comes_from_one_pool(tenant: TenantOutcome) -> bool:
     return len(granted) > len(set(granted))
 
 
-def _fill(stage: Rehearsal, name: str) -> Fill | None:
+def _fill(stage: Rehearsal, name: str) -> FillEstimate | None:
     capacity = stage.capacity(name)
     if capacity is None:
         return None
-    return Fill(capacity, tuple(tier for tier, reached in tiers(capacity).items() if reached))
+    return FillEstimate(capacity, tuple(tier for tier, reached in tiers(capacity).items() if reached))
 
 
 def _concerned(
@@ -177,7 +177,7 @@ def _concerned(
     return dict.fromkeys([*edited, *(ref.name for ref in refs), *(block.pool for block in every)])
 
 
-def _pools(stage: Rehearsal, before: Mapping[str, Fill | None], names: Iterable[str]) -> Iterator[PoolOutcome]:
+def _pools(stage: Rehearsal, before: Mapping[str, FillEstimate | None], names: Iterable[str]) -> Iterator[PoolOutcome]:
     for name in names:
         if name in stage.pools:
             yield PoolOutcome(name, stage.pools[name].spec.cidr, before.get(name), _fill(stage, name))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from butler.api.tenantcluster import TenantCluster
     from butler.reports.estate import Estate
-    from butler.reports.tenant.summary import Block
+    from butler.reports.tenant.summary import TenantBlock
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Preview:
 
     provider: str
     """Where it would go; empty when it may go nowhere."""
-    gets: tuple[Block, ...]
+    gets: tuple[TenantBlock, ...]
     """What it would be granted now, beyond what it has."""
     obstacle: str
     """Why it would not have all it needs; empty when it would."""

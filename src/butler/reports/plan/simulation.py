@@ -28,12 +28,12 @@ from butler.api.meta import ConditionStatus
 from butler.api.objects import Change, Key, is_being_deleted, key_of, with_finalizer
 from butler.ipam.capacity import Capacity
 from butler.rules.allocation.owner import recorded_owner, tenant_key
-from butler.rules.pool.claims import Claim, ClaimTable, claimed_network
+from butler.rules.pool.claims import ClaimTable, NetworkClaim, claimed_network
 from butler.rules.pool.conditions import NotHandingOut
 from butler.rules.pool.excluded_addresses import excluded_addresses, pools_named_by
 from butler.rules.pool.foreign_addresses import shown_in
 from butler.rules.pool.holdings import Holdings
-from butler.rules.pool.next_status import View, layout_of, no_such_pool, plan, uncommitted
+from butler.rules.pool.next_status import PoolView, layout_of, no_such_pool, plan, uncommitted
 from butler.rules.pool.outcomes import granted, refused
 from butler.rules.pool.quota import limit_of, quota_of
 from butler.rules.pool.tenant_blocks import is_block_of_a_tenant, is_waiting
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from butler.ipam.decide import Refusal
     from butler.ipam.layout import PoolLayout
     from butler.reports.estate import Estate
-    from butler.rules.pool.next_status import Plan
+    from butler.rules.pool.next_status import PoolPlan
     from butler.rules.pool.quota import Quota
     from butler.rules.tenant.addresses import Addresses
 
@@ -250,10 +250,10 @@ class Rehearsal:
 
     # A pool's decision.
 
-    def _decide(self, name: str, *, waiting: bool = True) -> tuple[Plan, PoolLayout | None]:
+    def _decide(self, name: str, *, waiting: bool = True) -> tuple[PoolPlan, PoolLayout | None]:
         pool, key = self.pools[name], self._pool_key(name)
         layout, obstacle = self.hands_out(name)
-        view = View(
+        view = PoolView(
             waiting=self._waiting_at(name) if waiting else (),
             leaving=(),
             live=self._holdings.count(key),
@@ -284,7 +284,7 @@ class Rehearsal:
         claims = ClaimTable()
         for other in self.pools.values():
             if (claimed := claimed_network(other)) is not None:
-                claims.put(key_of(other), Claim(claimed, other.metadata.uid, other.metadata.generation))
+                claims.put(key_of(other), NetworkClaim(claimed, other.metadata.uid, other.metadata.generation))
         rival = claims.rival(key_of(pool), pool.spec.cidr)
         claim = claims.get(rival) if rival is not None else None
         if claim is None:

@@ -25,7 +25,7 @@ from butler.api.objects import key_of
 from butler.ipam.addresses import Family, Range, range_cidr
 from butler.ipam.capacity import capacity_of
 from butler.ipam.free_space import FreeSpace
-from butler.ipam.requests import Refused, read_request
+from butler.ipam.requests import RequestRefusal, read_request
 from butler.rules.allocation.held import readable_range, unreadable, why_nothing
 from butler.rules.allocation.owner import recorded_owner, tenant_key
 from butler.rules.pool.intents import promised
@@ -50,7 +50,7 @@ MOST_ADVICE = 5
 NEVER_SEEN = "Butler has never seen this tenant, and cannot tell"
 
 
-class Use(StrEnum):
+class ObstacleUse(StrEnum):
     """What a block is, the cheapest first."""
 
     DRAINING = "draining"
@@ -64,14 +64,14 @@ class Use(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Obstacle:
+class AddressObstacle:
     """A block between holes."""
 
     name: str
     """Of the IPAllocation; the network of a reserved block."""
     tenant: str
     range: Range
-    use: Use
+    use: ObstacleUse
     since: datetime | None = None
     note: str = ""
     """What else is known: what it is reserved for, or that its tenant may run where Butler does not see it."""
@@ -79,14 +79,14 @@ class Obstacle:
     @property
     def live(self) -> int:
         """How many of its addresses may be in use."""
-        return self.range.size if self.use is Use.IN_USE else 0
+        return self.range.size if self.use is ObstacleUse.IN_USE else 0
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class HoleOpening:
     """Blocks that follow each other, and the hole that would be there without them."""
 
-    blocks: tuple[Obstacle, ...]
+    blocks: tuple[AddressObstacle, ...]
     hole: Range
     gain: int
     """By how much the hole is longer than the longest that there is."""
@@ -104,11 +104,11 @@ class Opening:
 
     @property
     def asks_for_reserved(self) -> bool:
-        return any(block.use is Use.RESERVED for block in self.blocks)
+        return any(block.use is ObstacleUse.RESERVED for block in self.blocks)
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class PoolAdvice:
     """About one pool."""
 
     pool: str
@@ -121,26 +121,26 @@ class Advice:
     """The longest first."""
     waiting: tuple[tuple[str, int], ...] = ()
     """Requests that no hole is long enough for: name and count."""
-    unused: tuple[Obstacle, ...] = ()
+    unused: tuple[AddressObstacle, ...] = ()
     """All blocks that cost nothing, whether they open a longer hole or not."""
-    openings: tuple[Opening, ...] = ()
+    openings: tuple[HoleOpening, ...] = ()
     """What would open a longer hole than there is, the best first."""
 
 
-def advise(pool: NetworkPool, estate: Estate) -> Advice:
+def advise(pool: NetworkPool, estate: Estate) -> PoolAdvice:
     """What to say about a pool."""
     name, cidr = pool.metadata.name, pool.spec.cidr
     layout, invalid = layout_of(pool)
     if layout is None:
-        return Advice(name, cidr, Family.V4, f"it hands out nothing: {invalid.message if invalid else ''}")
+        return PoolAdvice(name, cidr, Family.V4, f"it hands out nothing: {invalid.message if invalid else ''}")
     if problem := why_nothing(unreadable(key_of(pool), estate.allocations)):
-        return Advice(name, cidr, layout.family, f"it hands out nothing: {problem}")
+        return PoolAdvice(name, cidr, layout.family, f"it hands out nothing: {problem}")
     held = list(_held(pool, layout, estate))
     free = FreeSpace.without(layout.usable, [obstacle.range for obstacle in held])
     waiting = tuple(_waiting(pool, layout, estate, free.largest))
     # One run that all requests fit into is as good as it gets: to take somebody's addresses would mend nothing.
     is_well = free.holes == 1 and not waiting
-    return Advice(
+    return PoolAdvice(
         name,
         cidr,
         layout.family,
@@ -156,10 +156,10 @@ def advise(pool: NetworkPool, estate: Estate) -> Advice:
 # What is in the way.
 
 
-def _held(pool: NetworkPool, layout: PoolLayout, estate: Estate) -> Iterator[Obstacle]:
+def _held(pool: NetworkPool, layout: PoolLayout, estate: Estate) -> Iterator[AddressObstacle]:
     """Everything that holds addresses of the pool, whatever pool it names, in order of address."""
     found = [
-        Obstacle(intent.name, "", intent_range(intent)[1], Use.IN_USE, note="being granted")
+        AddressObstacle(intent.name, "", intent_range(intent)[1], ObstacleUse.IN_USE, note="being granted")
         for intent in promised(pool, estate.allocations)
     ]
     for allocation in estate.allocations:
@@ -169,30 +169,30 @@ def _held(pool: NetworkPool, layout: PoolLayout, estate: Estate) -> Iterator[Obs
     return iter(sorted(found, key=lambda obstacle: (obstacle.range, obstacle.name)))
 
 
-def _obstacle(allocation: IPAllocation, held: Range) -> Obstacle:
+def _obstacle(allocation: IPAllocation, held: Range) -> AddressObstacle:
     use, since, note = _use(allocation)
-    return Obstacle(allocation.metadata.name, str(tenant_key(allocation)), held, use, since, note)
+    return AddressObstacle(allocation.metadata.name, str(tenant_key(allocation)), held, use, since, note)
 
 
-def _use(allocation: IPAllocation) -> tuple[Use, datetime | None, str]:
+def _use(allocation: IPAllocation) -> tuple[ObstacleUse, datetime | None, str]:
     status = allocation.status
     if status.draining_since is not None:
-        return Use.DRAINING, status.draining_since, ""
+        return ObstacleUse.DRAINING, status.draining_since, ""
     if status.idle_since is not None and allocation.metadata.labels.get(Label.ALLOCATION_ROLE) == AllocationRole.GROWTH:
-        return Use.IDLE, status.idle_since, ""
+        return ObstacleUse.IDLE, status.idle_since, ""
     found = find_condition(status.conditions, ConditionType.TENANT_FOUND)
     if found is None or found.status is not ConditionStatus.FALSE:
-        return Use.IN_USE, None, ""
+        return ObstacleUse.IN_USE, None, ""
     if recorded_owner(allocation) is not None:
-        return Use.OWNERLESS, found.last_transition_time, "its tenant is gone"
+        return ObstacleUse.OWNERLESS, found.last_transition_time, "its tenant is gone"
     # Imported, or made ahead of its cluster: most likely for machines that run already, where Butler does not see them.
-    return Use.IN_USE, None, NEVER_SEEN
+    return ObstacleUse.IN_USE, None, NEVER_SEEN
 
 
-def _reserved(layout: PoolLayout) -> Iterator[Obstacle]:
+def _reserved(layout: PoolLayout) -> Iterator[AddressObstacle]:
     for block in layout.blocks:
         name = range_cidr(block.addresses, layout.family) or ""
-        yield Obstacle(name, "", block.addresses, Use.RESERVED, note=block.description)
+        yield AddressObstacle(name, "", block.addresses, ObstacleUse.RESERVED, note=block.description)
 
 
 def _waiting(pool: NetworkPool, layout: PoolLayout, estate: Estate, largest: int) -> Iterator[tuple[str, int]]:
@@ -201,7 +201,7 @@ def _waiting(pool: NetworkPool, layout: PoolLayout, estate: Estate, largest: int
         if allocation.status.phase in WAITING and allocation.spec.pinned_range is None:
             try:
                 count = read_request(allocation, layout).count
-            except Refused:
+            except RequestRefusal:
                 continue
             if count > largest:
                 yield allocation.metadata.name, count
@@ -211,27 +211,27 @@ def _waiting(pool: NetworkPool, layout: PoolLayout, estate: Estate, largest: int
 
 
 def _openings(
-    layout: PoolLayout, held: Sequence[Obstacle], largest: int, waiting: Sequence[tuple[str, int]]
-) -> Iterator[Opening]:
+    layout: PoolLayout, held: Sequence[AddressObstacle], largest: int, waiting: Sequence[tuple[str, int]]
+) -> Iterator[HoleOpening]:
     """Every run of blocks without which a longer hole would be there than there is."""
     every = sorted([*held, *_reserved(layout)], key=lambda obstacle: obstacle.range)
     for window in layout.windows:
         inside = [obstacle for obstacle in every if obstacle.range.overlaps(window)]
         for blocks, hole in _runs(window, inside):
             meets = tuple(name for name, count in waiting if count <= hole.size)
-            found = Opening(blocks, hole, hole.size - largest, meets)
+            found = HoleOpening(blocks, hole, hole.size - largest, meets)
             # To move somebody and to give up what is kept back, both at once, is more than one would ask for.
             if found.gain > 0 and not (found.live and found.asks_for_reserved):
                 yield found
 
 
-def _runs(window: Range, inside: Sequence[Obstacle]) -> Iterator[tuple[tuple[Obstacle, ...], Range]]:
+def _runs(window: Range, inside: Sequence[AddressObstacle]) -> Iterator[tuple[tuple[AddressObstacle, ...], Range]]:
     """Blocks that follow each other in a window, as many as one would take together, and the hole in their place."""
     first = window.first
     for start, block in enumerate(inside):
         costly = 0
         for end in range(start, min(len(inside), start + MOST_AT_ONCE)):
-            costly += inside[end].use in (Use.IN_USE, Use.RESERVED)
+            costly += inside[end].use in (ObstacleUse.IN_USE, ObstacleUse.RESERVED)
             if costly > MOST_TOGETHER:
                 break
             last = inside[end + 1].range.first - 1 if end + 1 < len(inside) else window.last
@@ -240,12 +240,12 @@ def _runs(window: Range, inside: Sequence[Obstacle]) -> Iterator[tuple[tuple[Obs
         first = max(first, block.range.last + 1)
 
 
-def _best(openings: Iterable[Opening]) -> list[Opening]:
+def _best(openings: Iterable[HoleOpening]) -> list[HoleOpening]:
     """The few to tell: what costs nothing, then the most gain for each live address, then what touches the reserved.
 
     Of several in one place only those are told that open more than the better ones.
     """
-    told: list[Opening] = []
+    told: list[HoleOpening] = []
     for opening in sorted(openings, key=_worth):
         if len(told) == MOST_ADVICE:
             break
@@ -255,10 +255,10 @@ def _best(openings: Iterable[Opening]) -> list[Opening]:
     return told
 
 
-def _kind(opening: Opening) -> int:
+def _kind(opening: HoleOpening) -> int:
     return 2 if opening.asks_for_reserved else 1 if opening.live else 0
 
 
-def _worth(opening: Opening) -> tuple[object, ...]:
+def _worth(opening: HoleOpening) -> tuple[object, ...]:
     per_address = opening.gain / opening.live if opening.live else 0.0
     return (_kind(opening), -per_address, -opening.hole.size, len(opening.blocks), opening.hole)

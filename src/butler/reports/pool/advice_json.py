@@ -8,12 +8,12 @@ from butler.reports.plan.plan_json import range_json
 
 if TYPE_CHECKING:
     from butler.ipam.addresses import Family
-    from butler.reports.pool.advice import Advice, Obstacle
+    from butler.reports.pool.advice import AddressObstacle, PoolAdvice
 
 Json = dict[str, Any]
 
 
-def advice_json(advice: Advice) -> Json:
+def advice_json(advice: PoolAdvice) -> Json:
     """What is to say about one pool."""
     family, capacity = advice.family, advice.capacity
     return {
@@ -41,7 +41,7 @@ def advice_json(advice: Advice) -> Json:
     }
 
 
-def _block(block: Obstacle, family: Family) -> Json:
+def _block(block: AddressObstacle, family: Family) -> Json:
     return {
         "name": block.name,
         "tenant": block.tenant or None,

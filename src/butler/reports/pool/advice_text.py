@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 from butler.ipam.addresses import range_text
 from butler.reports.ages import age
-from butler.reports.pool.advice import NEVER_SEEN, Use
+from butler.reports.pool.advice import NEVER_SEEN, ObstacleUse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from butler.reports.pool.advice import Advice, Obstacle, Opening
+    from butler.reports.pool.advice import AddressObstacle, HoleOpening, PoolAdvice
 
 SHOWN = 5
 """Of holes, requests and names, so many are named before the rest is counted."""
 
 
-def says(advice: Advice, now: datetime) -> list[str]:
+def says(advice: PoolAdvice, now: datetime) -> list[str]:
     """All of it; what a table of openings shows beside it is not repeated."""
     if advice.problem or advice.capacity is None:
         return [advice.problem]
@@ -26,7 +26,7 @@ def says(advice: Advice, now: datetime) -> list[str]:
     return [free_text(advice), *fits_text(advice), *last]
 
 
-def free_text(advice: Advice) -> str:
+def free_text(advice: PoolAdvice) -> str:
     """How much is free, and in which holes."""
     capacity, holes = advice.capacity, advice.holes
     assert capacity is not None
@@ -40,7 +40,7 @@ def free_text(advice: Advice) -> str:
     return f"{capacity.available} of {capacity.total} addresses are free, {where}."
 
 
-def fits_text(advice: Advice) -> list[str]:
+def fits_text(advice: PoolAdvice) -> list[str]:
     """The largest request that fits, and those that wait."""
     capacity = advice.capacity
     assert capacity is not None
@@ -57,26 +57,26 @@ def fits_text(advice: Advice) -> list[str]:
     return said
 
 
-def names_of(blocks: Sequence[Obstacle]) -> str:
+def names_of(blocks: Sequence[AddressObstacle]) -> str:
     return _listed([block.name for block in blocks])
 
 
-def why(block: Obstacle, now: datetime) -> str:
+def why(block: AddressObstacle, now: datetime) -> str:
     """What a block is, in a few words."""
     since = f" for {age(block.since, now)}" if block.since else ""
-    if block.use is Use.DRAINING:
+    if block.use is ObstacleUse.DRAINING:
         return f"being taken back{since}"
-    if block.use is Use.IDLE:
+    if block.use is ObstacleUse.IDLE:
         return f"idle{since}"
-    if block.use is Use.OWNERLESS:
+    if block.use is ObstacleUse.OWNERLESS:
         return f"ownerless{since}: {block.note}"
-    if block.use is Use.RESERVED:
+    if block.use is ObstacleUse.RESERVED:
         return f"RESERVED{f' ({block.note})' if block.note else ''}"
     in_use = "may be IN USE" if block.note == NEVER_SEEN else "IN USE"
     return f"{in_use} by {block.tenant or 'another'}{f' ({block.note})' if block.note else ''}"
 
 
-def verdict(advice: Advice) -> list[str]:
+def verdict(advice: PoolAdvice) -> list[str]:
     """What to do about it, for the best that there is."""
     best = advice.openings[0]
     run = f"a run of {best.hole.size}{f', and let in {_listed(best.meets)}' if best.meets else ''}"
@@ -92,11 +92,11 @@ def verdict(advice: Advice) -> list[str]:
     return [f"{said}: a larger window or another pool costs less."]
 
 
-def _how(opening: Opening) -> str:
+def _how(opening: HoleOpening) -> str:
     uses = {block.use for block in opening.blocks}
-    ownerless = [block.name for block in opening.blocks if block.use is Use.OWNERLESS]
+    ownerless = [block.name for block in opening.blocks if block.use is ObstacleUse.OWNERLESS]
     said = []
-    if Use.DRAINING in uses or Use.IDLE in uses:
+    if ObstacleUse.DRAINING in uses or ObstacleUse.IDLE in uses:
         said.append("Butler takes back what is idle by itself, after its grace time and as far as the tenant's own"
                     " size allows.")  # fmt: skip
     if ownerless:
@@ -104,7 +104,7 @@ def _how(opening: Opening) -> str:
     return " ".join(said)
 
 
-def nothing_to_open(advice: Advice, now: datetime) -> list[str]:
+def nothing_to_open(advice: PoolAdvice, now: datetime) -> list[str]:
     """What to say where nothing would open a longer run."""
     if advice.unused and len(advice.holes) == 1 and not advice.waiting:
         named = _listed(

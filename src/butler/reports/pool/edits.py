@@ -15,7 +15,7 @@ from butler.api.networkpool import AddressRange, NetworkPool, NetworkPoolSpec, R
 from butler.ipam.addresses import Family, Range, address_text, range_cidr, range_text
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.reports.pool.summary import Standing, standing_of
-from butler.rules.pool.admission import Verdict, judge
+from butler.rules.pool.admission import AdmissionVerdict, judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,7 +37,7 @@ class Change:
     before: Standing | None
     """None where the pool could not be read."""
     after: Standing | None
-    verdict: Verdict
+    verdict: AdmissionVerdict
 
 
 def change_of(

@@ -21,7 +21,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class FreeBlocks:
+class FreeBlocksReport:
     """What was asked, and all holes that hold it."""
 
     size: int | None
@@ -35,7 +35,7 @@ class FreeBlocks:
     """In order of address."""
 
 
-def free_blocks(free: FreeSpace, *, size: int | None = None, align: bool = False) -> FreeBlocks:
+def free_blocks(free: FreeSpace, *, size: int | None = None, align: bool = False) -> FreeBlocksReport:
     """All holes, or those with room for `size` addresses; with `align`, beginning at a multiple of that."""
     best = free.best_fit(size) if size else None
     blocks: list[Block] = []
@@ -43,7 +43,7 @@ def free_blocks(free: FreeSpace, *, size: int | None = None, align: bool = False
         fit = _fit(hole, size, align=align)
         if fit is not None:
             blocks.append(Block(hole, fit, chosen=best is not None and hole.contains(best)))
-    return FreeBlocks(size, align, free.free, free.holes, free.largest, best, tuple(blocks))
+    return FreeBlocksReport(size, align, free.free, free.holes, free.largest, best, tuple(blocks))
 
 
 def _fit(hole: Range, size: int | None, *, align: bool) -> Range | None:
@@ -63,7 +63,7 @@ def _aligned(hole: Range, size: int) -> Range | None:
     return Range(first, first + size - 1) if first + size - 1 <= hole.last else None
 
 
-def free_blocks_json(found: FreeBlocks, pool: str, family: Family) -> dict[str, Any]:
+def free_blocks_json(found: FreeBlocksReport, pool: str, family: Family) -> dict[str, Any]:
     return {
         "pool": pool,
         "size": found.size,

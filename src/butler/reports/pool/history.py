@@ -41,7 +41,7 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class FillLevel:
     """How many addresses were held from a time on."""
 
     at: datetime
@@ -76,20 +76,20 @@ def _times(allocation: IPAllocation) -> Iterable[tuple[datetime, str]]:
         yield status.released_at, RELEASED
 
 
-def levels(found: Sequence[Moment], now: datetime, most: int) -> list[Level]:
+def levels(found: Sequence[Moment], now: datetime, most: int) -> list[FillLevel]:
     """The steps of the curve, oldest first, the last one now; of more than `most`, the last in each stretch of time."""
-    held, steps = 0, list[Level]()
+    held, steps = 0, list[FillLevel]()
     for moment in found:
         held += moment.change
         if steps and steps[-1].at == moment.at:
-            steps[-1] = Level(moment.at, held)
+            steps[-1] = FillLevel(moment.at, held)
         else:
-            steps.append(Level(moment.at, held))
+            steps.append(FillLevel(moment.at, held))
     if len(steps) > most:
         begin, span = steps[0].at, max((now - steps[0].at).total_seconds(), 1.0)
         stretches = {int((step.at - begin).total_seconds() / span * (most - 1)): step for step in steps}
         steps = list(stretches.values())
-    return [*steps, Level(now, held)] if not steps or steps[-1].at < now else steps
+    return [*steps, FillLevel(now, held)] if not steps or steps[-1].at < now else steps
 
 
 def note(found: Sequence[Moment]) -> str:

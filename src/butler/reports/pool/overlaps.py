@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
 
 
-class Trouble(StrEnum):
+class OverlapTrouble(StrEnum):
     """What is wrong."""
 
     POOLS = "PoolsOverlap"
@@ -34,10 +34,10 @@ class Trouble(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class OverlapFinding:
     """One thing that should not be."""
 
-    trouble: Trouble
+    trouble: OverlapTrouble
     start: str
     end: str
     count: int
@@ -66,12 +66,12 @@ class _Claim(NamedTuple):
     what: str
 
 
-def overlaps(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) -> list[Finding]:
+def overlaps(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) -> list[OverlapFinding]:
     """Everything that two share, or one has without a right to it."""
     return [*_pools(pools), *_twice(pools, allocations), *_outside(pools, allocations)]
 
 
-def _pools(pools: Sequence[NetworkPool]) -> Iterator[Finding]:
+def _pools(pools: Sequence[NetworkPool]) -> Iterator[OverlapFinding]:
     claims: list[_Claim] = []
     for pool in pools:
         name = f"NetworkPool {_key(pool)}"
@@ -84,12 +84,12 @@ def _pools(pools: Sequence[NetworkPool]) -> Iterator[Finding]:
                     continue
     for one, other in _sharing(claims):
         yield _finding(
-            Trouble.POOLS, _shared(one, other), one.family, (one.who, other.who),
+            OverlapTrouble.POOLS, _shared(one, other), one.family, (one.who, other.who),
             f"{one.who} ({one.what}) and {other.who} ({other.what}) overlap: give one of them another network",
         )  # fmt: skip
 
 
-def _twice(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) -> Iterator[Finding]:
+def _twice(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) -> Iterator[OverlapFinding]:
     claims: list[_Claim] = []
     for allocation in allocations:
         held = readable_range(allocation)
@@ -102,13 +102,13 @@ def _twice(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) ->
     for one, other in _sharing(claims):
         shared = _shared(one, other)
         yield _finding(
-            Trouble.TWICE, shared, one.family, (one.who, other.who),
+            OverlapTrouble.TWICE, shared, one.family, (one.who, other.who),
             f"{one.who} {one.what} {range_text(shared, one.family)}, and {other.who} {other.what} it too:"
             " find out who uses it, and release the other",
         )  # fmt: skip
 
 
-def _outside(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) -> Iterator[Finding]:
+def _outside(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) -> Iterator[OverlapFinding]:
     own: dict[Key, list[IPAllocation]] = {_key(pool): [] for pool in pools}
     for allocation in allocations:
         held, status = held_addresses(allocation), allocation.status
@@ -119,17 +119,17 @@ def _outside(pools: Sequence[NetworkPool], allocations: Sequence[IPAllocation]) 
         count = 0 if held.problem else held.range.size
         if held.problem:
             message = f"{who} holds {start}-{end}, which is no range of addresses: put its status right"
-            yield Finding(Trouble.UNREADABLE, start, end, count, (who,), message)
+            yield OverlapFinding(OverlapTrouble.UNREADABLE, start, end, count, (who,), message)
         elif asked not in own:
             message = f"{who} holds {start}-{end} of NetworkPool {asked}, which is not there: make it again, or release"
-            yield Finding(Trouble.NO_POOL, start, end, count, (who,), message)
+            yield OverlapFinding(OverlapTrouble.NO_POOL, start, end, count, (who,), message)
         else:
             own[asked].append(allocation)
     for pool in pools:
         yield from _outside_of(pool, own[_key(pool)])
 
 
-def _outside_of(pool: NetworkPool, own: Sequence[IPAllocation]) -> Iterator[Finding]:
+def _outside_of(pool: NetworkPool, own: Sequence[IPAllocation]) -> Iterator[OverlapFinding]:
     shown, name, todo = segments_of(pool, own), f"NetworkPool {_key(pool)}", "grow the pool, or release it"
     for segment in shown.segments:
         if segment.stranded:
@@ -137,7 +137,7 @@ def _outside_of(pool: NetworkPool, own: Sequence[IPAllocation]) -> Iterator[Find
             text = range_text(segment.range, shown.family)
             why = f"reserves it ({segment.description})" if segment.description else "does not hand it out"
             yield _finding(
-                Trouble.OUTSIDE, segment.range, shown.family, (who, name),
+                OverlapTrouble.OUTSIDE, segment.range, shown.family, (who, name),
                 f"{who} holds {text}, but {name} {why}: {todo}",
             )  # fmt: skip
     held = {allocation.metadata.name: readable_range(allocation) for allocation in own} if shown.elsewhere else {}
@@ -145,7 +145,9 @@ def _outside_of(pool: NetworkPool, own: Sequence[IPAllocation]) -> Iterator[Find
         who = f"IPAllocation {pool.metadata.namespace}/{lost.allocation}"
         found = held[lost.allocation]
         message = f"{who} holds {lost.start}-{lost.end}, which is not all in {pool.spec.cidr} of {name}: {todo}"
-        yield Finding(Trouble.OUTSIDE, lost.start, lost.end, found[1].size if found else 0, (who, name), message)
+        yield OverlapFinding(
+            OverlapTrouble.OUTSIDE, lost.start, lost.end, found[1].size if found else 0, (who, name), message
+        )
 
 
 def _sharing(claims: Iterable[_Claim]) -> Iterator[tuple[_Claim, _Claim]]:
@@ -165,9 +167,11 @@ def _shared(one: _Claim, other: _Claim) -> Range:
     return Range(max(one.addresses.first, other.addresses.first), min(one.addresses.last, other.addresses.last))
 
 
-def _finding(trouble: Trouble, shared: Range, family: Family, subjects: tuple[str, ...], message: str) -> Finding:
+def _finding(
+    trouble: OverlapTrouble, shared: Range, family: Family, subjects: tuple[str, ...], message: str
+) -> OverlapFinding:
     start, end = address_text(shared.first, family), address_text(shared.last, family)
-    return Finding(trouble, start, end, shared.size, subjects, message)
+    return OverlapFinding(trouble, start, end, shared.size, subjects, message)
 
 
 def _key(obj: NetworkPool | IPAllocation) -> Key:

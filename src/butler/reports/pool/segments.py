@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from butler.api.labels import Label
 from butler.api.objects import key_of
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_network, range_cidr
-from butler.ipam.layout import InvalidPool, Problem, pool_layout
+from butler.ipam.layout import FieldProblem, InvalidPool, pool_layout
 from butler.ipam.range_difference import without
 from butler.reports.estate import tenant_of
 from butler.rules.allocation.held import held_addresses, pool_key, unreadable
@@ -96,7 +96,7 @@ class Segment(NamedTuple):
         return Range(self.first, self.last)
 
 
-class Elsewhere(NamedTuple):
+class HeldElsewhere(NamedTuple):
     """An allocation of this pool that cannot be drawn: it lies outside the network, or its status makes no sense."""
 
     allocation: str
@@ -115,8 +115,8 @@ class PoolSegments:
     network: Range | None
     """None where not even the network can be told: then there are no segments."""
     segments: tuple[Segment, ...]
-    elsewhere: tuple[Elsewhere, ...]
-    problems: tuple[Problem, ...]
+    elsewhere: tuple[HeldElsewhere, ...]
+    problems: tuple[FieldProblem, ...]
     """Why the pool hands out nothing; empty for a valid one."""
 
     def addresses(self, *kinds: Kind) -> int:
@@ -160,7 +160,7 @@ def segments_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> PoolS
     allocation is not there is settled, as the engine has it.
     """
     layout: PoolLayout | None = None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FieldProblem, ...] = ()
     try:
         layout = pool_layout(pool)
         found: tuple[Family, Range] | None = (layout.family, layout.network)
@@ -239,10 +239,10 @@ def _without_gaps(pieces: Iterable[_Piece], network: Range) -> Iterator[_Piece]:
 
 def _held_in(
     pool: NetworkPool, allocations: Sequence[IPAllocation], family: Family, network: Range | None
-) -> tuple[list[tuple[Range, Holder]], list[Elsewhere]]:
+) -> tuple[list[tuple[Range, Holder]], list[HeldElsewhere]]:
     """Everybody with addresses inside the network, and the pool's own with addresses elsewhere."""
     held: list[tuple[Range, Holder]] = []
-    elsewhere: list[Elsewhere] = []
+    elsewhere: list[HeldElsewhere] = []
     own = key_of(pool)
     for allocation in allocations:
         status, found = allocation.status, held_addresses(allocation)
@@ -254,7 +254,7 @@ def _held_in(
         whole = network is not None and is_readable and network.contains(found.range)
         if not whole and pool_key(allocation) == own:
             start, end = status.start_address or "?", status.end_address or "?"
-            elsewhere.append(Elsewhere(allocation.metadata.name, tenant_of(allocation), start, end))
+            elsewhere.append(HeldElsewhere(allocation.metadata.name, tenant_of(allocation), start, end))
     if pool.status.intents and network is not None:
         for addresses, holder in _granting(pool, allocations, family):
             if addresses.overlaps(network):

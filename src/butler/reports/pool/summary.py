@@ -43,7 +43,7 @@ class Standing:
         return max(reached, key=lambda tier: THRESHOLDS[tier], default=None)
 
 
-class TierMark(NamedTuple):
+class CapacityTierMark(NamedTuple):
     """From how many addresses on a tier holds."""
 
     tier: CapacityTier
@@ -76,7 +76,7 @@ class Summary:
     segments: PoolSegments
     standing: Standing | None
     """None for a pool that cannot be read: `segments.problems` says why."""
-    tiers: tuple[TierMark, ...]
+    tiers: tuple[CapacityTierMark, ...]
     holes: tuple[Bucket, ...]
     shares: tuple[Share, ...]
     """Largest first."""
@@ -115,10 +115,10 @@ def summary_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> Summar
     )
 
 
-def tier_marks(capacity: Capacity) -> tuple[TierMark, ...]:
+def tier_marks(capacity: Capacity) -> tuple[CapacityTierMark, ...]:
     reached = tiers(capacity)
     return tuple(
-        TierMark(tier, percent, -(-percent * capacity.total // 100), reached[tier])
+        CapacityTierMark(tier, percent, -(-percent * capacity.total // 100), reached[tier])
         for tier, percent in THRESHOLDS.items()
     )
 

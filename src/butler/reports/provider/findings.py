@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
 
 
-class Severity(StrEnum):
+class IssueSeverity(StrEnum):
     """How bad it is."""
 
     PROBLEM = "problem"
@@ -48,10 +48,10 @@ class Severity(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProviderIssue:
     """One thing that was found."""
 
-    severity: Severity
+    severity: IssueSeverity
     about: str
     message: str
 
@@ -75,7 +75,7 @@ def findings(
     home: str,
     *,
     stored: bool,
-) -> list[Finding]:
+) -> list[ProviderIssue]:
     """Everything that is wrong, the worst first. `stored`: it is on the server, and its conditions mean something."""
     found = [
         *_settings(config, pools, home),
@@ -83,60 +83,64 @@ def findings(
         *_credentials(config, secret),
         *(_conditions(config) if stored else ()),
     ]
-    if pools is not None and not any(item.severity is Severity.PROBLEM for item in found):
+    if pools is not None and not any(item.severity is IssueSeverity.PROBLEM for item in found):
         found += _trial(config, pools, secret)
-    order = list(Severity)
+    order = list(IssueSeverity)
     return sorted(dict.fromkeys(found), key=lambda fromkey: order.index(fromkey.severity))
 
 
-def is_bad(found: Sequence[Finding]) -> bool:
+def is_bad(found: Sequence[ProviderIssue]) -> bool:
     """Whether there is anything beyond notes."""
-    return any(finding.severity is not Severity.NOTE for finding in found)
+    return any(finding.severity is not IssueSeverity.NOTE for finding in found)
 
 
-def _settings(config: ProviderConfig, pools: Mapping[str, NetworkPool] | None, home: str) -> Iterator[Finding]:
+def _settings(config: ProviderConfig, pools: Mapping[str, NetworkPool] | None, home: str) -> Iterator[ProviderIssue]:
     if pools is None:
-        yield Finding(Severity.NOTE, "spec.network", f"you may not read NetworkPools in {home}, so none was looked at")
+        yield ProviderIssue(
+            IssueSeverity.NOTE, "spec.network", f"you may not read NetworkPools in {home}, so none was looked at"
+        )
     verdict = judge(None, config, Surroundings(home, pools or {}))
     for field, message in verdict.problems:
-        yield Finding(Severity.PROBLEM, field, message)
+        yield ProviderIssue(IssueSeverity.PROBLEM, field, message)
     for warning in verdict.warnings:
         if pools is not None or "there is no NetworkPool" not in warning:
             field, _, message = warning.partition(": ")
             named = field.startswith("spec.") and " " not in field
-            yield Finding(Severity.WARNING, field if named else "spec.network", message if named else warning)
+            yield ProviderIssue(
+                IssueSeverity.WARNING, field if named else "spec.network", message if named else warning
+            )
 
 
 def _pools(
     config: ProviderConfig, pools: Mapping[str, NetworkPool] | None, allocations: Sequence[IPAllocation] | None
-) -> Iterator[Finding]:
+) -> Iterator[ProviderIssue]:
     network = config.spec.network
     if network.mode is not NetworkMode.IPAM or pools is None:
         return
     offer = supply(network, pools, allocations or ())
     for purpose in offer.unserved:
-        yield Finding(Severity.PROBLEM, "spec.network.poolRefs", f"no pool for {WORDS[purpose]} exists")
+        yield ProviderIssue(IssueSeverity.PROBLEM, "spec.network.poolRefs", f"no pool for {WORDS[purpose]} exists")
     for idle in offer.idle:
-        yield Finding(Severity.PROBLEM, "spec.network.poolRefs", f"NetworkPool {idle} hands out nothing")
+        yield ProviderIssue(IssueSeverity.PROBLEM, "spec.network.poolRefs", f"NetworkPool {idle} hands out nothing")
     if allocations is not None and not offer.tenants and not offer.unserved:
-        yield Finding(Severity.WARNING, "spec.network.poolRefs", "the pools have no room for another tenant")
+        yield ProviderIssue(IssueSeverity.WARNING, "spec.network.poolRefs", "the pools have no room for another tenant")
 
 
-def _credentials(config: ProviderConfig, secret: SecretSeen) -> Iterator[Finding]:
+def _credentials(config: ProviderConfig, secret: SecretSeen) -> Iterator[ProviderIssue]:
     if secret.key is None:
         return
     about = f"Secret {secret.key}"
     if secret.hidden:
-        yield Finding(Severity.NOTE, about, "you may not read it, so the credentials were not looked at")
+        yield ProviderIssue(IssueSeverity.NOTE, about, "you may not read it, so the credentials were not looked at")
     elif secret.data is None:
         keys = " and ".join(credentials.needed_keys(config))
-        yield Finding(Severity.PROBLEM, about, f"does not exist: create it with {keys}")
+        yield ProviderIssue(IssueSeverity.PROBLEM, about, f"does not exist: create it with {keys}")
     else:
         for problem in credentials.check(config, secret.data):
-            yield Finding(Severity.PROBLEM, about, problem)
+            yield ProviderIssue(IssueSeverity.PROBLEM, about, problem)
 
 
-def _trial(config: ProviderConfig, pools: Mapping[str, NetworkPool], secret: SecretSeen) -> Iterator[Finding]:
+def _trial(config: ProviderConfig, pools: Mapping[str, NetworkPool], secret: SecretSeen) -> Iterator[ProviderIssue]:
     """What the builder of a small cluster would complain of, who sees settings that nobody looks at before."""
     if secret.key is None or secret.data is None:
         return
@@ -159,9 +163,9 @@ def _trial(config: ProviderConfig, pools: Mapping[str, NetworkPool], secret: Sec
         )
     except Unbuildable as error:
         if error.field.startswith(("spec.workers", "spec.infrastructureOverride", "metadata")):
-            yield Finding(Severity.WARNING, "clusters", f"one of the usual shape would fail: {error}")
+            yield ProviderIssue(IssueSeverity.WARNING, "clusters", f"one of the usual shape would fail: {error}")
         else:
-            yield Finding(Severity.PROBLEM, error.field, f"no cluster could be built: {error.problem}")
+            yield ProviderIssue(IssueSeverity.PROBLEM, error.field, f"no cluster could be built: {error.problem}")
 
 
 def _node_network(config: ProviderConfig, pools: Mapping[str, NetworkPool]) -> NodeNetwork | None:
@@ -176,28 +180,30 @@ def _node_network(config: ProviderConfig, pools: Mapping[str, NetworkPool]) -> N
     return None
 
 
-def _conditions(config: ProviderConfig) -> Iterator[Finding]:
+def _conditions(config: ProviderConfig) -> Iterator[ProviderIssue]:
     """What Butler itself found when it asked the provider."""
     status = config.status
     if (status.observed_generation or 0) < config.metadata.generation:
-        yield Finding(Severity.NOTE, "status", "Butler has not looked at it since it was last changed")
+        yield ProviderIssue(IssueSeverity.NOTE, "status", "Butler has not looked at it since it was last changed")
         return
     refused = find_condition(status.conditions, ConditionType.CREDENTIALS_VALID)
     if refused is not None and refused.reason == ProviderReason.REFUSED:
-        yield Finding(Severity.PROBLEM, "credentials", f"the provider refuses them: {refused.message}")
+        yield ProviderIssue(IssueSeverity.PROBLEM, "credentials", f"the provider refuses them: {refused.message}")
     reachable = find_condition(status.conditions, ConditionType.REACHABLE)
     if (
         reachable is not None
         and reachable.status is ConditionStatus.FALSE
         and reachable.reason != ProviderReason.REFUSED
     ):
-        yield Finding(Severity.WARNING, "reachability", f"Butler cannot reach the provider: {reachable.message}")
+        yield ProviderIssue(
+            IssueSeverity.WARNING, "reachability", f"Butler cannot reach the provider: {reachable.message}"
+        )
     elif reachable is None or reachable.status is ConditionStatus.UNKNOWN:
         why = reachable.message if reachable else "Butler has not asked it"
-        yield Finding(Severity.NOTE, "reachability", f"not known: {why}")
+        yield ProviderIssue(IssueSeverity.NOTE, "reachability", f"not known: {why}")
 
 
-def findings_json(name: str, found: Sequence[Finding]) -> dict[str, Any]:
+def findings_json(name: str, found: Sequence[ProviderIssue]) -> dict[str, Any]:
     """Stable, for programs."""
     return {
         "provider": name,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from butler.tenant.inventory import Inventory
 
 
-class Use(NamedTuple):
+class AddressUse(NamedTuple):
     """Somebody on a tenant who has an address."""
 
     tenant: Key
@@ -28,7 +28,7 @@ class Use(NamedTuple):
         return f"{self.kind} {self.name} ({self.address})"
 
 
-class Announced(NamedTuple):
+class AnnouncedAddresses(NamedTuple):
     """An entry of a tenant's IPAddressPool."""
 
     tenant: Key
@@ -36,32 +36,32 @@ class Announced(NamedTuple):
     entry: str
 
 
-def uses_in(addresses: Range, family: Family, told: Mapping[Key, Inventory]) -> list[Use]:
+def uses_in(addresses: Range, family: Family, told: Mapping[Key, Inventory]) -> list[AddressUse]:
     """Nodes and Services with any of these addresses, by address."""
-    found: list[tuple[int, Use]] = []
+    found: list[tuple[int, AddressUse]] = []
     for tenant, used in told.items():
         candidates = [("Node", node, text) for node, text in used.nodes]
         candidates += [("Service", str(balancer), text) for balancer in used.balancers for text in balancer.addresses]
         for kind, name, text in candidates:
             value = _value(text, family)
             if value is not None and addresses.first <= value <= addresses.last:
-                found.append((value, Use(tenant, kind, name, address_text(value, family))))
+                found.append((value, AddressUse(tenant, kind, name, address_text(value, family))))
     return [use for _, use in sorted(found)]
 
 
-def machine_uses(tenant: Key, machines: Iterable[Json]) -> list[Use]:
+def machine_uses(tenant: Key, machines: Iterable[Json]) -> list[AddressUse]:
     """The Machines of a tenant, as the management cluster lists them, with the addresses that they report."""
     read = map(read_machine, machines)
-    return [Use(tenant, "Machine", machine.name, address) for machine in read for address in machine.addresses]
+    return [AddressUse(tenant, "Machine", machine.name, address) for machine in read for address in machine.addresses]
 
 
-def within(uses: Iterable[Use], family: Family, addresses: Range) -> list[Use]:
+def within(uses: Iterable[AddressUse], family: Family, addresses: Range) -> list[AddressUse]:
     """Those with one of these addresses."""
     found = ((use, _value(use.address, family)) for use in uses)
     return [each for each, value in found if value is not None and addresses.first <= value <= addresses.last]
 
 
-def announced_in(addresses: Range, family: Family, told: Mapping[Key, Inventory]) -> list[Announced]:
+def announced_in(addresses: Range, family: Family, told: Mapping[Key, Inventory]) -> list[AnnouncedAddresses]:
     """Entries of IPAddressPools with any of these addresses."""
     found = []
     for tenant, used in told.items():
@@ -71,7 +71,7 @@ def announced_in(addresses: Range, family: Family, told: Mapping[Key, Inventory]
             except BadAddress:
                 continue
             if other is family and entered.overlaps(addresses):
-                found.append(Announced(tenant, pool, entry))
+                found.append(AnnouncedAddresses(tenant, pool, entry))
     return sorted(found)
 
 

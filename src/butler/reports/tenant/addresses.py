@@ -22,14 +22,14 @@ from butler.tenant import metallb
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from butler.reports.tenant.summary import Block
+    from butler.reports.tenant.summary import TenantBlock
     from butler.tenant.inventory import Inventory
 
 IN_USE, IDLE, NOT_KNOWN, NOT_HELD = "in use", "idle", "not known", "not held"
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class AddressSpan:
     """One address that somebody has, or a run of addresses that are all alike."""
 
     range: Range
@@ -61,13 +61,13 @@ class Announced:
 
 
 @dataclass(frozen=True, slots=True)
-class TenantAddresses:
+class TenantAddressReport:
     """The addresses of one cluster."""
 
     namespace: str
     name: str
-    nodes: tuple[Span, ...]
-    load_balancers: tuple[Span, ...]
+    nodes: tuple[AddressSpan, ...]
+    load_balancers: tuple[AddressSpan, ...]
     waiting: tuple[str, ...] | None
     """Services that wait for an address; None: the tenant cannot be asked."""
     metallb: Announced
@@ -78,12 +78,12 @@ class TenantAddresses:
 def tenant_addresses(
     namespace: str,
     name: str,
-    blocks: Sequence[Block] | None,
+    blocks: Sequence[TenantBlock] | None,
     inventory: Inventory | str,
     *,
     served_class: str = "",
     unseen: Iterable[str] = (),
-) -> TenantAddresses:
+) -> TenantAddressReport:
     """Put both sides together. `blocks` is None where allocations may not be read; an inventory that is a text says
     why the tenant could not be asked."""
     missing = list(unseen)
@@ -91,7 +91,7 @@ def tenant_addresses(
         missing.append(f"Who has which address is not known: {inventory}.")
         held = [_unknown(block) for block in blocks or () if block.range]
         by_purpose = {purpose: [span for each, span in held if each is purpose] for purpose in IPAllocationType}
-        return TenantAddresses(
+        return TenantAddressReport(
             namespace,
             name,
             tuple(by_purpose[IPAllocationType.NODES]),
@@ -104,7 +104,7 @@ def tenant_addresses(
     services = _users((text, str(balancer)) for balancer in inventory.balancers for text in balancer.addresses)
     platform = frozenset(str(balancer) for balancer in inventory.balancers if balancer.platform)
     waiting = tuple(sorted(str(balancer) for balancer in inventory.balancers if waits(balancer, served_class)))
-    return TenantAddresses(
+    return TenantAddressReport(
         namespace,
         name,
         _spans(blocks, IPAllocationType.NODES, nodes, ()),
@@ -118,9 +118,9 @@ def tenant_addresses(
     )
 
 
-def _unknown(block: Block) -> tuple[IPAllocationType, Span]:
+def _unknown(block: TenantBlock) -> tuple[IPAllocationType, AddressSpan]:
     assert block.range is not None
-    return block.purpose, Span(block.range, NOT_KNOWN, pool=block.pool, allocation=block.allocation)
+    return block.purpose, AddressSpan(block.range, NOT_KNOWN, pool=block.pool, allocation=block.allocation)
 
 
 def _users(pairs: Iterable[tuple[str, str]]) -> dict[int, list[str]]:
@@ -137,11 +137,11 @@ def _users(pairs: Iterable[tuple[str, str]]) -> dict[int, list[str]]:
 
 
 def _spans(
-    blocks: Sequence[Block] | None,
+    blocks: Sequence[TenantBlock] | None,
     purpose: IPAllocationType,
     users: Mapping[int, list[str]],
     announced: Sequence[Range],
-) -> tuple[Span, ...]:
+) -> tuple[AddressSpan, ...]:
     """What is held, piece by piece, and then what is in use without being held."""
     if blocks is None:
         # Which ones are the cluster's is not known; MetalLB's pool is the next best thing to it.
@@ -153,24 +153,26 @@ def _spans(
     inside = {address for each, _, _ in held for address in users if each.first <= address <= each.last}
     stray = IN_USE if blocks is None else NOT_HELD
     spans += [
-        Span(Range(address, address), stray, tuple(sorted(users[address])))
+        AddressSpan(Range(address, address), stray, tuple(sorted(users[address])))
         for address in sorted(users)
         if address not in inside
     ]
     return tuple(spans)
 
 
-def _pieces(block: Range, pool: str, allocation: str, users: Mapping[int, list[str]]) -> list[Span]:
+def _pieces(block: Range, pool: str, allocation: str, users: Mapping[int, list[str]]) -> list[AddressSpan]:
     spans, first = [], block.first
     for address in sorted(user for user in users if block.first <= user <= block.last):
         if first < address:
-            spans.append(Span(Range(first, address - 1), IDLE, pool=pool, allocation=allocation))
+            spans.append(AddressSpan(Range(first, address - 1), IDLE, pool=pool, allocation=allocation))
         spans.append(
-            Span(Range(address, address), IN_USE, tuple(sorted(users[address])), pool=pool, allocation=allocation)
+            AddressSpan(
+                Range(address, address), IN_USE, tuple(sorted(users[address])), pool=pool, allocation=allocation
+            )
         )
         first = address + 1
     if first <= block.last:
-        spans.append(Span(Range(first, block.last), IDLE, pool=pool, allocation=allocation))
+        spans.append(AddressSpan(Range(first, block.last), IDLE, pool=pool, allocation=allocation))
     return spans
 
 
@@ -181,7 +183,7 @@ def _entries(inventory: Inventory) -> list[Range]:
     return sorted({found for entry in inventory.entries if (found := metallb.ipv4_range(entry.text)) is not None})
 
 
-def _announced(blocks: Sequence[Block] | None, inventory: Inventory) -> Announced:
+def _announced(blocks: Sequence[TenantBlock] | None, inventory: Inventory) -> Announced:
     if not inventory.has_metallb:
         return Announced(None, says="MetalLB is not installed")
     if blocks is None:
@@ -219,7 +221,7 @@ def _not_held(entry: str, held: Sequence[Range]) -> list[str]:
 # As a computed answer.
 
 
-def addresses_json(found: TenantAddresses) -> dict[str, Any]:
+def addresses_json(found: TenantAddressReport) -> dict[str, Any]:
     """Stable, for programs."""
     return {
         "namespace": found.namespace,
@@ -237,7 +239,7 @@ def addresses_json(found: TenantAddresses) -> dict[str, Any]:
     }
 
 
-def _span_json(span: Span) -> dict[str, Any]:
+def _span_json(span: AddressSpan) -> dict[str, Any]:
     return {
         **range_json(Family.V4, span.range),
         "state": span.state,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class TenantBlock:
     """Addresses that a cluster holds, or asks for: one IPAllocation."""
 
     allocation: str
@@ -73,7 +73,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class TenantTerms:
     """What the provider says about the tenant's load-balancer addresses."""
 
     elastic: bool
@@ -104,10 +104,10 @@ class Tenant:
     endpoint: str
     steps: tuple[Condition, ...]
     """Its conditions, in the order in which they came to be what they are."""
-    blocks: tuple[Block, ...] | None
+    blocks: tuple[TenantBlock, ...] | None
     """None: the allocations may not be read."""
     load_balancers: LoadBalancerUse | None
-    terms: Terms | None
+    terms: TenantTerms | None
     """None: the provider may not be read, or leaves addresses to the cloud."""
 
     def held(self, purpose: IPAllocationType) -> int | None:
@@ -149,11 +149,11 @@ def tenant(
     )
 
 
-def _terms(cluster: TenantCluster, provider: ProviderConfig | None) -> Terms | None:
+def _terms(cluster: TenantCluster, provider: ProviderConfig | None) -> TenantTerms | None:
     if provider is None or not provider.spec.network.pool_refs:
         return None
     found = terms_of(cluster, provider)
-    return Terms(found.elastic, found.most)
+    return TenantTerms(found.elastic, found.most)
 
 
 # Addresses.
@@ -171,7 +171,7 @@ def allocations_for(cluster: TenantCluster, allocations: Iterable[IPAllocation])
     ]
 
 
-def blocks(cluster: TenantCluster, allocations: Iterable[IPAllocation]) -> tuple[Block, ...]:
+def blocks(cluster: TenantCluster, allocations: Iterable[IPAllocation]) -> tuple[TenantBlock, ...]:
     """What a cluster holds and asks for: nodes first, each in the order of addresses, requests last."""
     found = [_block(allocation) for allocation in allocations_for(cluster, allocations)]
     kinds = list(IPAllocationType)
@@ -188,11 +188,11 @@ def blocks(cluster: TenantCluster, allocations: Iterable[IPAllocation]) -> tuple
     )
 
 
-def _block(allocation: IPAllocation) -> Block:
+def _block(allocation: IPAllocation) -> TenantBlock:
     status, held = allocation.status, readable_range(allocation)
     ready = find_condition(status.conditions, ConditionType.READY)
     refused = status.phase is IPAllocationPhase.FAILED and ready is not None
-    return Block(
+    return TenantBlock(
         allocation=allocation.metadata.name,
         purpose=allocation.spec.type,
         pool=allocation.spec.pool_ref.name,

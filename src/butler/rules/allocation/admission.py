@@ -18,12 +18,12 @@ from butler.api.labels import AllocationReason
 from butler.ipam import refusals
 from butler.ipam.addresses import BadAddress, parse_range
 from butler.ipam.free_space import FreeSpace
-from butler.ipam.layout import InvalidPool, Problem, pool_layout
-from butler.ipam.refusals import Refused
+from butler.ipam.layout import FieldProblem, InvalidPool, pool_layout
+from butler.ipam.refusals import RequestRefusal
 from butler.ipam.requests import read_request
 from butler.rules.allocation.held import named_addresses
 from butler.rules.allocation.owner import how_to_insist, tenant_key
-from butler.rules.pool.admission import Verdict, held_in
+from butler.rules.pool.admission import AdmissionVerdict, held_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,36 +32,40 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.ipam.addresses import Range
     from butler.ipam.layout import PoolLayout
-    from butler.ipam.requests import Request
+    from butler.ipam.requests import AddressRequest
 
 SHOWN_USERS: Final = 5
 
 
 def judge(
     new: IPAllocation, pool: NetworkPool | None, elsewhere: Iterable[str], allocations: Iterable[IPAllocation]
-) -> Verdict:
+) -> AdmissionVerdict:
     """Whether an allocation may be created; `elsewhere` are namespaces that have a pool of the wanted name.
 
     Of the allocations only those matter that may stand in the way, see `in_the_way_of`.
     """
     wanted = new.spec.pool_ref.name
     if pool is None:
-        return Verdict(warnings=(_no_pool(new.metadata.namespace, wanted, sorted(elsewhere)),))
+        return AdmissionVerdict(warnings=(_no_pool(new.metadata.namespace, wanted, sorted(elsewhere)),))
     if pool.metadata.deletion_timestamp is not None:
-        return Verdict(warnings=(f"NetworkPool {wanted} is being deleted and hands out nothing: use another pool",))
+        return AdmissionVerdict(
+            warnings=(f"NetworkPool {wanted} is being deleted and hands out nothing: use another pool",)
+        )
     try:
         layout = pool_layout(pool)
     except InvalidPool as error:
         problem = error.problems[0]
-        return Verdict(warnings=(f"NetworkPool {wanted} hands out nothing: {problem.field}: {problem.message}",))
+        return AdmissionVerdict(
+            warnings=(f"NetworkPool {wanted} hands out nothing: {problem.field}: {problem.message}",)
+        )
     try:
         request = read_request(new, layout)
-    except Refused as error:
+    except RequestRefusal as error:
         if error.refusal.reason is AllocationReason.INVALID_REQUEST:
             field = "spec.count" if new.spec.pinned_range is None else "spec.pinnedRange"
-            return Verdict((Problem(field, error.refusal.message),))
-        return Verdict(warnings=(_will_fail(error.refusal.message),))
-    return Verdict(warnings=tuple(_cannot_be_met_now(request, layout, pool, allocations)) + _ignored(new))
+            return AdmissionVerdict((FieldProblem(field, error.refusal.message),))
+        return AdmissionVerdict(warnings=(_will_fail(error.refusal.message),))
+    return AdmissionVerdict(warnings=tuple(_cannot_be_met_now(request, layout, pool, allocations)) + _ignored(new))
 
 
 def in_the_way_of(new: IPAllocation) -> Range | None:
@@ -80,7 +84,7 @@ def _no_pool(namespace: str, name: str, elsewhere: Sequence[str]) -> str:
 
 
 def _cannot_be_met_now(
-    request: Request, layout: PoolLayout, pool: NetworkPool, allocations: Iterable[IPAllocation]
+    request: AddressRequest, layout: PoolLayout, pool: NetworkPool, allocations: Iterable[IPAllocation]
 ) -> list[str]:
     if request.pinned is not None:
         conflicts = held_in(pool, allocations, request.pinned)
@@ -112,7 +116,7 @@ def _will_fail(message: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class InUse:
+class AddressUsers:
     """What is known of who uses an allocation's addresses."""
 
     users: tuple[str, ...] = ()
@@ -121,7 +125,7 @@ class InUse:
     """What could not be found out, and why, as the rest of a sentence; empty when everything was."""
 
 
-def why_not_deleted(allocation: IPAllocation, used: InUse) -> str:
+def why_not_deleted(allocation: IPAllocation, used: AddressUsers) -> str:
     """Why an allocation must stay whose owner lives, as a sentence with what to do instead."""
     meta, status = allocation.metadata, allocation.status
     held = named_addresses(status)

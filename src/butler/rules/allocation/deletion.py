@@ -36,7 +36,7 @@ RELEASE_FORCED: Final = "ReleaseForced"
 RELEASED_BEFORE: Final = Grounds("it comes from a backup, and had been released before", "released")
 
 
-class Obstacle(NamedTuple):
+class DeletionObstacle(NamedTuple):
     """Why an allocation is not released yet."""
 
     reason: DeletionReason
@@ -84,7 +84,7 @@ def grounds(allocation: IPAllocation) -> Grounds:
     return Grounds(because, "deleted", RELEASE_FORCED, "Warning")
 
 
-def judge(allocation: IPAllocation, seen: Observed) -> Obstacle | None:
+def judge(allocation: IPAllocation, seen: Observed) -> DeletionObstacle | None:
     """What stands in the way of releasing an allocation that is being deleted; None: nothing does."""
     if not is_wish(allocation) or is_insisted(allocation):
         return None
@@ -94,33 +94,33 @@ def judge(allocation: IPAllocation, seen: Observed) -> Obstacle | None:
         return left_behind
     cluster = f"TenantCluster {tenant_key(allocation)}"
     if seen.another_first:
-        return Obstacle(
+        return DeletionObstacle(
             DeletionReason.DRAINING, f"{cluster} is not built, and gives another block back first: this one is next"
         )
     if seen.namespace is None and seen.owner.status.tenant_namespace is None:
         return None
     if seen.owner.metadata.deletion_timestamp is not None:
-        return Obstacle(
+        return DeletionObstacle(
             DeletionReason.IN_USE,
             f"{cluster} is being deleted: the addresses go back to the pool once its machines are gone",
         )
     what_to_do = f"; delete the TenantCluster to give its addresses back, or insist: {how_to_insist(allocation)}"
     if allocation.spec.type is IPAllocationType.LOAD_BALANCER:
-        return Obstacle(
+        return DeletionObstacle(
             DeletionReason.UNKNOWN,
             f"{cluster} exists, and its Services may use these addresses: they go back to the pool when they are"
             f" drained{what_to_do}",
             others_know_better=True,
         )
     if seen.machines is None:
-        return Obstacle(
+        return DeletionObstacle(
             DeletionReason.UNKNOWN,
             f"{cluster} exists, and its machines cannot be listed to see who uses them{what_to_do}",
         )
     users = users_of(allocation, seen.machines)
     if users:
-        return Obstacle(DeletionReason.IN_USE, f"{cluster} exists, and {users}{what_to_do}")
-    return Obstacle(
+        return DeletionObstacle(DeletionReason.IN_USE, f"{cluster} exists, and {users}{what_to_do}")
+    return DeletionObstacle(
         DeletionReason.DRAINING,
         f"{cluster} exists; no machine of it has one of these addresses, and they go back to the pool as soon as none"
         f" can be given one, which takes other node addresses for its machines{what_to_do}",
@@ -137,16 +137,16 @@ def users_of(allocation: IPAllocation, machines: tuple[MachineAddresses, ...]) -
     return f"machine {named(booting)} does not say yet which address it has" if booting else ""
 
 
-def _left_behind(allocation: IPAllocation, home: Home, owner: TenantCluster | None) -> Obstacle | None:
+def _left_behind(allocation: IPAllocation, home: Home, owner: TenantCluster | None) -> DeletionObstacle | None:
     """A cluster is gone, and machines may be left: the finalizer was taken away, or all but machines was lost."""
     gone = "no longer exists" if owner is None else "comes from a backup"
     where = f"TenantCluster {tenant_key(allocation)} {gone}, but its earlier namespace {home.namespace} exists"
     what_to_do = f": delete the namespace once its machines are gone, or insist: {how_to_insist(allocation)}"
     if home.machines is None:
-        return Obstacle(DeletionReason.UNKNOWN, f"{where}, and machines in it cannot be listed{what_to_do}")
+        return DeletionObstacle(DeletionReason.UNKNOWN, f"{where}, and machines in it cannot be listed{what_to_do}")
     if allocation.spec.type is IPAllocationType.LOAD_BALANCER:
         left = named([machine.name for machine in home.machines])
         users = f"machine {left} may announce these addresses" if left else ""
     else:
         users = users_of(allocation, home.machines)
-    return Obstacle(DeletionReason.IN_USE, f"{where}, and {users}{what_to_do}") if users else None
+    return DeletionObstacle(DeletionReason.IN_USE, f"{where}, and {users}{what_to_do}") if users else None

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from butler.api.objects import Key
 
 
-class Claim(NamedTuple):
+class OwnerClaim(NamedTuple):
     """That an allocation belongs to a tenant: what a sighting is about."""
 
     allocation_uid: str
@@ -29,15 +29,15 @@ class Claim(NamedTuple):
         return self.owner_uid in uids or self.formerly in uids
 
 
-def claim_of(allocation: IPAllocation) -> Claim | None:
+def claim_of(allocation: IPAllocation) -> OwnerClaim | None:
     """What a sweep would have to check; None for an allocation that is over, or that nobody is known to own."""
     if allocation.status.phase is IPAllocationPhase.RELEASED or allocation.metadata.deletion_timestamp is not None:
         return None
     owner = recorded_owner(allocation)
-    return Claim(allocation.metadata.uid, owner, allocation.status.tenant_cluster_uid or owner) if owner else None
+    return OwnerClaim(allocation.metadata.uid, owner, allocation.status.tenant_cluster_uid or owner) if owner else None
 
 
-def claims_of(allocations: Iterable[IPAllocation]) -> set[Claim]:
+def claims_of(allocations: Iterable[IPAllocation]) -> set[OwnerClaim]:
     """What a sweep would have to check of all of these."""
     return {claim for allocation in allocations if (claim := claim_of(allocation)) is not None}
 

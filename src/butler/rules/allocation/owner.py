@@ -101,7 +101,7 @@ def how_to_insist(allocation: IPAllocation) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Owner:
+class AllocationOwner:
     """What an allocation's status should say about its TenantCluster."""
 
     tenant_cluster_uid: str | None
@@ -110,7 +110,7 @@ class Owner:
     """The allocation's conditions with TenantFound set; the very same tuple when that changes nothing."""
 
 
-def owner_of(allocation: IPAllocation, tenant: TenantCluster | None, now: datetime) -> Owner:
+def owner_of(allocation: IPAllocation, tenant: TenantCluster | None, now: datetime) -> AllocationOwner:
     """The owner to record, given the TenantCluster that has the name at present (None: none has)."""
     recorded, named = recorded_owner(allocation), f"TenantCluster {tenant_key(allocation)}"
     if tenant is None:
@@ -134,7 +134,7 @@ def owner_of(allocation: IPAllocation, tenant: TenantCluster | None, now: dateti
         message=message,
         now=now,
     )
-    return Owner(uid, found, conditions)
+    return AllocationOwner(uid, found, conditions)
 
 
 def earlier_homes(allocation: IPAllocation, owner: TenantCluster | None) -> set[str]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from butler.api.objects import key_of
 from butler.ipam.addresses import BadAddress, Family, Range, parse_network, parse_range, range_text
-from butler.ipam.layout import InvalidPool, Problem, pool_layout
+from butler.ipam.layout import FieldProblem, InvalidPool, pool_layout
 from butler.ipam.range_difference import without
 from butler.rules.allocation.held import EVERY_ADDRESS, HeldAddresses, held_addresses, named_addresses, pool_key
 
@@ -38,10 +38,10 @@ NAMED = 3
 _EVERYTHING = (Range(0, (1 << Family.V6.bits) - 1),)
 
 
-class Verdict(NamedTuple):
+class AdmissionVerdict(NamedTuple):
     """What is wrong, and what the author should know although it is allowed."""
 
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[FieldProblem, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -72,19 +72,19 @@ def held_in(pool: NetworkPool, allocations: Iterable[IPAllocation], within: Rang
 
 def judge(
     old: NetworkPool | None, new: NetworkPool, others: Iterable[NetworkPool], allocations: Iterable[IPAllocation]
-) -> Verdict:
+) -> AdmissionVerdict:
     """Whether a pool may be created (no old) or changed into `new`. `others` may include the pool itself."""
     try:
         layout = pool_layout(new)
     except InvalidPool as error:
-        return Verdict(error.problems)
+        return AdmissionVerdict(error.problems)
     before = () if old is None else _network_of(old.spec.cidr)
     problems, warnings = _overlaps(new, layout, before, others)
     if old is not None:
         lost, left_before = _stranded(old, new.spec, layout, held_in(old, allocations))
         problems += lost
         warnings += left_before
-    return Verdict(tuple(problems), (*warnings, *_too_small_for_defaults(layout)))
+    return AdmissionVerdict(tuple(problems), (*warnings, *_too_small_for_defaults(layout)))
 
 
 def why_not_deleted(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> str:
@@ -109,7 +109,7 @@ def listed(held: Sequence[Held]) -> str:
 
 def _overlaps(
     new: NetworkPool, layout: PoolLayout, before: Sequence[Range], others: Iterable[NetworkPool]
-) -> tuple[list[Problem], list[str]]:
+) -> tuple[list[FieldProblem], list[str]]:
     """Overlaps that the edit makes, as problems, and those that were there before, as warnings."""
     made: list[str] = []
     known: list[str] = []
@@ -131,7 +131,7 @@ def _overlaps(
     problems, warnings = [], []
     if made:
         advice = "choose a network that no other pool uses"
-        problems.append(Problem("spec.cidr", f"{new.spec.cidr} overlaps {_listed_pools(made)}: {advice}"))
+        problems.append(FieldProblem("spec.cidr", f"{new.spec.cidr} overlaps {_listed_pools(made)}: {advice}"))
     if known:
         warnings.append(f"spec.cidr: {new.spec.cidr} still overlaps {_listed_pools(known)}")
     return problems, warnings
@@ -166,7 +166,7 @@ def _network_of(cidr: str) -> tuple[Range, ...]:
 
 def _stranded(
     old: NetworkPool, spec: NetworkPoolSpec, layout: PoolLayout, held: Iterable[Held]
-) -> tuple[list[Problem], list[str]]:
+) -> tuple[list[FieldProblem], list[str]]:
     """Addresses in use that the edit would leave outside, by the field to blame; and those outside before."""
     usable_before = _usable_of(old)
     lost: dict[str, list[Held]] = {}
@@ -181,7 +181,7 @@ def _stranded(
         else:
             already.append(item)
     problems = [
-        Problem(field, f"{_would(field, spec)}: {listed(who)}; keep these addresses, or have them released first")
+        FieldProblem(field, f"{_would(field, spec)}: {listed(who)}; keep these addresses, or have them released first")
         for field, who in sorted(lost.items())
     ]
     warnings = [f"in use, and outside what this pool hands out: {listed(already)}"] if already else []

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 CLAIMS = "butler-network-claims"
 
 
-class Claim(NamedTuple):
+class NetworkClaim(NamedTuple):
     """One pool's entry."""
 
     cidr: str
@@ -45,11 +45,11 @@ class Moved(NamedTuple):
     """An entry that changed."""
 
     key: Key
-    before: Claim | None
-    after: Claim | None
+    before: NetworkClaim | None
+    after: NetworkClaim | None
 
 
-def entry(key: Key, claim: Claim | None) -> tuple[str, str | None]:
+def entry(key: Key, claim: NetworkClaim | None) -> tuple[str, str | None]:
     """How a claim stands in the ConfigMap; None takes it away."""
     # Namespaces have no dots, so the first one ends the namespace.
     return f"{key.namespace}.{key.name}", f"{claim.cidr} {claim.uid} {claim.generation}" if claim else None
@@ -73,9 +73,9 @@ class ClaimTable:
 
     def __init__(self, config_map: Json | None = None) -> None:
         self._read: Json | None = None
-        self._claims: dict[Key, Claim] = {}
+        self._claims: dict[Key, NetworkClaim] = {}
         self._networks = {family: RangeIndex[Key]() for family in Family}
-        self._touched: dict[Key, Claim | None] = {}
+        self._touched: dict[Key, NetworkClaim | None] = {}
         self.take(config_map)
 
     def take(self, config_map: Json | None) -> None:
@@ -87,12 +87,12 @@ class ClaimTable:
             self._set(change.key, change.after)
         self._read = config_map
 
-    def put(self, key: Key, claim: Claim | None) -> None:
+    def put(self, key: Key, claim: NetworkClaim | None) -> None:
         """Change an entry until the next `take`, which tells whether that was written."""
         self._touched.setdefault(key, self._claims.get(key))
         self._set(key, claim)
 
-    def get(self, key: Key) -> Claim | None:
+    def get(self, key: Key) -> NetworkClaim | None:
         return self._claims.get(key)
 
     def __iter__(self) -> Iterator[Key]:
@@ -103,7 +103,7 @@ class ClaimTable:
         family, network = parse_network(cidr)
         return next((other for _, other in self._networks[family].touching(network) if other != key), None)
 
-    def _set(self, key: Key, claim: Claim | None) -> None:
+    def _set(self, key: Key, claim: NetworkClaim | None) -> None:
         before = self._claims.pop(key, None)
         if before is not None:
             family, network = parse_network(before.cidr)
@@ -123,12 +123,12 @@ def _key(name: str) -> Key | None:
     return Key(namespace, of) if of else None
 
 
-def _claim(text: str | None) -> Claim | None:
+def _claim(text: str | None) -> NetworkClaim | None:
     if text is None:
         return None
     cidr, _, rest = text.partition(" ")
     uid, _, generation = rest.partition(" ")
-    return Claim(cidr, uid, int(generation)) if generation.isdecimal() and is_network(cidr) else None
+    return NetworkClaim(cidr, uid, int(generation)) if generation.isdecimal() and is_network(cidr) else None
 
 
 def is_network(cidr: str) -> bool:

@@ -45,7 +45,7 @@ class NotHandingOut:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class CapacityCrossing:
     """A capacity event that is due."""
 
     reason: str
@@ -55,12 +55,12 @@ class Notice:
 
 def with_capacity(
     status: NetworkPoolStatus, capacity: Capacity | None, now: datetime
-) -> tuple[NetworkPoolStatus, tuple[Notice, ...], float | None]:
+) -> tuple[NetworkPoolStatus, tuple[CapacityCrossing, ...], float | None]:
     """The status with the tiers set, the events that are due, and in how many seconds one that is held back is."""
     conditions = status.conditions
     above = tiers(capacity) if capacity is not None else dict.fromkeys(CapacityTier, False)
     remembered = list(status.capacity_notices)
-    notices: list[Notice] = []
+    notices: list[CapacityCrossing] = []
     waits: list[float] = []
     for tier in CapacityTier:
         conditions = with_condition(
@@ -159,9 +159,9 @@ def _utilization(capacity: Capacity | None, tier: CapacityTier, *, above: bool) 
     )
 
 
-def _notice(tier: CapacityTier, capacity: Capacity, *, above: bool) -> Notice:
+def _notice(tier: CapacityTier, capacity: Capacity, *, above: bool) -> CapacityCrossing:
     figures = f"{capacity.percent}% allocated ({capacity.allocated} of {capacity.total} addresses)"
     if above:
         message = f"{figures}, at or above {THRESHOLDS[tier]}%: {_WHAT_TO_DO[tier]}"
-        return Notice(f"Pool{tier}", message, "Warning")
-    return Notice(RECOVERED, f"{figures}, back below {THRESHOLDS[tier]}% ({tier})", "Normal")
+        return CapacityCrossing(f"Pool{tier}", message, "Warning")
+    return CapacityCrossing(RECOVERED, f"{figures}, back below {THRESHOLDS[tier]}% ({tier})", "Normal")

@@ -78,7 +78,7 @@ def pool_named_in(text: bytes) -> str | None:
         return None
 
 
-class Live:
+class LiveAllocations:
     """All live allocations, findable by UID, by pool and by address."""
 
     def __init__(self, holdings: Iterable[tuple[str, Holding]] = ()) -> None:
@@ -119,7 +119,7 @@ class Live:
 class Book:
     """What is held inside one pool's usable addresses, and which of its own allocations are elsewhere."""
 
-    def __init__(self, pool: Key, layout: PoolLayout, live: Live) -> None:
+    def __init__(self, pool: Key, layout: PoolLayout, live: LiveAllocations) -> None:
         self.layout = layout
         self.reach = Range(layout.usable[0].first, layout.usable[-1].last)
         """What a holding has to touch to concern this book, unless the pool is its own."""
@@ -209,7 +209,7 @@ class Holdings:
     """All live allocations, and a book for each pool that was asked about."""
 
     def __init__(self, on_unreadable: Callable[[Key], None]) -> None:
-        self._live = Live()
+        self._live = LiveAllocations()
         self._books: dict[Key, Book] = {}
         self._reaches = {family: RangeIndex[Key]() for family in Family}
         self._unreadable: dict[Key, dict[str, str]] = {}

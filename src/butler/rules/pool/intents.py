@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from butler.rules.pool.next_status import View, open_intents
+from butler.rules.pool.next_status import PoolView, open_intents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,4 +21,4 @@ def promised(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> tuple[In
     if not pool.status.intents:
         return ()
     by_uid = {allocation.metadata.uid: allocation for allocation in allocations}
-    return open_intents(pool, View(waiting=(), leaving=(), live=0, find=by_uid.get))
+    return open_intents(pool, PoolView(waiting=(), leaving=(), live=0, find=by_uid.get))

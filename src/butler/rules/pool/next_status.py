@@ -23,10 +23,10 @@ from butler.api.networkpool import MOST_INTENTS, ExcludedAddress, Intent, Networ
 from butler.api.objects import is_newer
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
 from butler.ipam.capacity import Capacity, capacity_of
-from butler.ipam.decide import Decision, Grant, Refusal, decide
+from butler.ipam.decide import AddressGrant, PoolDecision, Refusal, decide
 from butler.ipam.granted import BadRecord, wanted_range
 from butler.ipam.layout import InvalidPool, read_layout
-from butler.rules.pool.conditions import NotHandingOut, Notice, with_capacity, with_readiness
+from butler.rules.pool.conditions import CapacityCrossing, NotHandingOut, with_capacity, with_readiness
 from butler.rules.pool.excluded_addresses import held_excluded
 from butler.rules.pool.foreign_addresses import as_told, withheld
 from butler.rules.pool.quota import beyond_quota
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from butler.ipam.free_space import FreeSpace
     from butler.ipam.layout import PoolLayout
-    from butler.ipam.requests import Request
+    from butler.ipam.requests import AddressRequest
     from butler.rules.pool.foreign_addresses import Shown
     from butler.rules.pool.holdings import Book
     from butler.rules.pool.quota import QuotaOf
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class PoolView:
     """What the allocation cache says about one pool, at one moment."""
 
     waiting: Sequence[IPAllocation]
@@ -70,13 +70,13 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PoolPlan:
     """The pool's next status, who is refused and why, and what else should follow."""
 
     status: NetworkPoolStatus
     granted: tuple[Intent, ...]
     refusals: tuple[Refusal, ...]
-    notices: tuple[Notice, ...]
+    notices: tuple[CapacityCrossing, ...]
     left_over: bool
     """More requests wait than one batch may carry."""
     next_notice: float | None
@@ -107,7 +107,7 @@ def layout_of(
         return None, NotHandingOut(PoolReason.VALIDATION_FAILED, problems)
 
 
-def open_intents(pool: NetworkPool, view: View) -> tuple[Intent, ...]:
+def open_intents(pool: NetworkPool, view: PoolView) -> tuple[Intent, ...]:
     """The intents that nobody may forget yet."""
     return tuple(
         intent
@@ -126,12 +126,12 @@ def plan(
     pool: NetworkPool,
     layout: PoolLayout | None,
     book: Book | None,
-    view: View,
+    view: PoolView,
     *,
     obstacle: NotHandingOut | None,
     claimed_cidr: str | None,
     now: datetime,
-) -> Plan:
+) -> PoolPlan:
     """Decide for a pool. `obstacle`: why it may hand out nothing; without a layout there has to be one."""
     kept = open_intents(pool, view)
     promised = {intent.uid for intent in kept}
@@ -192,17 +192,17 @@ def plan(
         allocations_seen=_seen(pool.status, view, {intent.uid for intent in granted}),
     )
     awaited = any(_is_news(allocation, pool.status.allocations_seen) for allocation in view.leaving)
-    return Plan(status, granted, refusals, notices, left_over, next_notice, awaited, next_refusal)
+    return PoolPlan(status, granted, refusals, notices, left_over, next_notice, awaited, next_refusal)
 
 
 def _decide(
-    requests: Sequence[Request],
+    requests: Sequence[AddressRequest],
     borrowed: _Borrowed,
     layout: PoolLayout,
     holders: Callable[[Range], Sequence[str]],
     most: int,
     coming_back: Sequence[IPAllocation],
-) -> Decision:
+) -> PoolDecision:
     """Decide, but first on those that come back from a backup: what they had is kept from all others meanwhile."""
     if not coming_back:
         return decide(requests, borrowed.free, layout, holders, most)
@@ -221,7 +221,7 @@ def _decide(
 
     with borrowed.without(addresses for _, addresses in kept):
         then = decide(others, borrowed.free, layout, all_holders, 0 if first.left_over else most - len(granted))
-    return Decision(
+    return PoolDecision(
         grants=(*first.grants, *then.grants),
         refusals=(*first.refusals, *then.refusals),
         left_over=(*first.left_over, *then.left_over),
@@ -239,7 +239,7 @@ def _had(allocation: IPAllocation, layout: PoolLayout) -> Range | None:
     return had if family is layout.family else None
 
 
-def only_forgets_intents(before: NetworkPoolStatus, made: Plan) -> bool:
+def only_forgets_intents(before: NetworkPoolStatus, made: PoolPlan) -> bool:
     """Whether the one thing to write is that grants were carried out, which may wait for the next occasion."""
     after = made.status
     return (
@@ -253,7 +253,7 @@ def _is_settled(allocation: IPAllocation | None) -> bool:
     return allocation is None or allocation.status.phase not in WAITING
 
 
-def _seen(status: NetworkPoolStatus, view: View, granted: set[str]) -> str | None:
+def _seen(status: NetworkPoolStatus, view: PoolView, granted: set[str]) -> str | None:
     """The version that every later view must have reached: that of each allocation this status speaks of."""
     newest = status.allocations_seen
     accounted = [view.find(intent.uid) for intent in status.intents]
@@ -269,7 +269,7 @@ def _is_news(allocation: IPAllocation, seen: str | None) -> bool:
     return seen is None or is_newer(allocation.metadata.resource_version, seen)
 
 
-def _intent(grant: Grant, family: Family) -> Intent:
+def _intent(grant: AddressGrant, family: Family) -> Intent:
     return Intent(
         uid=grant.uid,
         name=grant.name,
@@ -286,8 +286,8 @@ def _holders(book: Book, intents: Sequence[Intent], foreign: Sequence[Shown]) ->
 
 
 def with_aged(
-    requests: Sequence[Request], minutes: int | None, layout: PoolLayout, now: datetime
-) -> tuple[list[Request], float | None]:
+    requests: Sequence[AddressRequest], minutes: int | None, layout: PoolLayout, now: datetime
+) -> tuple[list[AddressRequest], float | None]:
     """The requests, with those marked that space is kept for, and seconds until the next one is.
 
     A request that the pool could not hold when empty would keep everyone waiting for nothing.
@@ -295,7 +295,7 @@ def with_aged(
     if minutes is None:
         return list(requests), None
     longest = max(piece.size for piece in layout.usable)
-    marked: list[Request] = []
+    marked: list[AddressRequest] = []
     waits: list[float] = []
     for request in requests:
         left = minutes * 60 - (now - request.created).total_seconds()
@@ -313,7 +313,7 @@ def _decide_within_quotas(
     holders: Callable[[Range], Sequence[str]],
     most: int,
     coming_back: Sequence[IPAllocation],
-) -> tuple[Decision, list[Refusal]]:
+) -> tuple[PoolDecision, list[Refusal]]:
     """The decision, and the refusals of requests that each fit into a quota, but not together."""
     requests = {request.uid: request for request in read.requests}
     refusals: list[Refusal] = []

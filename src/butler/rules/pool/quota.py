@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig
-    from butler.ipam.decide import Grant
+    from butler.ipam.decide import AddressGrant
     from butler.ipam.refusals import Why
-    from butler.ipam.requests import Request
+    from butler.ipam.requests import AddressRequest
 
     QuotaOf = Callable[[IPAllocation], "Quota | None"]
 
@@ -110,7 +110,7 @@ def objection(count: int, quota: Quota | None) -> Why | None:
 
 
 def beyond_quota(
-    grants: Sequence[Grant], requests: Mapping[str, Request], quotas: Mapping[str, Quota]
+    grants: Sequence[AddressGrant], requests: Mapping[str, AddressRequest], quotas: Mapping[str, Quota]
 ) -> dict[str, Why]:
     """The grants, by UID, that go beyond a quota because of others that are granted in the same moment."""
     granted: dict[tuple[str, str], dict[str, int]] = {}
@@ -129,7 +129,7 @@ def beyond_quota(
     return refused
 
 
-def _turn(request: Request) -> tuple[bool, datetime, str]:
+def _turn(request: AddressRequest) -> tuple[bool, datetime, str]:
     return not request.had, request.created, request.uid
 
 

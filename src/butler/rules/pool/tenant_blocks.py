@@ -24,7 +24,7 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocatio
 from butler.api.labels import AllocationReason, ConditionType, Finalizer
 from butler.ipam.granted import was_released
 from butler.ipam.refusals import Refusal
-from butler.ipam.requests import Refused, Request, read_request, read_unbuilt_tenant
+from butler.ipam.requests import AddressRequest, RequestRefusal, read_request, read_unbuilt_tenant
 from butler.rules.pool.quota import objection
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _WOULD_FIT: Final = (AllocationReason.OTHER_BLOCK_UNAVAILABLE, AllocationReason.
 class ReadRequests:
     """What is to be decided on, what cannot be met whatever is free, and when to look again at the rest."""
 
-    requests: list[Request]
+    requests: list[AddressRequest]
     refusals: list[Refusal]
     next_refusal: float | None
     quotas: dict[str, Quota]
@@ -78,7 +78,7 @@ def read_requests(
 ) -> ReadRequests:
     """Sort the waiting allocations of a pool."""
     quotas: dict[str, Quota] = {}
-    requests: list[Request] = []
+    requests: list[AddressRequest] = []
     refusals: list[Refusal] = []
     waits: list[float] = []
     refused_tenants: dict[str, str] = {}
@@ -87,7 +87,7 @@ def read_requests(
         try:
             request = read_request(allocation, layout)
             _insist_on_quota(request, quota_of(allocation), quotas)
-        except Refused as refused:
+        except RequestRefusal as refused:
             refusals.append(refused.refusal)
             if tenant is not None:
                 refused_tenants[tenant.uid] = f"{refused.refusal.name} {refused.refusal.message}"
@@ -113,8 +113,8 @@ def read_requests(
     )
 
 
-def _insist_on_quota(request: Request, quota: Quota | None, quotas: dict[str, Quota]) -> None:
-    """Note what bounds a request. Raises `Refused` where that leaves too little.
+def _insist_on_quota(request: AddressRequest, quota: Quota | None, quotas: dict[str, Quota]) -> None:
+    """Note what bounds a request. Raises `RequestRefusal` where that leaves too little.
 
     What comes back was granted before, and machines or Services may be using it: it counts, and is not refused.
     """
@@ -122,7 +122,7 @@ def _insist_on_quota(request: Request, quota: Quota | None, quotas: dict[str, Qu
         return
     why = None if request.had else objection(request.count, quota)
     if why is not None:
-        raise Refused(Refusal(request.uid, request.name, *why))
+        raise RequestRefusal(Refusal(request.uid, request.name, *why))
     quotas[request.uid] = quota
 
 
@@ -151,19 +151,21 @@ def _unavailable(pool: str, others: dict[IPAllocationType, list[IPAllocation]]) 
     return ""
 
 
-def _with_refused_tenant(request: Request, refused_tenants: dict[str, str]) -> Request:
+def _with_refused_tenant(request: AddressRequest, refused_tenants: dict[str, str]) -> AddressRequest:
     """The request, which cannot be granted if this pool can never grant another block of its tenant."""
     if request.tenant is None or request.unavailable or request.tenant.uid not in refused_tenants:
         return request
     return replace(request, unavailable=refused_tenants[request.tenant.uid])
 
 
-def without_other_blocks(requests: dict[str, Request], tenant: str, unavailable: str) -> dict[str, Request]:
+def without_other_blocks(
+    requests: dict[str, AddressRequest], tenant: str, unavailable: str
+) -> dict[str, AddressRequest]:
     """The requests, of which those of an unbuilt tenant cannot be granted, because one of its blocks is refused."""
     return {uid: _with_refused_tenant(request, {tenant: unavailable}) for uid, request in requests.items()}
 
 
-def _not_requested(request: Request, missing: Sequence[IPAllocationType]) -> Refusal:
+def _not_requested(request: AddressRequest, missing: Sequence[IPAllocationType]) -> Refusal:
     kinds = " and ".join(missing)
     return Refusal(
         request.uid,

@@ -17,9 +17,9 @@ from butler.api.networkpool import NetworkPool
 from butler.api.providerconfig import NetworkMode, ScopeType
 from butler.ipam.addresses import BadAddress, Family, parse_address
 from butler.ipam.estimate import LOAD_BALANCER, NODES, first_load_balancer_size, serves
-from butler.ipam.layout import InvalidPool, Problem, pool_layout
+from butler.ipam.layout import FieldProblem, InvalidPool, pool_layout
 from butler.rules.author_rights import SECRETS, Right, resource_name
-from butler.rules.pool.admission import NAMED, Verdict
+from butler.rules.pool.admission import NAMED, AdmissionVerdict
 from butler.rules.provider.settings import destination, foreign_secret, gateway_of, secret_key, settings_problems
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Surroundings(NamedTuple):
     allocations: Sequence[IPAllocation] = ()
 
 
-def judge(old: ProviderConfig | None, new: ProviderConfig, around: Surroundings) -> Verdict:
+def judge(old: ProviderConfig | None, new: ProviderConfig, around: Surroundings) -> AdmissionVerdict:
     """Whether a ProviderConfig may be created (no old) or changed into `new`."""
     before = set() if old is None else set(_problems(old, around))
     problems = _problems(new, around)
@@ -54,7 +54,7 @@ def judge(old: ProviderConfig | None, new: ProviderConfig, around: Surroundings)
     warnings = [*known, *_about_network(new.spec.network, around)]
     if old is not None:
         warnings += [*_given_up_pools(old, new, around), *_shut_out_teams(old, new, around.clusters)]
-    return Verdict(tuple(problem for problem in problems if problem not in before), tuple(warnings))
+    return AdmissionVerdict(tuple(problem for problem in problems if problem not in before), tuple(warnings))
 
 
 def rights(old: ProviderConfig | None, new: ProviderConfig, home: str) -> Iterator[Right]:
@@ -105,7 +105,7 @@ def gives_up(old: ProviderConfig, new: ProviderConfig) -> bool:
     return bool(removed(old, new)) or _narrows(old, new)
 
 
-def _problems(config: ProviderConfig, around: Surroundings) -> list[Problem]:
+def _problems(config: ProviderConfig, around: Surroundings) -> list[FieldProblem]:
     found = settings_problems(config.spec)
     foreign = foreign_secret(config.spec, config.metadata.namespace, around.home)
     if foreign is not None:
@@ -116,7 +116,7 @@ def _problems(config: ProviderConfig, around: Surroundings) -> list[Problem]:
 # Gateway and name servers.
 
 
-def _gateway_problems(network: ProviderNetwork, around: Surroundings) -> Iterator[Problem]:
+def _gateway_problems(network: ProviderNetwork, around: Surroundings) -> Iterator[FieldProblem]:
     """Each gateway has to be an address that machines could reach, in one of the pools that it is for."""
     for_nodes = [reference.name for reference in network.pool_refs if serves(reference, NODES)]
     if network.gateway is not None:
@@ -129,39 +129,39 @@ def _gateway_problems(network: ProviderNetwork, around: Surroundings) -> Iterato
             yield from _reachable(field, reference.gateway, [reference.name], around)
 
 
-def _reachable(field: str, gateway: str, names: list[str], around: Surroundings) -> Iterator[Problem]:
+def _reachable(field: str, gateway: str, names: list[str], around: Surroundings) -> Iterator[FieldProblem]:
     try:
         family, address = parse_address(gateway)
     except BadAddress as error:
-        yield Problem(field, str(error))
+        yield FieldProblem(field, str(error))
         return
     if _is_special(family, address):
-        yield Problem(field, f"{gateway} is no address that a gateway can have")
+        yield FieldProblem(field, f"{gateway} is no address that a gateway can have")
         return
     layouts = {name: _layout(around.pools.get(name)) for name in names}
     around_it = [layout for layout in layouts.values() if layout is not None and _contains(layout, family, address)]
     if names and not around_it and all(layout is not None for layout in layouts.values()):
         shown = ", ".join(f"{name} {around.pools[name].spec.cidr}" for name in names)
-        yield Problem(
+        yield FieldProblem(
             field,
             f"{gateway} lies in none of the pools for nodes ({shown}), so no machine could reach it: give the"
             " gateway of their network",
         )
     edges = {edge for layout in around_it if layout.network.size >= 4 for edge in layout.network}
     if address in edges:
-        yield Problem(field, f"{gateway} is the first or last address of its network, which no machine has")
+        yield FieldProblem(field, f"{gateway} is the first or last address of its network, which no machine has")
 
 
-def _server_problems(network: ProviderNetwork) -> Iterator[Problem]:
+def _server_problems(network: ProviderNetwork) -> Iterator[FieldProblem]:
     for index, text in enumerate(network.dns_servers):
         field = f"spec.network.dnsServers[{index}]"
         try:
             family, address = parse_address(text)
         except BadAddress as error:
-            yield Problem(field, str(error))
+            yield FieldProblem(field, str(error))
             continue
         if _is_special(family, address):
-            yield Problem(field, f"{text} is no address of a server that machines could ask")
+            yield FieldProblem(field, f"{text} is no address of a server that machines could ask")
 
 
 def _is_special(family: Family, address: int) -> bool:

@@ -21,14 +21,14 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class CredentialsRefused:
     """The provider answers and does not take the credentials."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
-class Unreachable:
+class ProviderUnreachable:
     """Nobody answers."""
 
     message: str
@@ -48,7 +48,7 @@ class Awaited:
     message: str = "it was asked, and has not answered yet"
 
 
-Outcome = Accepted | Refused | Unreachable | Unclear | Awaited
+Outcome = Accepted | CredentialsRefused | ProviderUnreachable | Unclear | Awaited
 
 
 def version_text(value: object) -> str | None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from butler.api.labels import Annotation
 from butler.api.objects import Key
 from butler.api.providers import Provider
-from butler.ipam.layout import Problem
+from butler.ipam.layout import FieldProblem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -27,19 +27,21 @@ _REGION: Final = re.compile(r"[a-z]{2,4}(-[a-z]+)+-[0-9]{1,2}")
 _ONE_KEY: Final = {Provider.HARVESTER, Provider.GCP}
 
 
-def settings_problems(spec: ProviderConfigSpec) -> list[Problem]:
+def settings_problems(spec: ProviderConfigSpec) -> list[FieldProblem]:
     """Everything that is wrong with a provider's own settings, by field."""
     return [*_of_block(spec), *_of_credentials(spec)]
 
 
-def _of_block(spec: ProviderConfigSpec) -> Iterator[Problem]:
+def _of_block(spec: ProviderConfigSpec) -> Iterator[FieldProblem]:
     if spec.harvester is not None and spec.harvester.endpoint is not None:
         yield from _endpoint("spec.harvester.endpoint", spec.harvester.endpoint, path=True)
     if (nutanix := spec.nutanix) is not None:
         yield from _endpoint("spec.nutanix.endpoint", nutanix.endpoint)
         in_url = _port(nutanix.endpoint)
         if in_url is not None and nutanix.port not in (in_url, NUTANIX_PORT):
-            yield Problem("spec.nutanix.port", f"{nutanix.port} is not the port that endpoint names: keep one of them")
+            yield FieldProblem(
+                "spec.nutanix.port", f"{nutanix.port} is not the port that endpoint names: keep one of them"
+            )
         for field, value in (
             ("clusterUUID", nutanix.cluster_uuid),
             ("subnetUUID", nutanix.subnet_uuid),
@@ -47,32 +49,32 @@ def _of_block(spec: ProviderConfigSpec) -> Iterator[Problem]:
             ("storageContainerUUID", nutanix.storage_container_uuid),
         ):
             if value is not None and not UUID.fullmatch(value):
-                yield Problem(f"spec.nutanix.{field}", f"{value!r} is no UUID: Prism shows it next to the name")
+                yield FieldProblem(f"spec.nutanix.{field}", f"{value!r} is no UUID: Prism shows it next to the name")
     if (proxmox := spec.proxmox) is not None:
         yield from _endpoint("spec.proxmox.endpoint", proxmox.endpoint, plain=proxmox.insecure)
     if spec.aws is not None and not _REGION.fullmatch(spec.aws.region):
-        yield Problem("spec.aws.region", f"{spec.aws.region!r} is no region: write it as in eu-central-1")
+        yield FieldProblem("spec.aws.region", f"{spec.aws.region!r} is no region: write it as in eu-central-1")
     if spec.azure is not None and not UUID.fullmatch(spec.azure.subscription_id):
-        yield Problem(
+        yield FieldProblem(
             "spec.azure.subscriptionID", f"{spec.azure.subscription_id!r} is no UUID: give the id, not the name"
         )
 
 
-def _of_credentials(spec: ProviderConfigSpec) -> Iterator[Problem]:
+def _of_credentials(spec: ProviderConfigSpec) -> Iterator[FieldProblem]:
     reference = spec.credentials_ref
     if reference is not None and reference.key is not None and spec.provider not in _ONE_KEY:
-        yield Problem(
+        yield FieldProblem(
             "spec.credentialsRef.key",
             f"provider {spec.provider} reads several keys, each by its own name, so none can be chosen: remove it",
         )
 
 
-def foreign_secret(spec: ProviderConfigSpec, namespace: str, home: str) -> Problem | None:
+def foreign_secret(spec: ProviderConfigSpec, namespace: str, home: str) -> FieldProblem | None:
     """A Secret that this ProviderConfig may not name: who may write here could have it sent to a server of theirs."""
     reference = spec.credentials_ref
     if reference is None or reference.namespace in (None, namespace) or namespace == home:
         return None
-    return Problem(
+    return FieldProblem(
         "spec.credentialsRef.namespace",
         f"only a ProviderConfig in {home} may name a Secret of another namespace: copy the Secret to {namespace}",
     )
@@ -170,19 +172,19 @@ def _port(url: str) -> int | None:
         return None
 
 
-def _endpoint(field: str, url: str, *, path: bool = False, plain: bool = False) -> Iterator[Problem]:
+def _endpoint(field: str, url: str, *, path: bool = False, plain: bool = False) -> Iterator[FieldProblem]:
     """What is wrong with a URL; `path`: it may have one, `plain`: it may do without TLS."""
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port
     except ValueError:
-        yield Problem(field, "is not a URL: write it as in https://prism.example.com")
+        yield FieldProblem(field, "is not a URL: write it as in https://prism.example.com")
         return
     if parts.scheme not in ("http", "https") or not host or parts.query or parts.fragment:
-        yield Problem(field, "is not the URL of a server: write it as in https://prism.example.com")
+        yield FieldProblem(field, "is not the URL of a server: write it as in https://prism.example.com")
     elif "@" in parts.netloc:
-        yield Problem(field, "must not hold a user name: credentials belong into the Secret")
+        yield FieldProblem(field, "must not hold a user name: credentials belong into the Secret")
     elif parts.path not in ("", "/") and not path:
-        yield Problem(field, f"must name the server alone: leave out {parts.path}")
+        yield FieldProblem(field, f"must name the server alone: leave out {parts.path}")
     elif parts.scheme == "http" and not plain:
-        yield Problem(field, "would send the credentials unprotected: use https")
+        yield FieldProblem(field, "would send the credentials unprotected: use https")

@@ -20,7 +20,14 @@ from butler.api.conditions import find_condition, with_condition
 from butler.api.labels import ConditionType, NetworkReason, ProviderReason
 from butler.api.meta import ConditionStatus
 from butler.api.providerconfig import NetworkMode, ProviderCapacity, ScopeType
-from butler.rules.provider.probe_outcome import Accepted, Awaited, Outcome, Refused, Unclear, Unreachable
+from butler.rules.provider.probe_outcome import (
+    Accepted,
+    Awaited,
+    CredentialsRefused,
+    Outcome,
+    ProviderUnreachable,
+    Unclear,
+)
 from butler.rules.provider.settings import settings_problems
 
 if TYPE_CHECKING:
@@ -36,7 +43,7 @@ NAMED = 5
 """How many clusters a message names before it only counts."""
 
 
-class Finding(NamedTuple):
+class ProviderFinding(NamedTuple):
     """What a condition says."""
 
     status: ConditionStatus
@@ -61,19 +68,19 @@ class SecretState:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservedProvider:
     """Everything that the status is made from."""
 
     secret: SecretState
     outcome: Outcome | None
     """What came of asking the provider; None: it was not asked."""
-    refusal: Refused | None
+    refusal: CredentialsRefused | None
     """Its last word about these credentials, where that was a no."""
     supply: Supply | None
     """Its pools; None unless in ipam mode."""
 
 
-def status_of(config: ProviderConfig, seen: Seen, now: datetime) -> ProviderConfigStatus:
+def status_of(config: ProviderConfig, seen: ObservedProvider, now: datetime) -> ProviderConfigStatus:
     """The status to write; equal to the present one when there is nothing new."""
     before = config.status
     credentials, reachable = _credentials(seen, before.conditions), _reachable(seen)
@@ -114,7 +121,7 @@ def status_of(config: ProviderConfig, seen: Seen, now: datetime) -> ProviderConf
 
 def status_while_leaving(config: ProviderConfig, users: Sequence[Key], now: datetime) -> ProviderConfigStatus:
     """The status of one that is being deleted and still used."""
-    finding = Finding(
+    finding = ProviderFinding(
         ConditionStatus.FALSE,
         ProviderReason.DELETING,
         f"it is being deleted, and goes once no cluster uses it: {named(users)}",
@@ -133,7 +140,7 @@ def named(users: Sequence[Key]) -> str:
     return f"{shown} and {len(users) - NAMED} more" if len(users) > NAMED else shown
 
 
-class Notice(NamedTuple):
+class ProviderNotice(NamedTuple):
     """An event that tells of a change of status."""
 
     reason: str
@@ -149,7 +156,7 @@ _EVENTS = {
 }
 
 
-def notices(before: ProviderConfigStatus, after: ProviderConfigStatus) -> list[Notice]:
+def notices(before: ProviderConfigStatus, after: ProviderConfigStatus) -> list[ProviderNotice]:
     """Events for conditions that turned. That all is well from the start is worth one event, not four."""
     found = []
     for kind, (well, ill) in _EVENTS.items():
@@ -160,58 +167,58 @@ def notices(before: ProviderConfigStatus, after: ProviderConfigStatus) -> list[N
             continue
         if now.status is ConditionStatus.FALSE:
             reason = "DeletionBlocked" if now.reason == ProviderReason.DELETING else ill
-            found.append(Notice(reason, now.message, "Warning"))
+            found.append(ProviderNotice(reason, now.message, "Warning"))
         elif kind is ConditionType.READY or (was is not None and was.status is ConditionStatus.FALSE):
-            found.append(Notice(well, now.message, "Normal"))
+            found.append(ProviderNotice(well, now.message, "Normal"))
     return found
 
 
 # Findings.
 
 
-def _credentials(seen: Seen, before: tuple[Condition, ...]) -> Finding:
+def _credentials(seen: ObservedProvider, before: tuple[Condition, ...]) -> ProviderFinding:
     if not seen.secret.complete:
-        return Finding(ConditionStatus.FALSE, seen.secret.reason, seen.secret.message)
+        return ProviderFinding(ConditionStatus.FALSE, seen.secret.reason, seen.secret.message)
     if seen.refusal is not None:
-        return Finding(ConditionStatus.FALSE, ProviderReason.REFUSED, seen.refusal.message)
+        return ProviderFinding(ConditionStatus.FALSE, ProviderReason.REFUSED, seen.refusal.message)
     was = find_condition(before, ConditionType.CREDENTIALS_VALID)
     if isinstance(seen.outcome, Awaited) and was is not None and was.reason == ProviderReason.REFUSED:
         # After a restart nobody remembers the refusal, but it is written here, and the answer is on its way.
-        return Finding(was.status, was.reason, was.message)
-    return Finding(ConditionStatus.TRUE, seen.secret.reason, seen.secret.message)
+        return ProviderFinding(was.status, was.reason, was.message)
+    return ProviderFinding(ConditionStatus.TRUE, seen.secret.reason, seen.secret.message)
 
 
-def _reachable(seen: Seen) -> Finding:
+def _reachable(seen: ObservedProvider) -> ProviderFinding:
     match seen.outcome:
         case Accepted(message):
-            return Finding(ConditionStatus.TRUE, ProviderReason.ACCEPTED, message)
-        case Refused(message):
-            return Finding(ConditionStatus.FALSE, ProviderReason.REFUSED, message)
-        case Unreachable(message):
-            return Finding(ConditionStatus.FALSE, ProviderReason.UNREACHABLE, message)
+            return ProviderFinding(ConditionStatus.TRUE, ProviderReason.ACCEPTED, message)
+        case CredentialsRefused(message):
+            return ProviderFinding(ConditionStatus.FALSE, ProviderReason.REFUSED, message)
+        case ProviderUnreachable(message):
+            return ProviderFinding(ConditionStatus.FALSE, ProviderReason.UNREACHABLE, message)
         case Unclear(message):
-            return Finding(ConditionStatus.UNKNOWN, ProviderReason.UNCLEAR, message)
+            return ProviderFinding(ConditionStatus.UNKNOWN, ProviderReason.UNCLEAR, message)
         case Awaited(message):
-            return Finding(ConditionStatus.UNKNOWN, ProviderReason.ASKING, message)
+            return ProviderFinding(ConditionStatus.UNKNOWN, ProviderReason.ASKING, message)
         case None:
             why = "there is nobody to ask" if seen.secret.complete else "it is not asked without usable credentials"
-            return Finding(ConditionStatus.UNKNOWN, ProviderReason.NOT_ASKED, why)
+            return ProviderFinding(ConditionStatus.UNKNOWN, ProviderReason.NOT_ASKED, why)
 
 
-def _pools(supply: Supply) -> Finding:
+def _pools(supply: Supply) -> ProviderFinding:
     notes = [f"{name} does not exist" for name in supply.missing]
     notes += [f"{pool} hands out nothing" for pool in supply.idle]
     notes += supply.held_excluded
     also = f"; {'; '.join(notes)}" if notes else ""
     if supply.available:
         message = "free addresses are there" + also
-        return Finding(ConditionStatus.TRUE, NetworkReason.POOL_AVAILABLE, message)
+        return ProviderFinding(ConditionStatus.TRUE, NetworkReason.POOL_AVAILABLE, message)
     if supply.unserved and supply.missing:
-        return Finding(ConditionStatus.FALSE, NetworkReason.POOL_NOT_FOUND, _not_found(supply))
-    return Finding(ConditionStatus.FALSE, NetworkReason.POOL_EXHAUSTED, "no address is free" + also)
+        return ProviderFinding(ConditionStatus.FALSE, NetworkReason.POOL_NOT_FOUND, _not_found(supply))
+    return ProviderFinding(ConditionStatus.FALSE, NetworkReason.POOL_EXHAUSTED, "no address is free" + also)
 
 
-def _ready(config: ProviderConfig, credentials: Finding, supply: Supply | None) -> Finding:
+def _ready(config: ProviderConfig, credentials: ProviderFinding, supply: Supply | None) -> ProviderFinding:
     obstacles: list[tuple[str, str]] = []
     problems = [f"{field}: {message}" for field, message in settings_problems(config.spec)] + _scope_problems(config)
     if problems:
@@ -221,8 +228,8 @@ def _ready(config: ProviderConfig, credentials: Finding, supply: Supply | None) 
     if supply is not None and supply.unserved:
         obstacles.append((NetworkReason.POOL_NOT_FOUND, _not_found(supply)))
     if obstacles:
-        return Finding(ConditionStatus.FALSE, obstacles[0][0], "; ".join(message for _, message in obstacles))
-    return Finding(ConditionStatus.TRUE, ProviderReason.READY, "clusters can be put on this provider")
+        return ProviderFinding(ConditionStatus.FALSE, obstacles[0][0], "; ".join(message for _, message in obstacles))
+    return ProviderFinding(ConditionStatus.TRUE, ProviderReason.READY, "clusters can be put on this provider")
 
 
 def _scope_problems(config: ProviderConfig) -> list[str]:
@@ -241,7 +248,11 @@ def _not_found(supply: Supply) -> str:
 
 
 def _with(
-    config: ProviderConfig, conditions: tuple[Condition, ...], kind: ConditionType, finding: Finding, now: datetime
+    config: ProviderConfig,
+    conditions: tuple[Condition, ...],
+    kind: ConditionType,
+    finding: ProviderFinding,
+    now: datetime,
 ) -> tuple[Condition, ...]:
     return with_condition(
         conditions,
@@ -254,6 +265,6 @@ def _with(
     )
 
 
-def _news(conditions: tuple[Condition, ...], kind: ConditionType, finding: Finding) -> bool:
+def _news(conditions: tuple[Condition, ...], kind: ConditionType, finding: ProviderFinding) -> bool:
     known = find_condition(conditions, kind)
     return known is None or (known.status, known.reason, known.message) != finding

@@ -46,7 +46,7 @@ from butler.rules.tenant.blueprint import NodeNetwork
 from butler.rules.tenant.node_addresses import NO_FLEET, NOTHING_GIVEN_UP, Fleet, GivenUp, give_up, strays
 from butler.rules.tenant.pool_choice import Choice, choose, choose_together, why_not
 from butler.rules.tenant.requested_addresses import (
-    Refused,
+    AddressesRefused,
     Wish,
     invalid,
     lies_in,
@@ -142,7 +142,7 @@ def plan(
             _next_step(need, choice, cluster, pools, is_taken, home, together)
             for need, choice in zip(needs, _choices(needs, pools, together), strict=True)
         ]
-    except Refused as refused:
+    except AddressesRefused as refused:
         # Nothing by halves: a cluster that cannot have its one block does not take the other.
         return replace(held, blocked=refused.blocked)
     except BadAddress as error:
@@ -225,7 +225,7 @@ def _refuse_a_second_block(cluster: TenantCluster, provider: ProviderConfig, hel
     """Harvester's machines get their addresses from one block that is fixed when the cluster is made."""
     wanted = cluster.spec.workers.replicas
     if provider.spec.provider is Provider.HARVESTER and held.nodes is not None and wanted > held.nodes.size:
-        raise Refused(
+        raise AddressesRefused(
             invalid(
                 f"spec.workers.replicas: {wanted} workers need as many node addresses; Harvester takes one block, and"
                 f" this cluster's has {held.nodes.size} (new clusters get more by the pool's nodesPerTenant)"
@@ -301,7 +301,7 @@ def _next_step(
     if count <= 0:
         return _Step()
     if wish.most is not None and held + count > wish.most:
-        raise Refused(
+        raise AddressesRefused(
             over_quota(
                 f"{wish.field}: {held + count} {_words(wish.type)} are needed,"
                 f" and one tenant may hold {wish.most} (quotaPerTenant)"
@@ -442,9 +442,9 @@ def _node_network(
     for name in dict.fromkeys(node.spec.pool_ref.name for node in nodes):
         pool = pools.get(name)
         if pool is None:
-            raise Refused(invalid(f"pool {name}, which the cluster's node addresses are from, does not exist"))
+            raise AddressesRefused(invalid(f"pool {name}, which the cluster's node addresses are from, does not exist"))
         if not lies_in(gateway, pool):
-            raise Refused(
+            raise AddressesRefused(
                 invalid(
                     f"the gateway {gateway} of the ProviderConfig does not lie in pool {name}"
                     f" ({pool.spec.cidr}), which the cluster's node addresses are from"
@@ -462,7 +462,7 @@ def _range(granted: IPAllocation) -> Range:
     held, status = granted_range(granted), granted.status
     if held is None:
         name, start, end = granted.metadata.name, status.start_address, status.end_address
-        raise Refused(invalid(f"IPAllocation {name} is Allocated, but from {start} to {end} is no range"))
+        raise AddressesRefused(invalid(f"IPAllocation {name} is Allocated, but from {start} to {end} is no range"))
     return held[1]
 
 

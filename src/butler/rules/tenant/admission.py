@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 from butler.api.labels import Annotation
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
-from butler.ipam.layout import Problem
+from butler.ipam.layout import FieldProblem
 from butler.rules.author_rights import Right, resource_name
-from butler.rules.pool.admission import Verdict
+from butler.rules.pool.admission import AdmissionVerdict
 from butler.rules.provider.placement import admits, may_be_named, named_provider, not_usable, wrong_team
 
 if TYPE_CHECKING:
@@ -40,12 +40,12 @@ def judge(
     team: str,
     home: str,
     provider: ProviderConfig | None,
-) -> Verdict:
+) -> AdmissionVerdict:
     """Whether a cluster may be written; `team` is that of its namespace, `provider` what `new_provider` led to."""
     problems, warnings = [], []
     if old is None or old.spec.team_ref != new.spec.team_ref:
         if wrong := wrong_team(new, namespace, team):
-            problems.append(Problem("spec.teamRef.name", wrong))
+            problems.append(FieldProblem("spec.teamRef.name", wrong))
         elif new.spec.team_ref is not None and not team:
             warnings.append(
                 f"spec.teamRef has no effect: namespace {namespace} belongs to no team until a platform administrator"
@@ -55,11 +55,11 @@ def judge(
     if named is not None:
         said = not_usable(named, namespace, team, home)
         if not may_be_named(named, namespace, home):
-            problems.append(Problem("spec.providerConfigRef", said))
+            problems.append(FieldProblem("spec.providerConfigRef", said))
         elif provider is None or not admits(provider, team):
             # In the same words whether it is missing or not for this team. It may come later, so it is no refusal.
             warnings.append(f"spec.providerConfigRef: {said}")
-    return Verdict(tuple(problems), tuple(warnings))
+    return AdmissionVerdict(tuple(problems), tuple(warnings))
 
 
 def rights(old: TenantCluster | None, new: TenantCluster, namespace: str, home: str) -> Iterator[Right]:

@@ -37,7 +37,7 @@ FORCEABLE = (DeletionStage.CLUSTER_API, DeletionStage.MACHINES, DeletionStage.NA
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class DeletionVerdict:
     """What to make of a stage that has not ended by itself."""
 
     go_on: bool
@@ -53,23 +53,25 @@ def is_forced(cluster: TenantCluster) -> bool:
 
 def judge(
     stage: DeletionStage, since: datetime, waits_for: str, *, forced: bool, settings: TenantSettings, now: datetime
-) -> Verdict:
+) -> DeletionVerdict:
     """Whether to wait on for what a stage waits for."""
     took = now - since
     if forced and stage in FORCEABLE:
-        return Verdict(
+        return DeletionVerdict(
             True, TenantClusterReason.FORCED, f"by annotation {Annotation.FORCE_DELETE}, not waiting for {waits_for}"
         )
     if stage in COURTESY and took >= settings.clean_up_limit:
-        return Verdict(True, TenantClusterReason.STALLED, f"waited {_in_words(took)} for {waits_for}; going on without")
+        return DeletionVerdict(
+            True, TenantClusterReason.STALLED, f"waited {_in_words(took)} for {waits_for}; going on without"
+        )
     if took >= settings.stalled_after:
         help_ = f"; if its machines are gone for sure, annotate it with {Annotation.FORCE_DELETE}=<its name>"
-        return Verdict(
+        return DeletionVerdict(
             False,
             TenantClusterReason.STALLED,
             f"waits for {waits_for}, since {since:%Y-%m-%d %H:%M} UTC{help_ if stage in FORCEABLE else ''}",
         )
-    return Verdict(False, TenantClusterReason.WAITING, f"waits for {waits_for}")
+    return DeletionVerdict(False, TenantClusterReason.WAITING, f"waits for {waits_for}")
 
 
 def seconds_to_next_look(
@@ -82,7 +84,7 @@ def seconds_to_next_look(
 
 
 def deleting_status(
-    cluster: TenantCluster, stage: DeletionStage, since: datetime, verdict: Verdict, now: datetime
+    cluster: TenantCluster, stage: DeletionStage, since: datetime, verdict: DeletionVerdict, now: datetime
 ) -> TenantClusterStatus:
     """The status of a cluster that goes."""
     old = cluster.status
@@ -111,7 +113,7 @@ def deleting_status(
 
 def paused_status(cluster: TenantCluster, now: datetime) -> TenantClusterStatus:
     """The status of a cluster that is to go and is left alone; no stage begins, so that its time limit does not run."""
-    verdict = Verdict(False, TenantClusterReason.PAUSED, "waits for spec.paused to be false")
+    verdict = DeletionVerdict(False, TenantClusterReason.PAUSED, "waits for spec.paused to be false")
     status = deleting_status(cluster, starting_stage(cluster), now, verdict, now)
     return msgspec.structs.replace(status, deletion=cluster.status.deletion)
 

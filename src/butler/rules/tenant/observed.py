@@ -65,7 +65,7 @@ class WorkersSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ObservedCluster:
     """Everything together."""
 
     infrastructure_ready: bool = False
@@ -77,7 +77,7 @@ class Seen:
     """Whether there is a Cluster at all."""
 
 
-NOTHING_SEEN = Seen()
+NOTHING_SEEN = ObservedCluster()
 
 
 def see(
@@ -85,10 +85,10 @@ def see(
     control_plane: Json | None,
     deployment: Json | None,
     machines: Iterable[Json],
-) -> Seen:
+) -> ObservedCluster:
     """The facts out of the objects that there are."""
     status = _dict(cluster, "status")
-    return Seen(
+    return ObservedCluster(
         infrastructure_ready=status.get("infrastructureReady") is True,
         infrastructure_message=_text(status, "failureMessage") or _problem(cluster, "InfrastructureReady"),
         endpoint=_endpoint(cluster),

@@ -51,7 +51,7 @@ class Wish:
     """Whether somebody else asks for more as the tenant's Services need it."""
 
 
-class Refused(Exception):
+class AddressesRefused(Exception):
     """Why a cluster cannot have the addresses that it wants."""
 
     def __init__(self, blocked: Blocked) -> None:
@@ -70,7 +70,7 @@ def node_wish(
         return Wish(IPAllocationType.NODES)
     gateways = {name: gateway for name in names if (gateway := gateway_of(network, name)) is not None}
     if not gateways:
-        raise Refused(
+        raise AddressesRefused(
             invalid(
                 "the ProviderConfig has no spec.network.gateway, which machines with addresses from a pool need; if the"
                 " network itself gives them addresses, let poolRefs[].types be [loadbalancer]"
@@ -78,7 +78,7 @@ def node_wish(
         )
     around = tuple(name for name in gateways if name not in pools or lies_in(gateways[name], pools[name]))
     if not around:
-        raise Refused(
+        raise AddressesRefused(
             invalid(
                 f"the gateway {' or '.join(dict.fromkeys(gateways.values()))} of the ProviderConfig lies in none of its"
                 f" pools for nodes ({_list(names, pools)})"
@@ -106,16 +106,18 @@ def load_balancer_wish(cluster: TenantCluster, network: ProviderNetwork, pools: 
     if not names:
         if picked or asked:
             field = "loadBalancerPool" if picked else "lbPoolSize"
-            raise Refused(invalid(f"spec.networking.{field}: no pool of the provider is for load balancers"))
+            raise AddressesRefused(invalid(f"spec.networking.{field}: no pool of the provider is for load balancers"))
         return Wish(type_)
     if picked is not None:
         _, wanted = parse_range(picked.start, picked.end)
         field, which = "spec.networking.loadBalancerPool", f"{picked.start}-{picked.end}"
         if wanted.size > LARGEST_RANGE:
-            raise Refused(invalid(f"{field}: {which} has {wanted.size} addresses, and may have {LARGEST_RANGE}"))
+            raise AddressesRefused(
+                invalid(f"{field}: {which} has {wanted.size} addresses, and may have {LARGEST_RANGE}")
+            )
         around = tuple(name for name in names if name not in pools or network_of(pools[name]).contains(wanted))
         if not around:
-            raise Refused(invalid(f"{field}: {which} lies in no pool ({_list(names, pools)})"))
+            raise AddressesRefused(invalid(f"{field}: {which} lies in no pool ({_list(names, pools)})"))
         pinned = PinnedIPRange(start_address=picked.start, end_address=picked.end)
         return Wish(type_, around, lambda _: wanted.size, 0, most, field, pinned, elastic=elastic)
     if asked is not None:

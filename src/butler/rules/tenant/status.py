@@ -28,7 +28,7 @@ from butler.api.tenantaddons import ObservedWorkers
 from butler.api.tenantcluster import ObservedState, TenantClusterPhase
 from butler.rules.tenant import addons
 from butler.rules.tenant.addresses import NO_ADDRESSES, Addresses
-from butler.rules.tenant.observed import NOTHING_SEEN, Seen, in_short
+from butler.rules.tenant.observed import NOTHING_SEEN, ObservedCluster, in_short
 from butler.rules.tenant.versions import Version
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Facts:
     """All that a status is made from."""
 
     addresses: Addresses = NO_ADDRESSES
-    seen: Seen = NOTHING_SEEN
+    seen: ObservedCluster = NOTHING_SEEN
     present_addons: Sequence[TenantAddon] = ()
     addon_progress: AddonProgress | None = None
     """None: not looked at, or Butler does not manage the addons."""
@@ -218,13 +218,13 @@ def _addresses_in_words(addresses: Addresses) -> str:
     return f"{' and '.join(parts)} allocated" if parts else "no addresses from pools are needed"
 
 
-def _infrastructure(seen: Seen) -> _Verdict:
+def _infrastructure(seen: ObservedCluster) -> _Verdict:
     if seen.infrastructure_ready:
         return _Verdict(True, TenantClusterReason.READY, "the provider has what the machines need")
     return _coming(seen.infrastructure_message or "waits for the infrastructure provider")
 
 
-def _control_plane(cluster: TenantCluster, seen: Seen) -> _Verdict:
+def _control_plane(cluster: TenantCluster, seen: ObservedCluster) -> _Verdict:
     found, wanted = seen.control_plane, cluster.spec.kubernetes_version
     if not found.ready:
         return _coming(found.message or "waits for the control plane")
@@ -233,7 +233,7 @@ def _control_plane(cluster: TenantCluster, seen: Seen) -> _Verdict:
     return _Verdict(True, TenantClusterReason.READY, f"runs {found.version or wanted}")
 
 
-def _workers(cluster: TenantCluster, seen: Seen) -> _Verdict:
+def _workers(cluster: TenantCluster, seen: ObservedCluster) -> _Verdict:
     found, wanted = seen.workers, cluster.spec.workers.replicas
     count = f"{found.ready} of {wanted} workers are ready"
     if found.failures:
@@ -298,7 +298,7 @@ def _phase(
     return TenantClusterPhase.PROVISIONING
 
 
-def _runs_what_is_wanted(cluster: TenantCluster, seen: Seen) -> bool:
+def _runs_what_is_wanted(cluster: TenantCluster, seen: ObservedCluster) -> bool:
     wanted = cluster.spec.kubernetes_version
     return _is_same(seen.control_plane.version, wanted) and _is_same(seen.workers.version, wanted)
 

@@ -75,7 +75,7 @@ def is_on_its_way(cluster: TenantCluster) -> bool:
     return status.phase in _BUILDING or (status.phase is TenantClusterPhase.PENDING and not status.conditions)
 
 
-class Telling:
+class StatusUrgency:
     """When each cluster's status was last written, and how long progress waits after that.
 
     `clock` is monotonic; `on_their_way` counts the clusters that come, see `is_on_its_way`.

@@ -28,7 +28,7 @@ from butler.reports.pool.edits import change_of
 from butler.reports.pool.summary import Standing, standing_of
 from butler.rules.allocation.held import readable_range
 from butler.rules.allocation.owner import tenant_key
-from butler.rules.pool.admission import Verdict, judge
+from butler.rules.pool.admission import AdmissionVerdict, judge
 from butler.server.actions.forms import POOL, Places, field_of, in_words_of
 from butler.server.actions.impersonation import refused_write
 from butler.server.actions.manifests import as_yaml, written
@@ -117,7 +117,7 @@ def _standing(pool: NetworkPool, estate: Estate) -> Standing | None:
     return standing_of(pool, estate.allocations) if layout_of(pool) is not None else None
 
 
-def _errors(verdict: Verdict) -> list[FieldError]:
+def _errors(verdict: AdmissionVerdict) -> list[FieldError]:
     return [FieldError(field=field_of(problem.field, POOL), message=problem.message) for problem in verdict.problems]
 
 

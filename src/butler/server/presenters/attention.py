@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from butler.api.networkpool import CapacityTier
 from butler.api.tenantcluster import TenantClusterPhase
-from butler.reports.pool.overlaps import Finding, Trouble
+from butler.reports.pool.overlaps import OverlapFinding, OverlapTrouble
 from butler.server.models.activity import Attention
 from butler.server.models.allocations import AllocationItem
 from butler.server.models.common import Link
@@ -28,11 +28,11 @@ _TIERS: Final = {
     CapacityTier.WARNING.value: ("warning", "is filling up"),
 }
 _TROUBLES: Final = {
-    Trouble.POOLS: "Two pools overlap",
-    Trouble.TWICE: "Addresses are held twice",
-    Trouble.OUTSIDE: "Addresses are held outside their pool",
-    Trouble.NO_POOL: "Addresses are held of a pool that is not there",
-    Trouble.UNREADABLE: "An allocation holds what is no range",
+    OverlapTrouble.POOLS: "Two pools overlap",
+    OverlapTrouble.TWICE: "Addresses are held twice",
+    OverlapTrouble.OUTSIDE: "Addresses are held outside their pool",
+    OverlapTrouble.NO_POOL: "Addresses are held of a pool that is not there",
+    OverlapTrouble.UNREADABLE: "An allocation holds what is no range",
 }
 Severity = Literal["critical", "warning", "info"]
 
@@ -48,7 +48,7 @@ class VisibleEstate:
     """Requests that hold nothing."""
     tenants: Sequence[TenantItem] = ()
     providers: Sequence[ProviderItem] = ()
-    overlaps: Sequence[Finding] = ()
+    overlaps: Sequence[OverlapFinding] = ()
     now: datetime = field(kw_only=True)
 
 
@@ -146,7 +146,7 @@ def _providers(providers: Iterable[ProviderItem], now: datetime) -> Iterator[Att
         yield Attention(severity=severity, title=f"Provider {provider.name} is not ready", detail=detail, link=link)
 
 
-def _overlaps(findings: Iterable[Finding]) -> Iterator[Attention]:
+def _overlaps(findings: Iterable[OverlapFinding]) -> Iterator[Attention]:
     for finding in findings:
         kind, _, key = finding.subjects[0].partition(" ")
         namespace, _, name = key.partition("/")

@@ -65,7 +65,7 @@ def shown_blocks(found: view.Tenant) -> list[Block] | None:
     return None if found.blocks is None else [shown_block(block) for block in found.blocks]
 
 
-def shown_block(block: view.Block) -> Block:
+def shown_block(block: view.TenantBlock) -> Block:
     return Block(
         allocation=block.allocation,
         type=block.purpose.value,
@@ -120,7 +120,7 @@ def _moments(allocation: IPAllocation) -> Iterable[tuple[datetime, str]]:
         yield status.released_at, "released"
 
 
-def shown_addresses(found: view_addresses.TenantAddresses) -> TenantAddresses:
+def shown_addresses(found: view_addresses.TenantAddressReport) -> TenantAddresses:
     return TenantAddresses(
         namespace=found.namespace,
         name=found.name,
@@ -137,7 +137,7 @@ def shown_addresses(found: view_addresses.TenantAddresses) -> TenantAddresses:
     )
 
 
-def _span(span: view_addresses.Span) -> Span:
+def _span(span: view_addresses.AddressSpan) -> Span:
     where = range_of(span.range, Family.V4)
     return Span(
         start=where.start,
@@ -151,7 +151,7 @@ def _span(span: view_addresses.Span) -> Span:
     )
 
 
-def shown_drift(found: view_addresses.TenantAddresses) -> Drift:
+def shown_drift(found: view_addresses.TenantAddressReport) -> Drift:
     lb = found.metallb
     return Drift(
         namespace=found.namespace,

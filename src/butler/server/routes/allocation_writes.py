@@ -13,7 +13,7 @@ from butler.ipam.addresses import range_text
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.kube.kinds import ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
-from butler.rules.allocation.admission import InUse, judge, why_not_deleted
+from butler.rules.allocation.admission import AddressUsers, judge, why_not_deleted
 from butler.rules.allocation.held import granted_range
 from butler.rules.allocation.owner import deletion_waits, is_insisted, tenant_key
 from butler.server.access.person import Person
@@ -78,7 +78,7 @@ async def release_allocation(
         async def send(now: IPAllocation) -> IPAllocation | None:
             if deletion_waits(now, services.state.clusters.get(tenant_key(now))) and not is_insisted(now):
                 # Admission says so too, where it is on; without it the deletion would begin, and could only wait.
-                raise RequestRefused(409, why_not_deleted(now, InUse()))
+                raise RequestRefused(409, why_not_deleted(now, AddressUsers()))
             meta = now.metadata
             return await services.impersonator.delete(
                 client, ALLOCATIONS, key, uid=meta.uid, version=meta.resource_version

@@ -9,7 +9,7 @@ from litestar import Request, Response, Router, get
 
 from butler.api.tenantcluster import TenantClusterPhase
 from butler.kube.kinds import PROVIDERS
-from butler.reports.pool.overlaps import Finding, overlaps
+from butler.reports.pool.overlaps import OverlapFinding, overlaps
 from butler.server.access.person import Person
 from butler.server.cache import background_work, pool_summaries
 from butler.server.cache.list_items import in_phase
@@ -61,7 +61,7 @@ async def _seen(services: Services, person: Person) -> tuple[VisibleEstate, list
     )
     pools: list[PoolItem] = []
     doubts: list[tuple[PoolItem, tuple[str, ...]]] = []
-    found: list[Finding] = []
+    found: list[OverlapFinding] = []
     unmet: list[AllocationItem] = []
     if may_pools and may_allocations:
         among = await provider_namespaces(services, person)

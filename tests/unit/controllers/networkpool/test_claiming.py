@@ -13,7 +13,7 @@ from butler.controllers.networkpool.claim_steps import Claiming, is_overlapped
 from butler.controllers.networkpool.claims_writer import ClaimRegister
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.kube.errors import Invalid, NotFound, Status
-from butler.rules.pool.claims import CLAIMS, Claim, entry
+from butler.rules.pool.claims import CLAIMS, NetworkClaim, entry
 from unit.controllers.networkpool.small_server import Shown, SmallServer
 from unit.controllers.networkpool.values import NAMESPACE, NOW, POOL, allocation, holdings_of, intent, pool
 
@@ -29,7 +29,7 @@ class Estate:
     def __init__(self, *objects: Any, register: dict[str, str] | None = None) -> None:
         self.server = SmallServer(*objects)
         if register is not None:
-            data = dict(entry(Key(NAMESPACE, name), Claim(cidr, "p1", 1)) for name, cidr in register.items())
+            data = dict(entry(Key(NAMESPACE, name), NetworkClaim(cidr, "p1", 1)) for name, cidr in register.items())
             self.server.config_map = {"metadata": {"uid": "c1", "resourceVersion": "7"}, "data": data}
         holdings = holdings_of(*self.server.allocations.values())
         caches: Any = (
@@ -227,7 +227,7 @@ async def test_a_rival_that_nobody_sees_any_more_is_named_all_the_same() -> None
 
 async def test_a_rival_that_the_cache_has_not_heard_of_is_named_all_the_same() -> None:
     estate = Estate(pool(), register={})
-    newer = dict([entry(Key(NAMESPACE, "quick"), Claim("10.0.0.0/16", "q", 1))])
+    newer = dict([entry(Key(NAMESPACE, "quick"), NetworkClaim("10.0.0.0/16", "q", 1))])
     behind, estate.server.config_map = (
         estate.server.config_map,
         {
@@ -245,7 +245,7 @@ async def test_a_rival_that_the_cache_has_not_heard_of_is_named_all_the_same() -
 
 
 def claims(**entries: str) -> dict[str, Any]:
-    named = (entry(Key(NAMESPACE, name), Claim(cidr, f"u-{name}", 1)) for name, cidr in entries.items())
+    named = (entry(Key(NAMESPACE, name), NetworkClaim(cidr, f"u-{name}", 1)) for name, cidr in entries.items())
     return {"data": dict(named)}
 
 

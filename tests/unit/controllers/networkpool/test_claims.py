@@ -9,11 +9,11 @@ import pytest
 
 from butler.api.objects import Key
 from butler.controllers.networkpool.claims_writer import ClaimRegister, PoolMoved, StillHeld
-from butler.rules.pool.claims import Claim, ClaimTable, Moved, contains, entry, moved, overlaps
+from butler.rules.pool.claims import ClaimTable, Moved, NetworkClaim, contains, entry, moved, overlaps
 from unit.controllers.networkpool.small_server import SmallServer
 from unit.controllers.networkpool.values import NAMESPACE, POOL, allocation, pool
 
-OLD = Claim("10.0.0.0/24", "p1", 1)
+OLD = NetworkClaim("10.0.0.0/24", "p1", 1)
 
 
 def register(server: SmallServer) -> ClaimRegister:
@@ -21,12 +21,12 @@ def register(server: SmallServer) -> ClaimRegister:
 
 
 def with_entries(server: SmallServer, **claims: str) -> SmallServer:
-    data = dict(entry(Key(NAMESPACE, name), Claim(cidr, "p1", 1)) for name, cidr in claims.items())
+    data = dict(entry(Key(NAMESPACE, name), NetworkClaim(cidr, "p1", 1)) for name, cidr in claims.items())
     server.config_map = {"metadata": {"uid": "c1", "resourceVersion": "7"}, "data": data}
     return server
 
 
-def read(config_map: dict[str, Any] | None) -> dict[Key, Claim | None]:
+def read(config_map: dict[str, Any] | None) -> dict[Key, NetworkClaim | None]:
     table = ClaimTable(config_map)
     return {key: table.get(key) for key in table}
 
@@ -80,7 +80,7 @@ def test_networks_contain_and_meet_each_other(one: str, other: str, inside: bool
 def test_a_rival_is_another_pool_with_any_of_the_addresses() -> None:
     claims = ClaimTable()
     claims.put(POOL, OLD)
-    claims.put(Key(NAMESPACE, "b"), Claim("10.0.1.0/24", "p2", 1))
+    claims.put(Key(NAMESPACE, "b"), NetworkClaim("10.0.1.0/24", "p2", 1))
     assert claims.rival(POOL, "10.0.0.0/24") is None, "a pool is no rival of itself"
     assert claims.rival(POOL, "10.0.0.0/23") == (NAMESPACE, "b")
     assert claims.rival(Key(NAMESPACE, "c"), "10.0.0.8/29") == POOL
@@ -94,9 +94,9 @@ def test_only_entries_that_differ_are_told() -> None:
     changed = {**before["data"], f"{NAMESPACE}.b": "10.0.2.0/24 p1 2", f"{NAMESPACE}.d": "10.0.3.0/24 p4 1", "no": "1"}
     del changed[f"{NAMESPACE}.c"]
     assert sorted(moved(before, {"data": changed})) == [
-        Moved(Key(NAMESPACE, "b"), OLD, Claim("10.0.2.0/24", "p1", 2)),
+        Moved(Key(NAMESPACE, "b"), OLD, NetworkClaim("10.0.2.0/24", "p1", 2)),
         Moved(Key(NAMESPACE, "c"), OLD, None),
-        Moved(Key(NAMESPACE, "d"), None, Claim("10.0.3.0/24", "p4", 1)),
+        Moved(Key(NAMESPACE, "d"), None, NetworkClaim("10.0.3.0/24", "p4", 1)),
     ]
     table = ClaimTable(before)
     table.put(Key(NAMESPACE, "d"), OLD)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
     from butler.api.tenantcluster import TenantCluster
-    from butler.rules.pool.next_status import Plan
+    from butler.rules.pool.next_status import PoolPlan
 
 WINDOW = "10.0.0.0-10.0.0.15"
 WEB, SHOP = Key("team-a", "web"), Key("team-b", "shop")
@@ -33,7 +33,7 @@ def shown(*last: int, tenant: Key = WEB) -> list[Shown]:
     return [Shown(parse_address(f"10.0.0.{number}")[1], tenant) for number in last]
 
 
-def planned(subject: NetworkPool, foreign: list[Shown], *world: IPAllocation, **options: Any) -> Plan:
+def planned(subject: NetworkPool, foreign: list[Shown], *world: IPAllocation, **options: Any) -> PoolPlan:
     holdings, layout = holdings_of(*world), read_layout(subject.spec)
     book = holdings.book(key_of(subject), layout)
     before = list(book.free.extents())
@@ -43,7 +43,7 @@ def planned(subject: NetworkPool, foreign: list[Shown], *world: IPAllocation, **
     return made
 
 
-def after(subject: NetworkPool, made: Plan) -> NetworkPool:
+def after(subject: NetworkPool, made: PoolPlan) -> NetworkPool:
     return msgspec.structs.replace(subject, status=made.status)
 
 

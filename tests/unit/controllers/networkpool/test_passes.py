@@ -27,7 +27,7 @@ from butler.kube.config import Connection
 from butler.kube.resource import CONFIGMAPS, resource_of
 from butler.kube.retry import Backoff
 from butler.rules.pool import outcomes
-from butler.rules.pool.claims import CLAIMS, Claim, entry
+from butler.rules.pool.claims import CLAIMS, NetworkClaim, entry
 from butler.rules.pool.settings import IpamSettings
 from unit.controllers.networkpool.values import NAMESPACE, POOL, allocation, intent, pool
 from unit.kube.fake_api import FakeApi, status
@@ -168,7 +168,7 @@ async def test_a_grant_that_cannot_be_written_keeps_no_refusal_waiting(desk: Des
 async def test_pools_of_other_namespaces_are_left_to_those_who_look_after_them(desk: Desk) -> None:
     foreign = Key("elsewhere", "theirs")
     desk.put(f"{API}/namespaces/elsewhere/networkpools/theirs", pool(name="theirs", cidr="10.9.0.0/24"))
-    desk.api.put(CLAIMS_PATH, {"data": dict([entry(foreign, Claim("10.9.0.0/24", "p9", 1))])})
+    desk.api.put(CLAIMS_PATH, {"data": dict([entry(foreign, NetworkClaim("10.9.0.0/24", "p9", 1))])})
     desk.put(POOL_PATH, pool())
     desk.put(REQUEST_PATH, allocation("web"))
     async with desk.at_work(NAMESPACE):

@@ -11,13 +11,13 @@ from butler.api.ipallocation import IPAllocationType
 from butler.api.objects import key_of
 from butler.api.providerconfig import ProviderConfig
 from butler.ipam.layout import pool_layout
-from butler.rules.pool.next_status import View, plan
+from butler.rules.pool.next_status import PoolView, plan
 from butler.rules.pool.quota import limit_of, quota_of, size_of
 from unit.controllers.networkpool.values import NOW, allocation, grants, holdings_of, pool, reasons, view_of
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
-    from butler.rules.pool.next_status import Plan
+    from butler.rules.pool.next_status import PoolPlan
 
 POOL = pool("10.0.0.1-10.0.0.100")
 
@@ -26,11 +26,11 @@ def asked(name: str, count: int | None, **more: Any) -> IPAllocation:
     return allocation(name, count, type="loadbalancer", **more)
 
 
-def decided(most: int, *theirs: IPAllocation) -> Plan:
+def decided(most: int, *theirs: IPAllocation) -> PoolPlan:
     """The pool's decision on the requests of one tenant that may hold so many load-balancer addresses."""
     holdings = holdings_of(*theirs)
     seen = view_of(theirs, holdings)
-    view = View(
+    view = PoolView(
         waiting=seen.waiting,
         leaving=(),
         live=seen.live,

@@ -10,7 +10,7 @@ import pytest
 from butler.api.objects import Key
 from butler.controllers.networkpool.claims_writer import ATTEMPTS, ClaimRegister, StillHeld
 from butler.kube.errors import Conflict, Forbidden, Invalid, Status
-from butler.rules.pool.claims import Claim, entry
+from butler.rules.pool.claims import NetworkClaim, entry
 from unit.controllers.networkpool.small_server import SmallServer
 from unit.controllers.networkpool.values import NAMESPACE, allocation, pool
 
@@ -24,7 +24,7 @@ def many(count: int) -> list[NetworkPool]:
 
 
 def opened(server: SmallServer, **entries: str) -> tuple[SmallServer, ClaimRegister]:
-    data = dict(entry(Key(NAMESPACE, name), Claim(cidr, f"u-{name}", 1)) for name, cidr in entries.items())
+    data = dict(entry(Key(NAMESPACE, name), NetworkClaim(cidr, f"u-{name}", 1)) for name, cidr in entries.items())
     server.config_map = {"metadata": {"uid": "c1", "resourceVersion": "7"}, "data": data}
     return server, ClaimRegister(server, "home")  # type: ignore[arg-type]
 
@@ -82,7 +82,7 @@ async def test_a_swap_that_comes_too_late_is_decided_anew() -> None:
     server, register = opened(SmallServer(*pools))
 
     def quicker() -> None:
-        data = dict([entry(Key("elsewhere", "theirs"), Claim("10.0.2.0/23", "x", 1))])
+        data = dict([entry(Key("elsewhere", "theirs"), NetworkClaim("10.0.2.0/23", "x", 1))])
         server.config_map = {"metadata": {"uid": "c1", "resourceVersion": "8"}, "data": data}
 
     server.meanwhile = quicker

@@ -15,7 +15,7 @@ from butler.api.objects import Change, Key, key_of
 from butler.ipam.granted import comes_back
 from butler.ipam.layout import InvalidPool, pool_layout
 from butler.rules.pool.holdings import Holdings
-from butler.rules.pool.next_status import Plan, View, is_leaving, plan
+from butler.rules.pool.next_status import PoolPlan, PoolView, is_leaving, plan
 from butler.rules.pool.tenant_blocks import is_block_of_a_tenant, is_waiting
 
 if TYPE_CHECKING:
@@ -120,11 +120,11 @@ def holdings_of(*allocations: IPAllocation, unreadable: list[Key] | None = None)
     return holdings
 
 
-def view_of(allocations: Iterable[IPAllocation], holdings: Holdings, key: Key = POOL) -> View:
+def view_of(allocations: Iterable[IPAllocation], holdings: Holdings, key: Key = POOL) -> PoolView:
     """As the controller takes it from its cache."""
     known = list(allocations)
     by_uid = {item.metadata.uid: item for item in known}
-    return View(
+    return PoolView(
         waiting=[item for item in known if is_waiting(item) and item.spec.pool_ref.name == key.name],
         leaving=[item for item in known if is_leaving(item) and item.spec.pool_ref.name == key.name],
         coming_back=[item for item in known if comes_back(item) and item.spec.pool_ref.name == key.name],
@@ -141,7 +141,7 @@ def planned(
     *allocations: IPAllocation,
     obstacle: NotHandingOut | None = None,
     now: datetime = NOW,
-) -> Plan:
+) -> PoolPlan:
     """The plan for a pool whose allocations are these; its books are checked to be left as they were."""
     holdings = holdings_of(*allocations)
     try:
@@ -163,10 +163,10 @@ def planned(
     return made
 
 
-def grants(made: Plan) -> dict[str, str]:
+def grants(made: PoolPlan) -> dict[str, str]:
     """Who gets what."""
     return {item.name: f"{item.start_address}-{item.end_address}" for item in made.granted}
 
 
-def reasons(made: Plan) -> dict[str, str]:
+def reasons(made: PoolPlan) -> dict[str, str]:
     return {refusal.name: str(refusal.reason) for refusal in made.refusals}

@@ -17,7 +17,7 @@ from butler.controllers.providerconfig import inspection
 from butler.controllers.providerconfig.inspection import Inspection, secret_key
 from butler.controllers.providerconfig.settings import ProviderSettings
 from butler.kube.errors import Forbidden, ServiceUnavailable, Status
-from butler.rules.provider.probe_outcome import Accepted, Awaited, Refused, Unreachable
+from butler.rules.provider.probe_outcome import Accepted, Awaited, CredentialsRefused, ProviderUnreachable
 from unit.controllers.fake_server import not_found
 from unit.providers.given import Appliance, appliance, config, secret
 
@@ -123,12 +123,12 @@ async def test_after_five_minutes_it_is_asked_again_in_the_background(office: Of
     hanging.set()
     await office.settled()
     assert office.woken == [LAB]
-    assert isinstance((await office.look()).outcome, Refused)
+    assert isinstance((await office.look()).outcome, CredentialsRefused)
 
 
 async def test_who_refused_is_left_alone_for_an_hour(office: Office) -> None:
     office.prism.on(ME, {}, 401)
-    assert isinstance((await office.look()).outcome, Refused)
+    assert isinstance((await office.look()).outcome, CredentialsRefused)
     office.time += 3000
     await office.look()
     await office.settled()
@@ -143,7 +143,7 @@ async def test_a_new_secret_is_shown_at_once(office: Office) -> None:
     office.prism.on(ME, {}, 401)
     await office.look()
     office.secrets.put(secret("nutanix", password=b"better", ca__pem=office.prism.ca))
-    assert isinstance((await office.look()).outcome, Refused)  # nobody has said so yet
+    assert isinstance((await office.look()).outcome, CredentialsRefused)  # nobody has said so yet
     office.prism.on(ME, {})
     office.inspection.secret_changed(LAB)
     known = await office.look()
@@ -174,8 +174,8 @@ async def test_a_refusal_outlives_silence(office: Office) -> None:
     await office.look()
     await office.settled()
     known = await office.look()
-    assert not isinstance(known.outcome, Refused)
-    assert isinstance(known.refusal, Refused)
+    assert not isinstance(known.outcome, CredentialsRefused)
+    assert isinstance(known.refusal, CredentialsRefused)
 
 
 @pytest.mark.parametrize(
@@ -271,4 +271,4 @@ async def test_the_first_answer_is_waited_for_only_for_a_moment(
 
 async def test_an_unreachable_provider_is_told_as_that(office: Office) -> None:
     office.config = config("nutanix", endpoint="https://127.0.0.1:1")
-    assert isinstance((await office.look()).outcome, Unreachable)
+    assert isinstance((await office.look()).outcome, ProviderUnreachable)

@@ -14,9 +14,9 @@ from butler.api.conditions import find_condition
 from butler.api.labels import ProviderReason
 from butler.api.objects import Key
 from butler.api.providerconfig import ProviderConfig, ProviderConfigStatus, ProviderScope, ScopeType
-from butler.rules.provider.probe_outcome import Accepted, Awaited, Refused, Unclear, Unreachable
+from butler.rules.provider.probe_outcome import Accepted, Awaited, CredentialsRefused, ProviderUnreachable, Unclear
 from butler.rules.provider.room import Supply
-from butler.rules.provider.status import SecretState, Seen, notices, status_of, status_while_leaving
+from butler.rules.provider.status import ObservedProvider, SecretState, notices, status_of, status_while_leaving
 from unit.providers.given import config
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)
@@ -27,13 +27,15 @@ WELL = Accepted("accepted", "pc.2024.3")
 ROOM = Supply(available=32, tenants=4, missing=(), idle=(), unserved=())
 
 
-def seen(secret: SecretState = COMPLETE, outcome: Any = WELL, refusal: Any = None, supply: Any = None) -> Seen:
-    if isinstance(outcome, Refused):
+def seen(
+    secret: SecretState = COMPLETE, outcome: Any = WELL, refusal: Any = None, supply: Any = None
+) -> ObservedProvider:
+    if isinstance(outcome, CredentialsRefused):
         refusal = outcome
-    return Seen(secret, outcome, refusal, supply)
+    return ObservedProvider(secret, outcome, refusal, supply)
 
 
-def after(given: ProviderConfig, what: Seen, now: datetime = NOW) -> ProviderConfig:
+def after(given: ProviderConfig, what: ObservedProvider, now: datetime = NOW) -> ProviderConfig:
     return msgspec.structs.replace(given, status=status_of(given, what, now))
 
 
@@ -61,8 +63,8 @@ def test_looking_again_and_finding_the_same_writes_nothing() -> None:
     for what in (
         seen(supply=ROOM),
         seen(MISSING, None),
-        seen(outcome=Unreachable("no answer")),
-        seen(outcome=Refused("no")),
+        seen(outcome=ProviderUnreachable("no answer")),
+        seen(outcome=CredentialsRefused("no")),
         seen(outcome=Unclear("what?")),
     ):
         once = after(config("nutanix"), what)
@@ -72,7 +74,7 @@ def test_looking_again_and_finding_the_same_writes_nothing() -> None:
 
 def test_times_tell_of_the_looks_that_found_something_new() -> None:
     first = after(config("nutanix"), seen())
-    unreachable = after(first, seen(outcome=Unreachable("no answer")), LATER)
+    unreachable = after(first, seen(outcome=ProviderUnreachable("no answer")), LATER)
     assert (unreachable.status.last_probe_time, unreachable.status.last_validation_time) == (LATER, NOW)
     assert unreachable.status.provider_version == "pc.2024.3"
     upgraded = after(first, seen(outcome=Accepted("accepted", "pc.2025.1")), LATER)
@@ -95,10 +97,10 @@ def test_without_a_secret_nobody_is_asked() -> None:
 
 
 def test_a_refusal_blocks_and_silence_does_not() -> None:
-    refused = after(config("nutanix"), seen(outcome=Refused("no"))).status
+    refused = after(config("nutanix"), seen(outcome=CredentialsRefused("no"))).status
     assert (refused.ready, refused.validated) == (False, True)
     assert said(refused, "CredentialsValid") == said(refused, "Reachable") == ("False", "Refused", "no")
-    for silent, status in ((Unreachable("x"), "False"), (Unclear("x"), "Unknown")):
+    for silent, status in ((ProviderUnreachable("x"), "False"), (Unclear("x"), "Unknown")):
         found = after(config("nutanix"), seen(outcome=silent)).status
         assert (found.ready, found.validated) == (True, True)
         reachable = find_condition(found.conditions, "Reachable")
@@ -113,7 +115,7 @@ def test_an_answer_that_is_awaited_holds_up_nothing() -> None:
 
 
 def test_a_refusal_stands_until_the_next_answer_is_there() -> None:
-    refused = after(config("nutanix"), seen(outcome=Refused("no")))
+    refused = after(config("nutanix"), seen(outcome=CredentialsRefused("no")))
     awaited = after(refused, seen(outcome=Awaited()), LATER)
     assert awaited.status.ready is False
     assert said(awaited.status, "CredentialsValid") == ("False", "Refused", "no")
@@ -121,7 +123,9 @@ def test_a_refusal_stands_until_the_next_answer_is_there() -> None:
 
 
 def test_silence_after_a_refusal_is_no_pardon() -> None:
-    found = after(config("nutanix"), Seen(COMPLETE, Unreachable("x"), Refused("no"), None)).status
+    found = after(
+        config("nutanix"), ObservedProvider(COMPLETE, ProviderUnreachable("x"), CredentialsRefused("no"), None)
+    ).status
     assert said(found, "CredentialsValid") == ("False", "Refused", "no")
     assert said(found, "Reachable") == ("False", "Unreachable", "x")
 
@@ -208,7 +212,7 @@ def test_events_tell_of_turns_and_not_of_figures() -> None:
     well = after(fresh, seen(supply=ROOM))
     assert [(note.reason, note.type) for note in notices(fresh.status, well.status)] == [("ProviderReady", "Normal")]
     assert notices(well.status, after(well, seen(supply=replace(ROOM, available=9))).status) == []
-    refused = after(well, seen(outcome=Refused("no"), supply=ROOM))
+    refused = after(well, seen(outcome=CredentialsRefused("no"), supply=ROOM))
     assert [note.reason for note in notices(well.status, refused.status)] == [
         "ProviderNotReady",
         "CredentialsInvalid",

@@ -26,7 +26,7 @@ from butler.kube.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.metrics import Metrics
 from butler.providers.teams import NAMESPACE_HEADS, Teams
 from butler.rules.tenant.settings import TenantSettings
-from butler.rules.tenant.status_urgency import Telling
+from butler.rules.tenant.status_urgency import StatusUrgency
 from unit.controllers.tenantcluster.management import Management, View
 from unit.controllers.tenantcluster.values import HOME, NOW, UID, allocation, cluster, pool, provider
 
@@ -143,7 +143,10 @@ class Site:
         self.views.add_indexes()
         self.turnstile = Turnstile(lambda: self.monotonic, lambda _: None)
         client, events = cast("Any", self.management), cast("Any", self.events)
-        telling, told = Telling(lambda: self.monotonic, self.views.on_their_way), TenantMetrics(CollectorRegistry())
+        telling, told = (
+            StatusUrgency(lambda: self.monotonic, self.views.on_their_way),
+            TenantMetrics(CollectorRegistry()),
+        )
         writer = StatusWriter(client, clusters, events, told, telling, self._clock)
         releases = Releases(client, self.views.pools, events, IpamMetrics(CollectorRegistry()), self._clock)
         self.building = Building(

@@ -13,7 +13,7 @@ from butler.api.tenantcluster import DeletionProgress, DeletionStage, TenantClus
 from butler.rules.tenant.deletion import (
     COURTESY,
     FORCEABLE,
-    Verdict,
+    DeletionVerdict,
     began,
     deleting_status,
     is_forced,
@@ -34,7 +34,7 @@ MINUTE = timedelta(minutes=1)
 WAITS = "2 machines (a, b)"
 
 
-def judged(stage: DeletionStage, took: timedelta, *, forced: bool = False) -> Verdict:
+def judged(stage: DeletionStage, took: timedelta, *, forced: bool = False) -> DeletionVerdict:
     return judge(stage, NOW - took, WAITS, forced=forced, settings=SETTINGS, now=NOW)
 
 
@@ -51,7 +51,7 @@ def test_addresses_come_last() -> None:
 
 @pytest.mark.parametrize("stage", DeletionStage)
 def test_every_stage_waits_at_first_and_says_for_what(stage: DeletionStage) -> None:
-    assert judged(stage, MINUTE) == Verdict(False, "Waiting", f"waits for {WAITS}")
+    assert judged(stage, MINUTE) == DeletionVerdict(False, "Waiting", f"waits for {WAITS}")
 
 
 @pytest.mark.parametrize("stage", DeletionStage)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from butler.api.codec import from_json, to_json
 from butler.api.tenantcluster import TenantCluster
 from butler.rules.tenant.blueprint import Endpoint
-from butler.rules.tenant.observed import Seen, in_short, see
+from butler.rules.tenant.observed import ObservedCluster, in_short, see
 from butler.rules.tenant.status import Facts, new_status
 from unit.controllers.tenantcluster.values import NOW, cluster, with_status
 
@@ -51,7 +51,7 @@ def test_a_running_cluster_as_it_is_seen() -> None:
 
 
 def test_nothing_seen_is_nothing_said() -> None:
-    assert see(None, None, None, []) == Seen()
+    assert see(None, None, None, []) == ObservedCluster()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from butler.rules.tenant.addons import AddonProgress
 from butler.rules.tenant.addresses import Addresses
 from butler.rules.tenant.blocked import Blocked
 from butler.rules.tenant.blueprint import Endpoint, NodeNetwork
-from butler.rules.tenant.observed import ControlPlaneSeen, Seen, WorkersSeen
+from butler.rules.tenant.observed import ControlPlaneSeen, ObservedCluster, WorkersSeen
 from butler.rules.tenant.status import ORDER, Facts, is_established, new_status
 from unit.controllers.tenantcluster.values import NOW, addon, cluster, with_status
 
@@ -38,14 +38,14 @@ ADDRESSES = Addresses(
     load_balancer_allocation="web-lb",
 )
 WORKERS = WorkersSeen(desired=3, ready=3, settled=True, version=V, nodes=("a", "b", "c"), machines=3)
-UP = Seen(
+UP = ObservedCluster(
     infrastructure_ready=True,
     endpoint=Endpoint("10.1.1.1", 6443),
     control_plane=ControlPlaneSeen(ready=True, version=V),
     workers=WORKERS,
     exists=True,
 )
-COMING = Seen(exists=True)
+COMING = ObservedCluster(exists=True)
 INSTALLED = AddonProgress(frozenset({"cilium", "metallb"}), (), (), cni_blocks=False)
 RUNNING = Facts(
     addresses=ADDRESSES,

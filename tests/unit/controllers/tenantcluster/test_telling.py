@@ -12,7 +12,7 @@ from butler.api.conditions import with_condition
 from butler.api.labels import ConditionType
 from butler.api.meta import LocalObjectReference
 from butler.api.tenantcluster import DeletionProgress, DeletionStage, TenantCluster, TenantClusterPhase
-from butler.rules.tenant.status_urgency import A_FEW, EVERY, LONGEST, SELDOM, Telling, is_news, is_on_its_way
+from butler.rules.tenant.status_urgency import A_FEW, EVERY, LONGEST, SELDOM, StatusUrgency, is_news, is_on_its_way
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -76,7 +76,7 @@ def test_of_a_cluster_that_is_being_built_only_what_stands_in_its_way_is_news() 
 
 def test_the_longer_a_cluster_is_on_its_way_the_less_often_its_progress_is_written() -> None:
     now = [100.0]
-    telling, cluster = Telling(lambda: now[0], lambda: 1), a_cluster()
+    telling, cluster = StatusUrgency(lambda: now[0], lambda: 1), a_cluster()
     progress = changed(cluster, worker_nodes_ready=2)
     pauses = []
     for _ in range(5):
@@ -87,21 +87,21 @@ def test_the_longer_a_cluster_is_on_its_way_the_less_often_its_progress_is_writt
 
 @pytest.mark.parametrize(("others", "pause"), [(1, EVERY), (A_FEW, EVERY), (2 * A_FEW, 2 * SELDOM), (40, 5 * SELDOM)])
 def test_clusters_that_come_together_share_what_a_few_would_write(others: int, pause: float) -> None:
-    telling, cluster = Telling(lambda: 100.0, lambda: others), a_cluster()
+    telling, cluster = StatusUrgency(lambda: 100.0, lambda: others), a_cluster()
     telling.told(cluster)
     assert telling.wait(cluster, changed(cluster, worker_nodes_ready=2)) == pause
     assert telling.wait(cluster, changed(cluster, phase=TenantClusterPhase.FAILED)) == 0, "news never wait"
 
 
 def test_however_many_come_each_says_now_and_then_how_far_it_is() -> None:
-    telling, cluster = Telling(lambda: 100.0, lambda: 100_000), a_cluster()
+    telling, cluster = StatusUrgency(lambda: 100.0, lambda: 100_000), a_cluster()
     telling.told(cluster)
     assert telling.wait(cluster, changed(cluster, worker_nodes_ready=2)) == LONGEST
 
 
 def test_however_many_come_each_tells_its_phase_as_soon_as_that_has_lasted_a_moment() -> None:
     now = [100.0]
-    telling, cluster = Telling(lambda: now[0], lambda: 100_000), a_cluster()
+    telling, cluster = StatusUrgency(lambda: now[0], lambda: 100_000), a_cluster()
     cluster = msgspec.structs.replace(cluster, status=changed(cluster, phase=TenantClusterPhase.PROVISIONING))
     telling.told(cluster)
     now[0] += 20
@@ -116,7 +116,7 @@ def test_however_many_come_each_tells_its_phase_as_soon_as_that_has_lasted_a_mom
 
 
 def test_a_cluster_that_can_be_used_takes_no_account_of_those_that_come() -> None:
-    telling, cluster = Telling(lambda: 100.0, lambda: 1000), a_cluster()
+    telling, cluster = StatusUrgency(lambda: 100.0, lambda: 1000), a_cluster()
     usable = changed(cluster, kubeconfig_secret_ref=LocalObjectReference(name="web-admin-kubeconfig"))
     cluster = msgspec.structs.replace(cluster, status=usable)
     telling.told(cluster)
@@ -147,7 +147,7 @@ def test_counts_are_no_news() -> None:
 
 def test_progress_waits_for_its_time_and_news_does_not() -> None:
     now = [100.0]
-    telling, cluster = Telling(lambda: now[0], lambda: 1), a_cluster()
+    telling, cluster = StatusUrgency(lambda: now[0], lambda: 1), a_cluster()
     progress, news = changed(cluster, worker_nodes_ready=2), changed(cluster, phase=TenantClusterPhase.READY)
     assert telling.wait(cluster, progress) == 0, "nothing was said before"
     telling.told(cluster)

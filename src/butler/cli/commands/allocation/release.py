@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
     from butler.reports.estate import Estate
     from butler.reports.release_impact import Impact
-    from butler.reports.tenant.address_use import Use
+    from butler.reports.tenant.address_use import AddressUse
 
 T = TypeVar("T")
 
@@ -128,7 +128,7 @@ async def _impacts(session: CommandSession, estate: Estate, chosen: Sequence[IPA
     return found
 
 
-async def _machines(session: CommandSession, cluster: TenantCluster) -> list[Use]:
+async def _machines(session: CommandSession, cluster: TenantCluster) -> list[AddressUse]:
     """The Machines of a cluster with the addresses that they report, as far as they may be read."""
     from butler.api.objects import key_of
     from butler.capi.naming import MACHINE

@@ -14,7 +14,7 @@ from butler.cli.toolkit.terminal import say
 if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
     from butler.cli.toolkit.output import Output
-    from butler.reports.tenant.addresses import TenantAddresses
+    from butler.reports.tenant.addresses import TenantAddressReport
 
 
 @click.command("addresses", short_help="Show every address of a cluster and who has it.")
@@ -57,7 +57,7 @@ def addresses(name: str, access: ClusterAccess, output: Output) -> None:
     run(access, work)
 
 
-async def _look(session: CommandSession, cluster: TenantCluster) -> TenantAddresses:
+async def _look(session: CommandSession, cluster: TenantCluster) -> TenantAddressReport:
     """Ask both sides."""
     import asyncio
 

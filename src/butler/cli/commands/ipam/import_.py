@@ -139,10 +139,10 @@ async def _import(
     from butler.cli.estate.bulk_create import make
     from butler.cli.toolkit.output import structured
     from butler.cli.toolkit.terminal import confirm
-    from butler.reports.exchange.import_check import Verdict, compare
+    from butler.reports.exchange.import_check import RowVerdict, compare
 
     difference = compare(estate, contents, datetime.now(UTC))
-    making = [item.request for item in difference.of(Verdict.MAKE) if item.request is not None]
+    making = [item.request for item in difference.of(RowVerdict.MAKE) if item.request is not None]
     made: dict[str, Made] = {}
     if output.is_table and (shown := drawn(difference)):
         click.echo(shown)
@@ -164,10 +164,10 @@ async def _import(
 
 def _waiting(difference: Difference, estate: Estate) -> list[str]:
     """Allocations of an earlier import that have not been granted yet."""
-    from butler.reports.exchange.import_check import Verdict
+    from butler.reports.exchange.import_check import RowVerdict
     from butler.rules.pool.tenant_blocks import WAITING
 
-    named = {name for item in difference.of(Verdict.THERE) for name in item.names}
+    named = {name for item in difference.of(RowVerdict.THERE) for name in item.names}
     return [
         allocation.metadata.name
         for allocation in estate.allocations
@@ -177,9 +177,9 @@ def _waiting(difference: Difference, estate: Estate) -> list[str]:
 
 def _refuse(difference: Difference, skip_conflicts: bool) -> None:
     """Do not begin what could not be finished."""
-    from butler.reports.exchange.import_check import Verdict
+    from butler.reports.exchange.import_check import RowVerdict
 
-    conflicts, bad = len(difference.of(Verdict.CONFLICT)), len(difference.contents.bad)
+    conflicts, bad = len(difference.of(RowVerdict.CONFLICT)), len(difference.contents.bad)
     if bad:
         also = f", and {_counted(conflicts, 'conflict')}" if conflicts else ""
         raise Failure(f"{_counted(bad, 'row')} cannot be understood{also}; nothing was written: mend what has a ?")
@@ -192,12 +192,12 @@ def _refuse(difference: Difference, skip_conflicts: bool) -> None:
 
 
 def _summary(difference: Difference, made: dict[str, Made], dry_run: str) -> str:
-    from butler.reports.exchange.import_check import Verdict
+    from butler.reports.exchange.import_check import RowVerdict
 
-    new = {item.names[0] for item in difference.of(Verdict.MAKE)}
+    new = {item.names[0] for item in difference.of(RowVerdict.MAKE)}
     granted = sum(result.ok for name, result in made.items() if name in new)
-    making, there = len(difference.of(Verdict.MAKE)), len(difference.of(Verdict.THERE))
-    left_out = len(difference.of(Verdict.CONFLICT))
+    making, there = len(difference.of(RowVerdict.MAKE)), len(difference.of(RowVerdict.THERE))
+    left_out = len(difference.of(RowVerdict.CONFLICT))
     done = f"{making} would be made" if dry_run != "none" else f"{granted} made"
     if not making:
         done = "Nothing to do"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.cli.toolkit.output import Output
     from butler.ipam.addresses import Family, Range
-    from butler.reports.pool.free_blocks import FreeBlocks
+    from butler.reports.pool.free_blocks import FreeBlocksReport
     from butler.reports.pool.summary import Standing
 
 
@@ -79,7 +79,7 @@ def _warn(pool: NetworkPool) -> None:
         say(f"{pool.metadata.name} hands out nothing at present: {ready.message}")
 
 
-def _show(found: FreeBlocks, name: str, family: Family, output: Output) -> None:
+def _show(found: FreeBlocksReport, name: str, family: Family, output: Output) -> None:
     from butler.cli.toolkit.output import csv_text, structured, table
     from butler.cli.toolkit.terminal import say
     from butler.ipam.addresses import address_text
@@ -117,7 +117,7 @@ def _text(addresses: Range, family: Family) -> str:
     return cidr if cidr and addresses.size > 1 else range_text(addresses, family)
 
 
-def _why_none(found: FreeBlocks, name: str, standing: Standing) -> str:
+def _why_none(found: FreeBlocksReport, name: str, standing: Standing) -> str:
     from butler.ipam import refusals
 
     if found.size is not None and found.best_fit is None:

@@ -12,7 +12,7 @@ from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 
 if TYPE_CHECKING:
     from butler.cli.toolkit.output import Output
-    from butler.reports.pool.overlaps import Finding
+    from butler.reports.pool.overlaps import OverlapFinding
 
 
 @click.command(short_help="Look for addresses that two have, and for pools that overlap.")
@@ -40,7 +40,7 @@ def overlaps(access: ClusterAccess, output: Output) -> None:
     from butler.cli.toolkit.objects import read_addresses
     from butler.reports.pool.overlaps import overlaps as look
 
-    async def work(session: CommandSession) -> tuple[int, int, list[Finding]]:
+    async def work(session: CommandSession) -> tuple[int, int, list[OverlapFinding]]:
         estate = await read_addresses(session, session.homes)
         return len(estate.pools), len(estate.allocations), look(estate.pools, estate.allocations)
 
@@ -62,7 +62,7 @@ def _counted(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"
 
 
-def _show(found: list[Finding], output: Output) -> None:
+def _show(found: list[OverlapFinding], output: Output) -> None:
     from butler.cli.toolkit.output import csv_text, structured
     from butler.cli.toolkit.terminal import painted, width
 

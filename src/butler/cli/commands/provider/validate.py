@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from butler.api.objects import Json
     from butler.api.providerconfig import ProviderConfig
     from butler.cli.toolkit.output import Output
-    from butler.reports.provider.findings import Finding, SecretSeen
+    from butler.reports.provider.findings import ProviderIssue, SecretSeen
 
 
 @click.command("validate", short_help="Say everything that is wrong with a provider.")
@@ -44,14 +44,14 @@ def validate(name: str | None, file: str | None, access: ClusterAccess, output: 
     if bool(name) == bool(file):
         raise click.UsageError("say what to validate: the NAME of a provider, or -f FILE")
 
-    async def work(session: CommandSession) -> tuple[str, list[Finding]]:
+    async def work(session: CommandSession) -> tuple[str, list[ProviderIssue]]:
         return await (_of_file(session, file) if file else _of_stored(session, name or ""))
 
     judged, found = run(access, work)
     _show(judged, found, output)
 
 
-async def _of_stored(session: CommandSession, name: str) -> tuple[str, list[Finding]]:
+async def _of_stored(session: CommandSession, name: str) -> tuple[str, list[ProviderIssue]]:
     from butler.cli.toolkit.objects import read_one
     from butler.kube.kinds import PROVIDERS
 
@@ -59,11 +59,11 @@ async def _of_stored(session: CommandSession, name: str) -> tuple[str, list[Find
     return name, await _look(session, config, [], stored=True)
 
 
-async def _of_file(session: CommandSession, file: str) -> tuple[str, list[Finding]]:
+async def _of_file(session: CommandSession, file: str) -> tuple[str, list[ProviderIssue]]:
     from butler.cli.toolkit.documents import provider_objects
     from butler.cli.toolkit.objects import IN_FILE, load_object
     from butler.kube.kinds import PROVIDERS
-    from butler.reports.provider.findings import Severity
+    from butler.reports.provider.findings import IssueSeverity
 
     objects = provider_objects(file, None)
     for obj in objects:
@@ -74,15 +74,15 @@ async def _of_file(session: CommandSession, file: str) -> tuple[str, list[Findin
     # Admission says the same in the same words; once is enough.
     more = [finding for finding in await _shown_to_server(session, objects[-1]) if finding.message not in known]
     every = [*more, *found]
-    return config.metadata.name, sorted(every, key=lambda finding: list(Severity).index(finding.severity))
+    return config.metadata.name, sorted(every, key=lambda finding: list(IssueSeverity).index(finding.severity))
 
 
-async def _shown_to_server(session: CommandSession, body: Json) -> list[Finding]:
+async def _shown_to_server(session: CommandSession, body: Json) -> list[ProviderIssue]:
     """What the server says to it, which has rules of its own; nothing is stored."""
     from butler.cli.toolkit.objects import as_json
     from butler.kube.errors import ApiError, Forbidden, Invalid
     from butler.kube.kinds import PROVIDERS
-    from butler.reports.provider.findings import Finding, Severity
+    from butler.reports.provider.findings import IssueSeverity, ProviderIssue
 
     try:
         await session.client.apply(as_json(PROVIDERS), body, force=True, dry_run=True, field_validation="Strict")
@@ -90,17 +90,21 @@ async def _shown_to_server(session: CommandSession, body: Json) -> list[Finding]
         if "admission webhook" in error.message:
             return []  # the same rules, and the same words, as here
         return [
-            Finding(Severity.NOTE, "server", "you may not write ProviderConfigs, so it was not shown to the server")
+            ProviderIssue(
+                IssueSeverity.NOTE, "server", "you may not write ProviderConfigs, so it was not shown to the server"
+            )
         ]
     except Invalid as error:
         causes = [(cause.field or "spec", cause.message) for cause in error.causes] or [("spec", error.message)]
-        return [Finding(Severity.PROBLEM, field, message) for field, message in causes]
+        return [ProviderIssue(IssueSeverity.PROBLEM, field, message) for field, message in causes]
     except ApiError as error:
-        return [Finding(Severity.PROBLEM, "server", error.message)]
+        return [ProviderIssue(IssueSeverity.PROBLEM, "server", error.message)]
     return []
 
 
-async def _look(session: CommandSession, config: ProviderConfig, objects: list[Json], *, stored: bool) -> list[Finding]:
+async def _look(
+    session: CommandSession, config: ProviderConfig, objects: list[Json], *, stored: bool
+) -> list[ProviderIssue]:
     """Read what belongs to a provider, with what stands in the same file, and judge it."""
     from butler.cli.estate.permissions import PermittedReads
     from butler.cli.toolkit.objects import IN_FILE, load_object
@@ -141,7 +145,7 @@ async def _secret(session: CommandSession, config: ProviderConfig, objects: list
     return SecretSeen(key, decode_data(found.get("data")))
 
 
-def _show(name: str, found: list[Finding], output: Output) -> None:
+def _show(name: str, found: list[ProviderIssue], output: Output) -> None:
     from butler.cli.drawings.provider import findings_screen
     from butler.cli.toolkit.output import structured
     from butler.cli.toolkit.terminal import wrapped
