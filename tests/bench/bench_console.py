@@ -39,7 +39,7 @@ from console.estate import Estate  # noqa: E402
 from console.routes import PAGES  # noqa: E402
 from local_server import LocalServer  # noqa: E402
 from server.objects import HOME, create, pool  # noqa: E402
-from unit.views.pool_estates import estate as invented_pool  # noqa: E402
+from unit.reports.pool_estates import estate as invented_pool  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence

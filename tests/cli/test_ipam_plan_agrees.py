@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 from blueprints import SETTINGS
 from cli.terminal import eventually
 from unit.providers import given
-from unit.views.random_estates import HOME, make
+from unit.reports.random_estates import HOME, make
 
 if TYPE_CHECKING:
     from cli.terminal import Cli
     from control_planes import ControlPlane
-    from unit.views.random_estates import Json, Made
+    from unit.reports.random_estates import Json, Made
 
 API = "butler.butlerlabs.dev/v1alpha1"
 REQUESTS = 6

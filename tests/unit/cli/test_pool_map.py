@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from butler.cli.drawings.pool_map import MOST_ROWS, draw, headline, lay_out
 from butler.ipam.addresses import Family, Range
 from butler.reports.pool.segments import HELD, Kind, PoolSegments, segments_of
-from unit.views.pool_estates import allocation, estate, every_sign
+from unit.reports.pool_estates import allocation, estate, every_sign
 from unit.webhooks.given import pool
 
 GOLDEN = Path(__file__).parents[2] / "cli" / "golden"

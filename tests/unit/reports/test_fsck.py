@@ -24,7 +24,7 @@ from butler.reports.fsck import (
 )
 from butler.reports.fsck.finding import DropRequest, LookAgain, Relabel
 from butler.rules.loadbalancer.service import Balancer
-from unit.views.fsck_estate import HOME, LABEL, NOW, Town, announced, cluster, held, pool, town
+from unit.reports.fsck_estate import HOME, LABEL, NOW, Town, announced, cluster, held, pool, town
 
 if TYPE_CHECKING:
     from collections.abc import Callable

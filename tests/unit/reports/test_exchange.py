@@ -24,7 +24,7 @@ from butler.reports.exchange.rows import (
     read_document,
     record,
 )
-from unit.views.exchange_estate import holder, shown
+from unit.reports.exchange_estate import holder, shown
 
 HEADER = "pool,tenant_namespace,tenant,type,start,end,count,phase,allocated_at,name\n"
 

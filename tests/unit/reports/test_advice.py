@@ -18,7 +18,7 @@ from butler.ipam.layout import read_layout
 from butler.reports.estate import Estate
 from butler.reports.pool.advice import ObstacleUse, PoolAdvice, advise
 from butler.rules.allocation.held import readable_range
-from unit.views.random_estates import HOME, NOW, make
+from unit.reports.random_estates import HOME, NOW, make
 
 GROWTH = {"butler.butlerlabs.dev/allocation-role": "growth"}
 

@@ -24,7 +24,7 @@ from butler.reports.release_impact import impact, impact_json
 from butler.reports.tenant.address_use import AddressUse
 from butler.rules.loadbalancer.service import Balancer
 from butler.tenant.inventory import Inventory, NodeAddress
-from unit.views.exchange_estate import NOW, addresses, cluster, estate, holder, shown
+from unit.reports.exchange_estate import NOW, addresses, cluster, estate, holder, shown
 from unit.webhooks.given import API, pool, window
 
 WEB = Key("t", "web")

@@ -10,7 +10,7 @@ from butler.reports.exchange.adoption import adopt
 from butler.reports.tenant.address_use import announced_in, uses_in
 from butler.rules.loadbalancer.service import Balancer
 from butler.tenant.inventory import Inventory, NodeAddress, PoolEntry
-from unit.views.exchange_estate import addresses, shown
+from unit.reports.exchange_estate import addresses, shown
 
 WEB = Key("t", "web")
 

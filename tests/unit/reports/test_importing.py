@@ -16,7 +16,7 @@ from butler.api.objects import Key
 from butler.ipam.addresses import Family, Range, address_text
 from butler.reports.exchange.import_check import Difference, RowVerdict, compare
 from butler.reports.exchange.rows import Contents, ExchangeRow, among_themselves
-from unit.views.exchange_estate import NOW, addresses, cluster, estate, holder, shown
+from unit.reports.exchange_estate import NOW, addresses, cluster, estate, holder, shown
 from unit.webhooks.given import intents, pool, windows
 
 NODES, LB = IPAllocationType.NODES, IPAllocationType.LOAD_BALANCER

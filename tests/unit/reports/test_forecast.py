@@ -15,7 +15,7 @@ from butler.ipam.capacity import THRESHOLDS
 from butler.reports.forecast.demand_record import read_record
 from butler.reports.forecast.forecast import BAND, forecast
 from butler.reports.forecast.forecast_json import forecast_json
-from unit.views.histories import NOW, live
+from unit.reports.histories import NOW, live
 
 HISTORIES = 36
 LIVES: dict[str, dict[str, Any]] = {

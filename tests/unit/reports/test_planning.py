@@ -16,7 +16,7 @@ from butler.reports.estate import Estate
 from butler.reports.plan.plan import Block, CannotPlan, Edit, PlanOutcome, Single, Tenants
 from butler.reports.plan.plan_json import plan_json
 from butler.reports.plan.planner import rehearse
-from unit.views.random_estates import HOME, NOW
+from unit.reports.random_estates import HOME, NOW
 
 Json = dict[str, Any]
 

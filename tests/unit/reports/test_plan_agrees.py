@@ -20,13 +20,13 @@ from butler.ipam.requests import AddressRequest
 from butler.reports.plan.plan import Single, Tenants
 from butler.reports.plan.planner import rehearse
 from butler.rules.pool.excluded_addresses import excluded_addresses
-from unit.views.random_estates import NOW, make
-from unit.views.town_oracle import Purse, Town
+from unit.reports.random_estates import NOW, make
+from unit.reports.town_oracle import Purse, Town
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocationStatus
     from butler.reports.plan.plan import Block, PlanOutcome
-    from unit.views.random_estates import Json, Made
+    from unit.reports.random_estates import Json, Made
 
 STATES = 500
 KINDS = {"nodes": IPAllocationType.NODES, "loadbalancer": IPAllocationType.LOAD_BALANCER}

@@ -7,7 +7,7 @@ from butler.ipam.capacity import tiers
 from butler.ipam.free_space import FreeSpace
 from butler.reports.pool.summary import Bucket, Share, buckets, summary_of
 from unit.ipam.pools import span
-from unit.views.pool_estates import allocation
+from unit.reports.pool_estates import allocation
 from unit.webhooks.given import granted, pool, reserved, windows
 
 BASE = 0x0A280000
