@@ -75,10 +75,10 @@ if TYPE_CHECKING:
     from butler.controllers.tenant_caches import Views
     from butler.controllers.tenantcluster.build_slots import Turnstile
     from butler.controllers.tenantcluster.credentials import Credentials
-    from butler.controllers.tenantcluster.foreign_objects import Live
+    from butler.controllers.tenantcluster.foreign_objects import ForeignObjects
     from butler.controllers.tenantcluster.half_tenants import HalfTenants
     from butler.controllers.tenantcluster.status_writer import StatusWriter
-    from butler.controllers.tenantcluster.tenant_side import TenantSide
+    from butler.controllers.tenantcluster.tenant_side import TenantAccess
     from butler.kube.client import Client
     from butler.kube.resource import Resource
     from butler.rules.tenant.addresses import Addresses
@@ -130,9 +130,9 @@ class Building:
         self,
         client: Client,
         views: Views,
-        live: Live,
+        live: ForeignObjects,
         credentials: Credentials,
-        tenants: TenantSide,
+        tenants: TenantAccess,
         unpublished: Callable[[TenantCluster], str],
         home: str,
         clock: Callable[[], datetime],

@@ -70,7 +70,7 @@ class Packed(NamedTuple):
     text: bytes
 
 
-class Live:
+class ForeignObjects:
     """The foreign objects of all clusters. `wake` is told the namespace of each that changed; `clock` is monotonic."""
 
     def __init__(

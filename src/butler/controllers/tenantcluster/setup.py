@@ -16,12 +16,12 @@ from butler.controllers.tenantcluster.bring_up import Building
 from butler.controllers.tenantcluster.build_slots import Turnstile
 from butler.controllers.tenantcluster.controller import TenantClusterController
 from butler.controllers.tenantcluster.credentials import Credentials
-from butler.controllers.tenantcluster.foreign_objects import Live
+from butler.controllers.tenantcluster.foreign_objects import ForeignObjects
 from butler.controllers.tenantcluster.half_tenants import HalfTenants
 from butler.controllers.tenantcluster.metrics import TenantMetrics
 from butler.controllers.tenantcluster.status_writer import StatusWriter
 from butler.controllers.tenantcluster.teardown import Teardown
-from butler.controllers.tenantcluster.tenant_side import ADMIN_KUBECONFIGS, TenantSide, without_contents
+from butler.controllers.tenantcluster.tenant_side import ADMIN_KUBECONFIGS, TenantAccess, without_contents
 from butler.kube.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.resource import SECRETS
 from butler.providers.teams import NAMESPACE_HEADS, WITH_A_TEAM, Teams
@@ -63,10 +63,10 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
     def wake_cluster(key: Key) -> None:
         controllers[0].queue.add(key)
 
-    live = Live(client, wake, operator.metrics)
+    live = ForeignObjects(client, wake, operator.metrics)
     tenants = TenantClients(views.endpoint_of)
     secrets = KubeconfigSecrets(client)
-    side = TenantSide(client, live, kubeconfigs, tenants, secrets)
+    side = TenantAccess(client, live, kubeconfigs, tenants, secrets)
     releases = Releases(client, views.pools, operator.events, ipam, _now)
     balancers = add_load_balancers(
         operator,

@@ -35,7 +35,7 @@ EVENTS = {
 how far, the status says: an Event for it would be one more write for each cluster."""
 
 
-class Written(NamedTuple):
+class StatusWrite(NamedTuple):
     """What came of a write."""
 
     cluster: TenantCluster | None
@@ -44,7 +44,7 @@ class Written(NamedTuple):
     """Seconds that the write can still wait."""
 
 
-NOTHING_WRITTEN = Written(None)
+NOTHING_WRITTEN = StatusWrite(None)
 
 
 class StatusWriter:
@@ -66,13 +66,13 @@ class StatusWriter:
         self._telling = telling
         self._clock = clock
 
-    async def write(self, cluster: TenantCluster, status: TenantClusterStatus) -> Written:
+    async def write(self, cluster: TenantCluster, status: TenantClusterStatus) -> StatusWrite:
         """Write a status that says something new, now or when it is worth a write."""
         patch = status_patch(cluster.metadata, cluster.status, status)
         if patch is None:
             return NOTHING_WRITTEN
         if wait := self._telling.wait(cluster, status):
-            return Written(None, wait)
+            return StatusWrite(None, wait)
         key = key_of(cluster)
         try:
             written = await self._client.patch(
@@ -83,7 +83,7 @@ class StatusWriter:
         self._clusters.wrote(written)
         self._telling.told(written)
         self._record(cluster, status)
-        return Written(written)
+        return StatusWrite(written)
 
     def forget(self, cluster: TenantCluster) -> None:
         """The cluster is gone."""

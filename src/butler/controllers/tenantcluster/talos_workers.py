@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from butler.api.objects import Json
-    from butler.controllers.tenantcluster.tenant_side import TenantSide
+    from butler.controllers.tenantcluster.tenant_side import TenantAccess
     from butler.kube.client import Client
     from butler.rules.tenant.blueprint import Blueprint
 
 ANY_TOKEN = "abcdef.0123456789abcdef"  # noqa: S105  # stands for the real one in what the name is made from
 
 
-async def worker_secret(client: Client, tenants: TenantSide, blueprint: Blueprint, now: datetime) -> Json | None:
+async def worker_secret(client: Client, tenants: TenantAccess, blueprint: Blueprint, now: datetime) -> Json | None:
     """The Secret that machines start with; None until the control plane can let them in."""
     if blueprint.endpoint is None:
         return None

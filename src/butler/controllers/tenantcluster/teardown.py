@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
     from butler.controllers.ipallocation.release import Releases
     from butler.controllers.tenant_caches import Views
-    from butler.controllers.tenantcluster.foreign_objects import Live
-    from butler.controllers.tenantcluster.tenant_side import TenantSide
+    from butler.controllers.tenantcluster.foreign_objects import ForeignObjects
+    from butler.controllers.tenantcluster.tenant_side import TenantAccess
     from butler.kube.client import Client
     from butler.kube.events import EventRecorder
     from butler.kube.resource import Resource
@@ -72,8 +72,8 @@ class Teardown:
         self,
         client: Client,
         views: Views,
-        live: Live,
-        tenants: TenantSide,
+        live: ForeignObjects,
+        tenants: TenantAccess,
         releases: Releases,
         events: EventRecorder,
         settings: TenantSettings,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from butler.api.objects import Json
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
-    from butler.controllers.tenantcluster.foreign_objects import Live
+    from butler.controllers.tenantcluster.foreign_objects import ForeignObjects
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.tenant.clusters import TenantClients
@@ -46,13 +46,13 @@ PATIENCE: Final = 30.0
 LONGEST_REASON: Final = 500
 
 
-class TenantSide:
+class TenantAccess:
     """Everything that needs a tenant's kubeconfig. `kubeconfigs` are Steward's Secrets, without their contents."""
 
     def __init__(
         self,
         client: Client,
-        live: Live,
+        live: ForeignObjects,
         kubeconfigs: Cache[Json],
         tenants: TenantClients,
         secrets: KubeconfigSecrets,

@@ -16,7 +16,13 @@ from butler.controllers.networkpool.metrics import IpamMetrics
 from butler.controllers.tenant_caches import Views
 from butler.controllers.tenantcluster.bring_up import Building
 from butler.controllers.tenantcluster.build_slots import Turnstile
-from butler.controllers.tenantcluster.foreign_objects import BY_NAMESPACE, Live, NotServed, packed, resource_of_kind
+from butler.controllers.tenantcluster.foreign_objects import (
+    BY_NAMESPACE,
+    ForeignObjects,
+    NotServed,
+    packed,
+    resource_of_kind,
+)
 from butler.controllers.tenantcluster.half_tenants import HalfTenants
 from butler.controllers.tenantcluster.metrics import TenantMetrics
 from butler.controllers.tenantcluster.restored import built_as
@@ -58,7 +64,7 @@ def proxmox() -> ProviderConfig:
 
 
 class PackedView(View):
-    """Objects as Live keeps them."""
+    """Objects as ForeignObjects keeps them."""
 
     def get(self, key: Key) -> Any:
         found = super().get(key)
@@ -68,8 +74,8 @@ class PackedView(View):
         return [packed(item) for item in super().by(index, value)]
 
 
-class FakeLive(Live):
-    """Live, with views of the management cluster in place of watches."""
+class FakeLive(ForeignObjects):
+    """ForeignObjects, with views of the management cluster in place of watches."""
 
     def __init__(self, management: Management, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(cast("Any", management), lambda _: None, Metrics(), clock)

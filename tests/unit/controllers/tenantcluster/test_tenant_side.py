@@ -9,7 +9,7 @@ import pytest
 
 from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
 from butler.controllers.tenantcluster import tenant_side
-from butler.controllers.tenantcluster.tenant_side import AT_ONCE, LONGEST_REASON, PATIENCE, TenantSide
+from butler.controllers.tenantcluster.tenant_side import AT_ONCE, LONGEST_REASON, PATIENCE, TenantAccess
 from butler.kube.errors import OutcomeUnknown, Unreachable
 from butler.tenant.clusters import TenantResting
 from unit.controllers.tenantcluster.management import Management, View, refusal
@@ -35,7 +35,7 @@ class Clients:
 
 
 class Town:
-    """One tenant, seen through TenantSide."""
+    """One tenant, seen through TenantAccess."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.management = Management()
@@ -44,7 +44,7 @@ class Town:
         self.asked = 0
         self.answer: Any = 0
         kubeconfigs = View(self.management, tenant_side.SECRETS)
-        self.side = TenantSide(
+        self.side = TenantAccess(
             cast("Any", self.management),
             cast("Any", None),
             cast("Any", kubeconfigs),
