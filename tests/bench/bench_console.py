@@ -31,8 +31,8 @@ sys.path[:0] = [
 from ipam.report import Goal, duration, heading, note, summary, table  # noqa: E402 - after the path is set
 from playwright.async_api import async_playwright  # noqa: E402
 
+from butler.server.json_body import json_body  # noqa: E402
 from butler.server.presenters.segments import columns_of  # noqa: E402
-from butler.server.responses import encoded  # noqa: E402
 from console.browsing import WIDE, launch, visit  # noqa: E402
 from console.changes import CHANGES, ELSEWHERE, measured, prepare  # noqa: E402
 from console.estate import Estate  # noqa: E402
@@ -163,7 +163,7 @@ async def following(browser: Browser, estate: Estate, remembered: Any, rounds: i
 def invented(allocations: int) -> bytes:
     """Where everything is in a /8 with so many allocations, as the server tells it."""
     spread = max(1, 2**24 // allocations // 5)
-    return encoded(
+    return json_body(
         columns_of(invented_pool(CIDR, allocations, sizes=(1, 2, 5, 8, 64, 128), tenants=4000, spread=spread))
     ).body
 

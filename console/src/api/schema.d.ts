@@ -1675,15 +1675,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No longer there. */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Not this server. */
             421: {
                 headers: {
@@ -1888,15 +1879,6 @@ export interface operations {
             };
             /** @description Not allowed. */
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No longer there. */
-            410: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -3491,15 +3473,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No longer there. */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Not this server. */
             421: {
                 headers: {
@@ -5058,15 +5031,6 @@ export interface operations {
                     "application/problem+json": components["schemas"]["Problem"];
                 };
             };
-            /** @description No longer there. */
-            410: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
             /** @description Not this server. */
             421: {
                 headers: {
@@ -5159,15 +5123,6 @@ export interface operations {
             };
             /** @description Not allowed. */
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No longer there. */
-            410: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -5693,15 +5648,6 @@ export interface operations {
             };
             /** @description Not allowed. */
             403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/problem+json": components["schemas"]["Problem"];
-                };
-            };
-            /** @description No longer there. */
-            410: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -23,7 +23,6 @@ ALWAYS: Final = (401, 403, 421, 429, 503)
 ASKED: Final = (400, 422)
 """Where something can be asked wrongly."""
 NAMED: Final = (404,)
-PAGED: Final = (410,)
 WRITTEN: Final = (404, 409, 412, 413, 415, 428, 502, 504)
 
 
@@ -61,8 +60,6 @@ def _statuses(route: HTTPRoute, handler: HTTPRouteHandler) -> Iterator[int]:
         yield from ASKED
     if route.path_parameters:
         yield from NAMED
-    if "cursor" in names:
-        yield from PAGED
     if handler.http_methods - {"GET", "HEAD", "OPTIONS"}:
         yield from WRITTEN
 

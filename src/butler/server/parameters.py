@@ -6,7 +6,7 @@ from typing import Annotated
 
 from litestar.params import PathParameter, QueryParameter
 
-from butler.server.responses import MOST
+from butler.server.list_page import MOST
 
 Namespace = Annotated[str, PathParameter(description="Namespace of the object.", max_length=63)]
 Name = Annotated[str, PathParameter(description="Name of the object.", max_length=253)]

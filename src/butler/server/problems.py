@@ -17,7 +17,6 @@ TYPES: Final = {
     405: ("method-not-allowed", "Not possible here"),
     406: ("not-acceptable", "Not available in that form"),
     409: ("conflict", "Something else came first"),
-    410: ("gone", "No longer there"),
     412: ("changed", "It has changed since you looked"),
     413: ("too-large", "Too large"),
     415: ("unsupported-media-type", "Send JSON"),

@@ -33,6 +33,7 @@ from butler.server.actions.impersonation import Impersonator
 from butler.server.app import build
 from butler.server.cache.cluster_state import ClusterState
 from butler.server.cache.list_items import ListItems
+from butler.server.cache.pool_forecasts import PoolForecasts
 from butler.server.certificate import keep_certificate
 from butler.server.connections import HANDSHAKE_SECONDS, MOST, MOST_OF_ONE, ConnectionLimits, protocols
 from butler.server.permissions import UserPermissions
@@ -146,7 +147,15 @@ async def running(connection: Connection, settings: Settings, who: Who | None = 
         list_items = ListItems(state)
         stream = StreamHub(state, permissions, list_items)
         services = Services(
-            state, permissions, impersonator, settings.home, list_items, logins, stream, world=settings.world
+            state=state,
+            permissions=permissions,
+            impersonator=impersonator,
+            home=settings.home,
+            list_items=list_items,
+            forecasts=PoolForecasts(state),
+            logins=logins,
+            stream=stream,
+            world=settings.world,
         )
         files = console_routes(settings.console or find_console())
         app = build(services, outside=[login_link.router, probes.routes(operator), files])

@@ -13,6 +13,7 @@ from butler.server.access.person import Person
 from butler.server.actions.impersonation import Impersonator
 from butler.server.cache.cluster_state import ClusterState
 from butler.server.cache.list_items import ListItems
+from butler.server.cache.pool_forecasts import PoolForecasts
 from butler.server.permissions import UserPermissions
 from butler.server.stream.hub import StreamHub
 
@@ -29,6 +30,7 @@ class Services:
     home: str
     """Namespace of pools, allocations and providers."""
     list_items: ListItems
+    forecasts: PoolForecasts
     logins: Logins
     stream: StreamHub
     world: bool = False

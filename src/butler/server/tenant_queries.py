@@ -73,6 +73,14 @@ async def addresses(services: Services, person: Person, clusters: Sequence[Tenan
     return found
 
 
+async def recent_addresses(
+    services: Services, person: Person, clusters: Sequence[TenantCluster]
+) -> list[TenantAddresses]:
+    """The same, as the tenants said it a few seconds ago to a client of the same user."""
+    who = (person.user, person.groups)
+    return await services.list_items.drift.of(who, lambda: addresses(services, person, clusters))
+
+
 def _hidden(home: str) -> str:
     return f"You may not read IPAllocations in {home}: what depends on that is left out."
 

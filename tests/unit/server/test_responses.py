@@ -1,4 +1,4 @@
-"""Answers as they are sent."""
+"""Responses as they are sent."""
 
 from __future__ import annotations
 
@@ -7,23 +7,24 @@ import gzip
 from litestar import Litestar, Request, Response, get
 from litestar.testing import TestClient
 
-from butler.server.responses import Encoded, answer, encoded, packed
+from butler.server.json_body import JsonBody, compressed_json_body, json_body
+from butler.server.responses import respond
 
-LARGE = packed([f"10.0.{number // 256}.{number % 256}" for number in range(4_000)])
+LARGE = compressed_json_body([f"10.0.{number // 256}.{number % 256}" for number in range(4_000)])
 
 
 def test_a_large_answer_is_packed_once_and_says_the_same() -> None:
-    assert LARGE.packed is not None
-    assert gzip.decompress(LARGE.packed) == LARGE.body
-    assert len(LARGE.packed) < len(LARGE.body) / 2
-    assert packed(["little"]).packed is None
-    assert packed(["little"]).etag == encoded(["little"]).etag
+    assert LARGE.gzipped is not None
+    assert gzip.decompress(LARGE.gzipped) == LARGE.body
+    assert len(LARGE.gzipped) < len(LARGE.body) / 2
+    assert compressed_json_body(["little"]).gzipped is None
+    assert compressed_json_body(["little"]).etag == json_body(["little"]).etag
 
 
 def test_only_who_takes_gzip_gets_it_and_the_tag_is_good_for_both() -> None:
     @get("/")
-    async def large(request: Request[object, object, object]) -> Response[Encoded]:
-        return answer(request, LARGE)
+    async def large(request: Request[object, object, object]) -> Response[JsonBody]:
+        return respond(request, LARGE)
 
     with TestClient(Litestar([large])) as client:
         plain = client.get("/", headers={"Accept-Encoding": "identity"})

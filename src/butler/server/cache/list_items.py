@@ -89,7 +89,6 @@ class ListItems:
         self._clock = clock
         self.allocations: SortedList[AllocationItem] = SortedList(ALLOCATION_SORTS, _allocation_text)
         self.activity: SortedList[ActivityItem] = SortedList({"at": lambda item: item.at.timestamp()}, _activity_text)
-        self.forecasts = RecentResults(60.0)
         self.drift = RecentResults(10.0)
         """What tenants said when all of them were asked, by who asked."""
         self._ranges: dict[Key, tuple[int, int]] = {}

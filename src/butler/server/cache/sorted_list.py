@@ -1,75 +1,20 @@
-"""Items that lists show, each made once when its object changes, and kept in the orders that people read them in.
+"""Items that lists show, each made once when its object changes, and kept in the orders that lists are read in.
 
 Sorting ten thousand items takes longer than a request may: an order is made when it is first asked for, and from then
-on an item that changes is taken out of its place and put into its new one.
-
-A cursor says where the page before ended, by the value that was sorted by: nothing is shown twice or left out when
-others come or go, and it stays good when the very item that it names has gone.
+on an item that changes is moved from its place to its new one.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 from butler.api.objects import Key
-from butler.server.cursor import encode_cursor
-from butler.server.problems import RequestRefused
-from butler.server.responses import ListPage, read_cursor
+from butler.server.list_page import KeyOrder, ListPage, Sorts, end_of, page_of, sort_of
 
 T = TypeVar("T")
-Value = str | int | float
-Sorts = Mapping[str, Callable[[T], Value | None]]
 Wanted = Callable[[T, str], bool]
 """Takes an item and the text that it is found by, in small letters."""
-
-
-class _Place(NamedTuple):
-    """Where an item stands in an order. What has no value comes last, whichever way the order is read."""
-
-    value: Value
-    key: Key
-
-
-P = TypeVar("P", _Place, Key)
-
-
-class _Order:
-    def __init__(self) -> None:
-        self.known: list[_Place] = []
-        self.unknown: list[Key] = []
-
-    def add(self, value: Value | None, key: Key) -> None:
-        if value is None:
-            insort(self.unknown, key)
-        else:
-            insort(self.known, _Place(value, key))
-
-    def remove(self, value: Value | None, key: Key) -> None:
-        if value is None:
-            _take_out(self.unknown, key)
-        else:
-            _take_out(self.known, _Place(value, key))
-
-    def keys(self, after: _Mark | None, *, descending: bool) -> Iterator[Key]:
-        """All keys in this order, from behind a mark on."""
-        known, unknown = self.known, self.unknown
-        if after is not None:
-            if after.value is None:
-                return iter(unknown[bisect_right(unknown, after.key) :])
-            at = _Place(after.value, after.key)
-            known = known[: bisect_left(known, at)] if descending else known[bisect_right(known, at) :]
-        in_order = reversed(known) if descending else iter(known)
-        return (key for part in ((place.key for place in in_order), iter(unknown)) for key in part)
-
-
-class _Mark(NamedTuple):
-    """Where a page ended."""
-
-    value: Value | None
-    key: Key
 
 
 class _Entry(NamedTuple, Generic[T]):
@@ -86,7 +31,7 @@ class SortedList(Generic[T]):
         self._text = text
         self._entries: dict[Key, _Entry[T]] = {}
         self._groups: dict[str, dict[Key, None]] = {}
-        self._orders: dict[tuple[str | None, str], _Order] = {}
+        self._orders: dict[tuple[str | None, str], KeyOrder] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -96,8 +41,7 @@ class SortedList(Generic[T]):
         return entry.item if entry else None
 
     def items(self, group: str | None = None) -> Iterator[T]:
-        keys: Iterable[Key] = self._entries if group is None else self._groups.get(group, {})
-        return (self._entries[key].item for key in keys)
+        return (self._entries[key].item for key in self._keys(group))
 
     def put(self, key: Key, item: T, groups: Iterable[str] = ()) -> None:
         """An item that is new, or has changed."""
@@ -130,57 +74,41 @@ class SortedList(Generic[T]):
 
     def first(self, sort: str) -> Key | None:
         """The key of the item that comes first in an order."""
-        return next(self._order(None, sort.removeprefix("-")).keys(None, descending=sort.startswith("-")), None)
+        field, descending = sort_of(self._sorts, sort)
+        return next(self._order(None, field).keys(descending=descending), None)
 
     def page(
         self, *, sort: str, limit: int, cursor: str | None, group: str | None = None, wanted: Wanted[T] | None = None
     ) -> ListPage:
         """A page of a group, or of all, in the order that was asked for."""
-        field, descending = sort.removeprefix("-"), sort.startswith("-")
-        if field not in self._sorts:
-            raise RequestRefused(
-                422, f"sort: {field!r} is no field to sort by: take one of {', '.join(sorted(self._sorts))}"
-            )
-        order = self._order(group, field)
-        after = read_cursor(cursor, _Mark) if cursor is not None else None
-        try:
-            keys = order.keys(after, descending=descending)
-        except TypeError:  # its value cannot be compared with those of this order
-            raise RequestRefused(422, "cursor: it was given out for another order: begin with the first page") from None
-        shown = self._wanted(keys, wanted)
+        field, descending = sort_of(self._sorts, sort)
+        order, after = self._order(group, field), end_of(cursor)
+        keys: Iterable[Key] = order.keys(after, descending=descending)
         if wanted is None:
-            total = len(self._entries) if group is None else len(self._groups.get(group, ()))
+            total = len(self._keys(group))
         elif after is None:
-            shown = list(shown)
-            total = len(shown)
+            keys = list(self._wanted(keys, wanted))
+            total = len(keys)
         else:
-            total = sum(1 for _ in self._wanted(order.keys(None, descending=descending), wanted))
-        page = list(islice(shown, limit + 1))
-        last = page[limit - 1] if len(page) > limit else None
-        mark = _Mark(self._sorts[field](self._entries[last].item), last) if last else None
-        return ListPage([self._entries[key].item for key in page[:limit]], total, encode_cursor(mark) if mark else None)
+            keys = self._wanted(keys, wanted)
+            total = sum(1 for _ in self._wanted(order.keys(descending=descending), wanted))
+        return page_of(keys, self._item, self._sorts[field], limit=limit, total=total)
 
-    def _wanted(self, keys: Iterable[Key], wanted: Wanted[T] | None) -> Iterable[Key]:
-        if wanted is None:
-            return keys
+    def _item(self, key: Key) -> T:
+        return self._entries[key].item
+
+    def _keys(self, group: str | None) -> Collection[Key]:
+        return self._entries if group is None else self._groups.get(group, {})
+
+    def _wanted(self, keys: Iterable[Key], wanted: Wanted[T]) -> Iterator[Key]:
         entries = self._entries
         return (key for key in keys if wanted((entry := entries[key]).item, entry.text))
 
-    def _order(self, group: str | None, field: str) -> _Order:
+    def _order(self, group: str | None, field: str) -> KeyOrder:
         order = self._orders.get((group, field))
         if order is None:
-            order = _Order()
             value = self._sorts[field]
-            keys: Iterable[Key] = self._entries if group is None else self._groups.get(group, {})
-            valued = [(value(self._entries[key].item), key) for key in keys]
-            order.known = sorted(_Place(found, key) for found, key in valued if found is not None)
-            order.unknown = sorted(key for found, key in valued if found is None)
+            order = KeyOrder((value(self._entries[key].item), key) for key in self._keys(group))
             if group is None or group in self._groups:  # what is not there yet is not worth keeping
                 self._orders[group, field] = order
         return order
-
-
-def _take_out(places: list[P], place: P) -> None:
-    at = bisect_left(places, place)
-    if at < len(places) and places[at] == place:
-        del places[at]

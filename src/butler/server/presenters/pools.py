@@ -8,17 +8,30 @@ from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.labels import ConditionType
 from butler.api.meta import ConditionStatus
-from butler.api.networkpool import NetworkPool
-from butler.ipam.addresses import range_cidr
+from butler.api.networkpool import AllocationDefaults, NetworkPool
+from butler.ipam.addresses import Family, address_text, range_cidr
 from butler.ipam.layout import InvalidPool, PoolLayout, pool_layout
+from butler.reports.pool.free_blocks import Block, free_blocks
 from butler.reports.pool.segments import HELD, PoolSegments
 from butler.reports.pool.summary import Summary
 from butler.rules.allocation.held import readable_range
 from butler.server.models.common import AddressRange
-from butler.server.models.pools import PoolItem, Reserved
-from butler.server.presenters.common import range_of
+from butler.server.models.pools import (
+    Defaults,
+    FreeBlock,
+    FreeBlocks,
+    HoleBucket,
+    PoolDetail,
+    PoolItem,
+    Reserved,
+    TenantShare,
+    TierMark,
+)
+from butler.server.presenters.common import condition, range_of
 
 STRIP = 64
+MOST_SHARES = 20
+MOST_BLOCKS = 1_000
 
 
 def pool_item(pool: NetworkPool, summary: Summary, concerned: Sequence[IPAllocation], providers: list[str]) -> PoolItem:
@@ -83,6 +96,38 @@ def _percent(some: int, every: int) -> int:
     return min(99, max(1, 100 * some // every))
 
 
+def pool_detail(pool: NetworkPool, summary: Summary, item: PoolItem) -> PoolDetail:
+    """`summary` and `item` are of this pool."""
+    layout = summary.standing.layout if summary.standing else None
+    network, family = summary.segments.network, summary.segments.family
+    defaults = pool.spec.tenant_allocation.defaults if pool.spec.tenant_allocation else AllocationDefaults()
+    whole = range_of(network, family) if network else None
+    return PoolDetail(
+        pool=item,
+        start=whole.start if whole else None,
+        end=whole.end if whole else None,
+        count=whole.count if whole else 0,
+        windows=windows_of(layout) if layout else [],
+        reserved=reserved_of(layout) if layout else [],
+        defaults=Defaults(nodes_per_tenant=defaults.nodes_per_tenant, lb_pool_per_tenant=defaults.lb_pool_per_tenant),
+        tiers=[
+            TierMark(tier=tier.tier.value, percent=tier.percent, addresses=tier.addresses, reached=tier.reached)
+            for tier in summary.tiers
+        ],
+        holes=[
+            HoleBucket(least=hole.least, most=hole.most, holes=hole.holes, addresses=hole.addresses)
+            for hole in summary.holes
+        ],
+        shares=[
+            TenantShare(tenant=share.tenant, addresses=share.addresses, allocations=share.allocations)
+            for share in summary.shares[:MOST_SHARES]
+        ],
+        wrong=list(summary.wrong),
+        doubts=list(summary.doubts),
+        conditions=[condition(found) for found in pool.status.conditions],
+    )
+
+
 def windows_of(layout: PoolLayout) -> list[AddressRange]:
     return [range_of(window, layout.family) for window in layout.windows]
 
@@ -98,7 +143,38 @@ def reserved_of(layout: PoolLayout) -> list[Reserved]:
 
 
 def layout_of(pool: NetworkPool) -> PoolLayout | None:
+    """The layout of a pool that has no summary, such as one that is about to be written."""
     try:
         return pool_layout(pool)
     except InvalidPool:
         return None
+
+
+def pool_free_blocks(pool: str, summary: Summary, size: int | None, *, align: bool) -> FreeBlocks:
+    """Where so many addresses would fit."""
+    family = summary.segments.family
+    if summary.standing is None:
+        return FreeBlocks(pool=pool, size=size, align=align, free=0, holes=0, largest=0, best_fit=None, blocks=[])
+    found = free_blocks(summary.standing.free, size=size, align=align)
+    return FreeBlocks(
+        pool=pool,
+        size=size,
+        align=align,
+        free=found.free,
+        holes=found.holes,
+        largest=found.largest,
+        best_fit=range_of(found.best_fit, family) if found.best_fit else None,
+        blocks=[_free_block(block, family) for block in found.blocks[:MOST_BLOCKS]],
+    )
+
+
+def _free_block(block: Block, family: Family) -> FreeBlock:
+    return FreeBlock(
+        start=address_text(block.hole.first, family),
+        end=address_text(block.hole.last, family),
+        count=block.hole.size,
+        cidr=range_cidr(block.hole, family),
+        fit_start=address_text(block.fit.first, family),
+        fit_end=address_text(block.fit.last, family),
+        best_fit=block.chosen,
+    )

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Literal
 from litestar import Request, Response, Router, get
 from litestar.params import QueryParameter
 
+from butler.server.list_page import USUAL
 from butler.server.models.activity import ActivityItem, ActivityList
 from butler.server.parameters import Cursor, Limit, Text
 from butler.server.problems import forbidden
-from butler.server.responses import USUAL, answer
+from butler.server.responses import respond
 from butler.server.services import ThePerson, TheServices
 
 Kind = Annotated[
@@ -57,7 +58,7 @@ async def list_activity(
         )
 
     found = shelf.page(sort="-at", limit=limit, cursor=cursor, wanted=wanted)
-    return answer(request, ActivityList(items=found.items, total=found.total, next=found.next))
+    return respond(request, ActivityList(items=found.items, total=found.total, next=found.next))
 
 
 router = Router("/", route_handlers=[list_activity], tags=["activity"])

@@ -26,7 +26,7 @@ from butler.server.presenters.addresses import (
     tenant_hits,
 )
 from butler.server.problems import RequestRefused
-from butler.server.responses import answer
+from butler.server.responses import respond
 from butler.server.services import Services, ThePerson, TheServices
 from butler.server.visible_objects import provider_namespaces, seen_providers, seen_tenants, tenant_namespaces
 
@@ -49,7 +49,7 @@ async def get_address(
         family, asked = read_asked(text)
     except BadAddress as error:
         raise RequestRefused(422, f"address: {error}", FieldError(field="address", message=str(error))) from None
-    return answer(request, shown_answer(await _answer(services, person, family, asked)))
+    return respond(request, shown_answer(await _answer(services, person, family, asked)))
 
 
 async def _answer(services: Services, person: Person, family: Family, asked: Range) -> Answer:
@@ -117,9 +117,9 @@ async def search(
         pass
     else:
         found = await _answer(services, person, family, asked) if pools and allocations else None
-        return answer(request, SearchAnswer(address=shown_answer(found) if found else None, hits=[]))
+        return respond(request, SearchAnswer(address=shown_answer(found) if found else None, hits=[]))
     if not sought:
-        return answer(request, SearchAnswer(address=None, hits=[]))
+        return respond(request, SearchAnswer(address=None, hits=[]))
     tenants, _ = await seen_tenants(services, person)
     providers, _ = await seen_providers(services, person)
     hits = [
@@ -128,7 +128,7 @@ async def search(
         *provider_hits(providers),
         *(allocation_hits(closest(services.list_items.allocations.items(), sought, MOST_HITS)) if allocations else ()),
     ]
-    return answer(request, SearchAnswer(address=None, hits=best(hits, sought, MOST_HITS)))
+    return respond(request, SearchAnswer(address=None, hits=best(hits, sought, MOST_HITS)))
 
 
 router = Router("/", route_handlers=[get_address, search], tags=["addresses"])

@@ -13,11 +13,12 @@ from butler.api.objects import Key
 from butler.ipam.addresses import BadAddress, parse_address
 from butler.reports.release_impact import impact_json
 from butler.server.cache.list_items import in_pool, of_tenant
+from butler.server.list_page import USUAL
 from butler.server.models.allocations import AllocationItem, AllocationList, ReleaseImpact
 from butler.server.models.common import Type
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.problems import RequestRefused, not_found
-from butler.server.responses import USUAL, answer
+from butler.server.responses import respond
 from butler.server.services import Services, ThePerson, TheServices
 from butler.server.tenant_queries import release_impact
 
@@ -54,7 +55,7 @@ async def list_allocations(
     group = of_tenant(tenant) if tenant is not None else in_pool(pool) if pool is not None else None
     wanted = _wanted(pool if tenant is not None else None, phase, type, in_state, q, _with_address(services, q))
     found = services.list_items.allocations.page(sort=sort, limit=limit, cursor=cursor, group=group, wanted=wanted)
-    return answer(request, AllocationList(items=found.items, total=found.total, next=found.next))
+    return respond(request, AllocationList(items=found.items, total=found.total, next=found.next))
 
 
 def _wanted(
@@ -95,7 +96,7 @@ async def get_allocation(
     found = services.list_items.allocations.get(Key(namespace, name))
     if found is None:
         raise not_found("IPAllocation", namespace, name)
-    return answer(request, found)
+    return respond(request, found)
 
 
 @get("/allocations/{namespace:str}/{name:str}/impact", operation_id="getReleaseImpact")
@@ -109,7 +110,7 @@ async def get_impact(
         raise not_found("IPAllocation", namespace, name)
     said = impact_json(await release_impact(services, person, found))
     version = found.metadata.resource_version
-    return answer(request, msgspec.convert({**said, "resourceVersion": version}, ReleaseImpact))
+    return respond(request, msgspec.convert({**said, "resourceVersion": version}, ReleaseImpact))
 
 
 router = Router("/", route_handlers=[list_allocations, get_allocation, get_impact], tags=["allocations"])

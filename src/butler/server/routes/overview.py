@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Request, Response, Router, get
 
 from butler.api.tenantcluster import TenantClusterPhase
 from butler.kube.kinds import PROVIDERS
-from butler.reports.pool.overlaps import OverlapFinding, overlaps
+from butler.reports.pool.overlaps import OverlapFinding
 from butler.server.access.person import Person
-from butler.server.cache import background_work, pool_summaries
+from butler.server.cache import pool_summaries
+from butler.server.cache.estate_overlaps import estate_overlaps
 from butler.server.cache.list_items import in_phase
 from butler.server.models.activity import Hidden, Overview, PhaseCount, Totals
 from butler.server.models.allocations import AllocationItem
@@ -19,7 +21,7 @@ from butler.server.models.pools import PoolItem
 from butler.server.models.providers import ProviderItem
 from butler.server.models.tenants import TenantItem
 from butler.server.presenters.attention import VisibleEstate, attention
-from butler.server.responses import answer
+from butler.server.responses import respond
 from butler.server.services import Services, ThePerson, TheServices
 from butler.server.visible_objects import provider_namespaces, seen_providers, seen_tenants
 
@@ -49,7 +51,7 @@ async def get_overview(request: Request[Any, Any, Any], services: TheServices, p
         phases=[PhaseCount(phase=phase, count=count) for phase, count in sorted(phases.items())],
         hidden=Hidden(kinds=hidden),
     )
-    return answer(request, made)
+    return respond(request, made)
 
 
 async def _seen(services: Services, person: Person) -> tuple[VisibleEstate, list[str]]:
@@ -61,7 +63,7 @@ async def _seen(services: Services, person: Person) -> tuple[VisibleEstate, list
     )
     pools: list[PoolItem] = []
     doubts: list[tuple[PoolItem, tuple[str, ...]]] = []
-    found: list[OverlapFinding] = []
+    found: Sequence[OverlapFinding] = ()
     unmet: list[AllocationItem] = []
     if may_pools and may_allocations:
         among = await provider_namespaces(services, person)
@@ -71,9 +73,7 @@ async def _seen(services: Services, person: Person) -> tuple[VisibleEstate, list
             wrong = (await pool_summaries.summary(services.state, pool)).doubts
             if wrong and services.list_items.is_settled(item.name):
                 doubts.append((item, wrong))
-        found = await background_work.of_all(
-            services.state, "overlaps", lambda estate: overlaps(estate.pools, estate.allocations)
-        )
+        found = await estate_overlaps(services.state)
     if may_allocations:
         unmet = [allocation for phase in UNMET for allocation in services.list_items.allocations.items(in_phase(phase))]
     tenants: list[TenantItem]

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_right
 from typing import Annotated, Any, Literal
 
 from litestar import Request, Response, Router, get
 from litestar.params import QueryParameter
 
-from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address, range_cidr
-from butler.reports.pool.free_blocks import Block, free_blocks
-from butler.reports.pool.overlaps import overlaps
+from butler.api.objects import Key
+from butler.ipam.addresses import BadAddress, Range, address_text, parse_address
 from butler.reports.pool.segments import PoolSegments, Segment
-from butler.reports.pool.summary import Summary
 from butler.server.cache import background_work, pool_summaries
+from butler.server.cache.estate_overlaps import estate_overlaps
+from butler.server.cursor import encode_cursor
+from butler.server.list_page import USUAL, ListPage, PageEnd, end_of
 from butler.server.models.common import FieldError
-from butler.server.models.pools import FreeBlock, FreeBlocks, Overlaps, PoolOverlap, SegmentKind, SegmentRows
+from butler.server.models.pools import FreeBlocks, Overlaps, PoolOverlap, SegmentKind, SegmentRows
 from butler.server.parameters import Cursor, Limit, Name, Namespace
-from butler.server.presenters.common import range_of
 from butler.server.presenters.segments import as_csv, row
 from butler.server.problems import RequestRefused
-from butler.server.responses import USUAL, Encoded, answer, packed
+from butler.server.responses import respond
 from butler.server.services import ThePerson, TheServices
 from butler.server.visible_objects import need_pool
 
-MOST_BLOCKS = 1_000
-KEPT_SIZES = 64
-"""Answers about blocks up to this size are kept; others are seldom asked for twice."""
 First = Annotated[str | None, QueryParameter(description="From this address on.", max_length=45)]
 Last = Annotated[str | None, QueryParameter(description="Up to this address.", max_length=45)]
 OfKind = Annotated[SegmentKind | None, QueryParameter(description="Of this kind.")]
@@ -60,11 +57,19 @@ async def list_segments(
         body: Any = await background_work.once(lambda: as_csv(wanted, shown.family))
         headers = {"Content-Disposition": f'attachment; filename="{name}-segments.csv"'}
         return Response(body, media_type="text/csv", headers=headers)
-    begin = 0 if cursor is None else bisect_left(wanted, _address("cursor", cursor, shown), key=lambda item: item.first)
-    page = [row(segment, shown.family) for segment in wanted[begin : begin + limit]]
-    after = wanted[begin + limit] if begin + limit < len(wanted) else None
-    following = address_text(after.first, shown.family) if after else None
-    return answer(request, SegmentRows(items=page, total=len(wanted), next=following))
+    page = _page(wanted, shown, limit, cursor)
+    return respond(request, SegmentRows(items=page.items, total=page.total, next=page.next))
+
+
+def _page(wanted: list[Segment], shown: PoolSegments, limit: int, cursor: str | None) -> ListPage:
+    """The segments are in order of address already: a page ends at an address."""
+    after, begin = end_of(cursor), 0
+    if after is not None:
+        begin = bisect_right(wanted, _address("cursor", str(after.value), shown), key=lambda segment: segment.first)
+    taken = wanted[begin : begin + limit]
+    has_more = begin + limit < len(wanted)
+    end = PageEnd(address_text(taken[-1].first, shown.family), Key("", shown.pool)) if has_more else None
+    return ListPage([row(segment, shown.family) for segment in taken], len(wanted), encode_cursor(end) if end else None)
 
 
 def _wanted(shown: PoolSegments, first: str | None, last: str | None, kind: str | None) -> list[Segment]:
@@ -106,42 +111,7 @@ async def get_free(
     """Where so many addresses would fit, and where Butler would put them."""
     pool = await need_pool(services, person, namespace, name)
 
-    def compute(found: Summary) -> Encoded:
-        return packed(_free(name, found, size, align=align))
-
-    if size is None or size <= KEPT_SIZES:
-        return answer(request, await pool_summaries.made(services.state, pool, ("free", size, align), compute))
-    found = await pool_summaries.summary(services.state, pool)
-    return answer(request, await background_work.once(lambda: compute(found)))
-
-
-def _free(pool: str, summary: Summary, size: int | None, *, align: bool) -> FreeBlocks:
-    family = summary.segments.family
-    if summary.standing is None:
-        return FreeBlocks(pool=pool, size=size, align=align, free=0, holes=0, largest=0, best_fit=None, blocks=[])
-    found = free_blocks(summary.standing.free, size=size, align=align)
-    return FreeBlocks(
-        pool=pool,
-        size=size,
-        align=align,
-        free=found.free,
-        holes=found.holes,
-        largest=found.largest,
-        best_fit=range_of(found.best_fit, family) if found.best_fit else None,
-        blocks=[_block(block, family) for block in found.blocks[:MOST_BLOCKS]],
-    )
-
-
-def _block(block: Block, family: Family) -> FreeBlock:
-    return FreeBlock(
-        start=address_text(block.hole.first, family),
-        end=address_text(block.hole.last, family),
-        count=block.hole.size,
-        cidr=range_cidr(block.hole, family),
-        fit_start=address_text(block.fit.first, family),
-        fit_end=address_text(block.fit.last, family),
-        best_fit=block.chosen,
-    )
+    return respond(request, await pool_summaries.free_blocks(services.state, pool, size, align=align))
 
 
 @get("/overlaps", operation_id="listOverlaps")
@@ -150,9 +120,6 @@ async def list_overlaps(
 ) -> Response[Overlaps]:
     """What no two may share, and do: pools that overlap, addresses held twice or outside their pool."""
     await services.permissions.need_pools(person)
-    found = await background_work.of_all(
-        services.state, "overlaps", lambda estate: overlaps(estate.pools, estate.allocations)
-    )
     items = [
         PoolOverlap(
             trouble=finding.trouble.value,
@@ -162,9 +129,9 @@ async def list_overlaps(
             subjects=list(finding.subjects),
             message=finding.message,
         )
-        for finding in found
+        for finding in await estate_overlaps(services.state)
     ]
-    return answer(request, Overlaps(items=items))
+    return respond(request, Overlaps(items=items))
 
 
 router = Router("/", route_handlers=[list_segments, get_free, list_overlaps], tags=["pools"])

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from litestar import Request, Response, Router, get
 
 from butler.api.objects import Key
+from butler.server.list_page import USUAL, Sorts, sorted_page
 from butler.server.models.providers import ProviderDetail, ProviderItem, ProviderList
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.presenters.providers import provider_detail
 from butler.server.problems import forbidden, not_found
-from butler.server.responses import USUAL, answer, page
+from butler.server.responses import respond
 from butler.server.services import ThePerson, TheServices
 from butler.server.visible_objects import provider_namespaces, seen_providers, tenant_namespaces, tenants_on
 
-SORTS: dict[str, Callable[[ProviderItem], Any]] = {
+SORTS: Sorts[ProviderItem] = {
     "name": lambda item: item.name,
     "provider": lambda item: item.provider,
     "mode": lambda item: item.mode,
-    "ready": lambda item: item.ready,
+    "ready": lambda item: int(item.ready),
     "tenants": lambda item: item.tenants,
     "available": lambda item: item.available,
     "estimatedTenants": lambda item: item.estimated_tenants,
@@ -47,10 +47,8 @@ async def list_providers(
         for provider_item in items
         if sought in f"{provider_item.namespace}/{provider_item.name} {provider_item.provider}".lower()
     ]
-    found = page(
-        wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda item: (item.namespace, item.name)
-    )
-    return answer(request, ProviderList(items=found.items, total=found.total, next=found.next))
+    page = sorted_page(wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor)
+    return respond(request, ProviderList(items=page.items, total=page.total, next=page.next))
 
 
 @get("/providers/{namespace:str}/{name:str}", operation_id="getProvider")
@@ -65,7 +63,7 @@ async def get_provider(
         raise not_found("ProviderConfig", namespace, name)
     tenants = tenants_on(services, config, await tenant_namespaces(services, person))
     pools = {pool.metadata.name: pool for pool in services.state.pools.values()}
-    return answer(
+    return respond(
         request, provider_detail(config, pools if await services.permissions.pools(person) else None, tenants)
     )
 

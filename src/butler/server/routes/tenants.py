@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from litestar import Request, Response, Router, get
@@ -16,6 +15,7 @@ from butler.reports.tenant import summary as view
 from butler.reports.tenant.health import phase_of
 from butler.server import tenant_queries
 from butler.server.actions.manifests import as_yaml, written
+from butler.server.list_page import USUAL, Sorts, sorted_page
 from butler.server.models.tenants import DriftList, TenantAddresses, TenantDetail, TenantItem, TenantList
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.presenters.common import condition
@@ -28,7 +28,7 @@ from butler.server.presenters.tenants import (
     tenant_changes,
 )
 from butler.server.problems import forbidden
-from butler.server.responses import USUAL, answer, page
+from butler.server.responses import respond
 from butler.server.services import Services, ThePerson, TheServices
 from butler.server.visible_objects import need_tenant, provider_namespaces, seen_tenants, tenant_namespaces
 
@@ -39,7 +39,7 @@ Provider = Annotated[str | None, QueryParameter(description="On this provider, a
 Team = Annotated[str | None, QueryParameter(description="Of this team.", max_length=253)]
 InNamespace = Annotated[str | None, QueryParameter(description="In it.", max_length=63)]
 
-SORTS: dict[str, Callable[[TenantItem], Any]] = {
+SORTS: Sorts[TenantItem] = {
     "name": lambda item: item.name,
     "namespace": lambda item: f"{item.namespace}/{item.name}",
     "phase": lambda item: item.phase,
@@ -84,11 +84,9 @@ async def list_tenants(
         and (namespace is None or tenant.namespace == namespace)
         and sought in f"{tenant.namespace}/{tenant.name} {tenant.provider} {tenant.team} {tenant.version}".lower()
     ]
-    found = page(
-        wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor, key=lambda item: (item.namespace, item.name)
-    )
+    page = sorted_page(wanted, sorts=SORTS, sort=sort, limit=limit, cursor=cursor)
     namespaces = sorted({tenant_item.namespace for tenant_item in items})
-    return answer(request, TenantList(items=found.items, total=found.total, next=found.next, namespaces=namespaces))
+    return respond(request, TenantList(items=page.items, total=page.total, next=page.next, namespaces=namespaces))
 
 
 @get("/tenants/{namespace:str}/{name:str}", operation_id="getTenant")
@@ -99,7 +97,7 @@ async def get_tenant(
     cluster = await need_tenant(services, person, namespace, name)
     allocations = await services.permissions.allocations(person)
     providers = await provider_namespaces(services, person)
-    return answer(request, _detail(services, cluster, allocations=allocations, providers=providers))
+    return respond(request, _detail(services, cluster, allocations=allocations, providers=providers))
 
 
 def _detail(
@@ -124,7 +122,7 @@ async def get_addresses(
     """Every address of a tenant and who has it, as the tenant itself says when it is asked now."""
     cluster = await need_tenant(services, person, namespace, name)
     found = await tenant_queries.addresses(services, person, [cluster])
-    return answer(request, shown_addresses(found[0]))
+    return respond(request, shown_addresses(found[0]))
 
 
 @get("/drift", operation_id="getDrift")
@@ -136,15 +134,12 @@ async def get_drift(request: Request[Any, Any, Any], services: TheServices, pers
     allowed = await tenant_namespaces(services, person)
     clusters = [cluster for cluster in services.state.clusters.values() if cluster.metadata.namespace in allowed]
     asked = [cluster for cluster in sorted(clusters, key=key_of) if _is_asked(services, cluster)]
-    told = await services.list_items.drift.of(
-        (person.user, person.groups), lambda: tenant_queries.addresses(services, person, asked)
-    )
-    found = [
-        shown_drift(tenant_addresses) for tenant_addresses in told if tenant_addresses.namespace in allowed
-    ]  # what was told is kept for a while
+    told = await tenant_queries.recent_addresses(services, person, asked)
+    # What was told is kept for a while, and what the user may see may have changed since.
+    found = [shown_drift(addresses) for addresses in told if addresses.namespace in allowed]
     order = {False: 0, None: 1, True: 2}
     items = sorted(found, key=lambda drift: (order[drift.in_step], drift.namespace, drift.name))
-    return answer(request, DriftList(items=items, not_asked=max(0, len(clusters) - len(found))))
+    return respond(request, DriftList(items=items, not_asked=max(0, len(clusters) - len(found))))
 
 
 def _is_asked(services: Services, cluster: TenantCluster) -> bool:

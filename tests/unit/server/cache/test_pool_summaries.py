@@ -8,6 +8,7 @@ import threading
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
 
+import msgspec
 import pytest
 
 from butler.api.meta import ObjectMeta
@@ -17,6 +18,7 @@ from butler.reports.pool.summary import Summary, summary_of
 from butler.server.cache import background_work, pool_summaries, read_your_writes
 from butler.server.cache.cluster_state import ClusterState
 from butler.server.cursor import encode_cursor
+from butler.server.json_body import json_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
     from butler.api.objects import Key
     from butler.kube.operator import Operator
+    from butler.reports.pool.segments import PoolSegments
 
 pytestmark = pytest.mark.asyncio
 HOME = "butler-system"
@@ -84,12 +87,12 @@ def network(found: Summary) -> str:
     return found.segments.cidr
 
 
-def a_feed(*pools: NetworkPool) -> tuple[ClusterState, Cached]:
-    feed = ClusterState(cast("Operator", Caches()), HOME)
-    cached = cast("Cached", feed.pools)
+def a_state(*pools: NetworkPool) -> tuple[ClusterState, Cached]:
+    state = ClusterState(cast("Operator", Caches()), HOME)
+    cached = cast("Cached", state.pools)
     for item in pools:
         cached.put(item)
-    return feed, cached
+    return state, cached
 
 
 OLD, NEW, NEWEST = pool(1, "10.0.0.0/24"), pool(2, "10.0.0.0/23"), pool(3, "10.0.0.0/22")
@@ -98,118 +101,118 @@ OLD, NEW, NEWEST = pool(1, "10.0.0.0/24"), pool(2, "10.0.0.0/23"), pool(3, "10.0
 async def test_what_waits_for_its_turn_is_made_of_the_pool_as_it_is_then(monkeypatch: pytest.MonkeyPatch) -> None:
     counting = Counting(monkeypatch)
     counting.go_on.clear()
-    feed, pools = a_feed(OLD)
-    asked = [asyncio.create_task(pool_summaries.summary(feed, OLD))]
+    state, pools = a_state(OLD)
+    asked = [asyncio.create_task(pool_summaries.summary(state, OLD))]
     await asyncio.sleep(0.05)  # it is under way, and the next one waits behind it
-    asked.append(asyncio.create_task(pool_summaries.summary(feed, OLD)))
+    asked.append(asyncio.create_task(pool_summaries.summary(state, OLD)))
     await asyncio.sleep(0)
     pools.put(NEW)
     counting.go_on.set()
     await asyncio.gather(*asked)
-    assert network(await pool_summaries.summary(feed, NEW)) == "10.0.0.0/23"
+    assert network(await pool_summaries.summary(state, NEW)) == "10.0.0.0/23"
 
 
 async def test_nothing_is_counted_twice_while_nothing_changes(monkeypatch: pytest.MonkeyPatch) -> None:
     counting = Counting(monkeypatch)
-    feed, _ = a_feed(OLD)
-    pages = [pool_summaries.made(feed, OLD, "page", network) for _ in range(10)]
-    assert set(await asyncio.gather(*pages)) == {"10.0.0.0/24"}
+    state, _ = a_state(OLD)
+    found = await asyncio.gather(*(pool_summaries.segments(state, OLD) for _ in range(10)))
+    assert {msgspec.json.decode(body.body)["cidr"] for body in found} == {"10.0.0.0/24"}
+    assert len({id(body) for body in found}) == 1
     assert counting.times == 1
 
 
 async def test_a_pool_that_changes_fast_is_shown_as_it_was_a_moment_ago(monkeypatch: pytest.MonkeyPatch) -> None:
     counting = Counting(monkeypatch)
-    feed, pools = a_feed(OLD)
-    await pool_summaries.summary(feed, OLD)
+    state, pools = a_state(OLD)
+    await pool_summaries.summary(state, OLD)
     await asyncio.sleep(0.1)  # counting rests in between
     counting.go_on.clear()
     pools.put(NEW)
-    assert network(await pool_summaries.summary(feed, NEW)) == "10.0.0.0/24", "nobody waits"
+    assert network(await pool_summaries.summary(state, NEW)) == "10.0.0.0/24", "nobody waits"
     await asyncio.sleep(0.05)
     assert counting.times == 2, "but it is counted again"
-    exact = asyncio.create_task(pool_summaries.known(feed, NEW, exactly=True))
+    exact = asyncio.create_task(pool_summaries.snapshot(state, NEW, exactly=True))
     await asyncio.sleep(0.05)
     assert not exact.done()
     counting.go_on.set()
     assert network((await exact).summary) == "10.0.0.0/23"
-    assert network(await pool_summaries.summary(feed, NEW)) == "10.0.0.0/23"
+    assert network(await pool_summaries.summary(state, NEW)) == "10.0.0.0/23"
 
 
 async def test_what_is_older_than_a_moment_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     Counting(monkeypatch)
     monkeypatch.setattr(pool_summaries, "LATELY", 0.0)
-    feed, pools = a_feed(OLD)
-    await pool_summaries.summary(feed, OLD)
+    state, pools = a_state(OLD)
+    await pool_summaries.summary(state, OLD)
     pools.put(NEW)
-    assert network(await pool_summaries.summary(feed, NEW)) == "10.0.0.0/23"
+    assert network(await pool_summaries.summary(state, NEW)) == "10.0.0.0/23"
 
 
 async def test_nobody_is_shown_less_than_they_have_heard_of(monkeypatch: pytest.MonkeyPatch) -> None:
     Counting(monkeypatch)
-    feed, pools = a_feed(OLD)
-    await pool_summaries.summary(feed, OLD)
+    state, pools = a_state(OLD)
+    await pool_summaries.summary(state, OLD)
     pools.put(NEW)
-    await read_your_writes.catch_up(feed, encode_cursor({"pool": 2}))
-    assert network(await pool_summaries.summary(feed, NEW)) == "10.0.0.0/23"
+    await read_your_writes.catch_up(state, encode_cursor({"pool": 2}))
+    assert network(await pool_summaries.summary(state, NEW)) == "10.0.0.0/23"
     pools.put(NEWEST)
-    assert network(await pool_summaries.summary(feed, NEW)) == "10.0.0.0/23", "of the third they have not heard"
+    assert network(await pool_summaries.summary(state, NEW)) == "10.0.0.0/23", "of the third they have not heard"
 
 
 @pytest.mark.parametrize("said", [None, "", "rubbish", encode_cursor({"pool": "2"}), encode_cursor([1])])
 async def test_who_says_nothing_sensible_has_heard_of_nothing(said: str | None) -> None:
-    feed, _ = a_feed(OLD)
-    await read_your_writes.catch_up(feed, said)
+    state, _ = a_state(OLD)
+    await read_your_writes.catch_up(state, said)
     assert read_your_writes.by_the_client() == {}
 
 
 async def test_a_page_that_cannot_be_made_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     Counting(monkeypatch)
-    feed, _ = a_feed(OLD)
+    state, _ = a_state(OLD)
 
-    def fail(_: Summary) -> str:
+    def fail(_: PoolSegments) -> str:
         raise ValueError("not today")
 
-    with pytest.raises(ValueError, match="not today"):
-        await pool_summaries.made(feed, OLD, "page", fail)
-    assert await pool_summaries.made(feed, OLD, "page", network) == "10.0.0.0/24"
+    with monkeypatch.context() as broken:
+        broken.setattr(pool_summaries, "columns_of", fail)
+        with pytest.raises(ValueError, match="not today"):
+            await pool_summaries.segments(state, OLD)
+    assert b"10.0.0.0/24" in (await pool_summaries.segments(state, OLD)).body
 
 
 async def test_a_pool_that_is_gone_leaves_nothing_behind() -> None:
-    feed, pools = a_feed(OLD)
-    await pool_summaries.summary(feed, OLD)
-    assert feed.beside("lab")
+    state, pools = a_state(OLD)
+    await pool_summaries.summary(state, OLD)
+    assert state.beside("lab")
     del pools.found[key_of(OLD)]
     pools.tell(Change(key_of(OLD), OLD, None))
-    assert not feed.beside("lab")
+    assert not state.beside("lab")
 
 
 async def test_dated_pages_are_made_anew_each_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     Counting(monkeypatch)
-    feed, _ = a_feed(OLD)
+    state, _ = a_state(OLD)
 
-    def told(_: NetworkPool, __: list[IPAllocation], now: datetime) -> datetime:
-        return now
-
-    assert await pool_summaries.dated(feed, OLD, "history", told, NOON) == NOON
-    assert await pool_summaries.dated(feed, OLD, "history", told, NOON.replace(second=59)) == NOON
+    monkeypatch.setattr(pool_summaries, "pool_history", lambda *given: given[-1])
+    assert await pool_summaries.history(state, OLD, NOON) == json_body(NOON)
+    assert await pool_summaries.history(state, OLD, NOON.replace(second=59)) == json_body(NOON)
     later = NOON.replace(minute=1)
-    assert await pool_summaries.dated(feed, OLD, "history", told, later) == later
+    assert await pool_summaries.history(state, OLD, later) == json_body(later)
 
 
 async def test_who_waits_for_a_page_gets_it_though_the_next_minute_has_begun(monkeypatch: pytest.MonkeyPatch) -> None:
     Counting(monkeypatch)
-    feed, _ = a_feed(OLD)
+    state, _ = a_state(OLD)
     go_on = threading.Event()
 
-    def told(_: NetworkPool, __: list[IPAllocation], now: datetime) -> datetime:
+    def told(*given: object) -> object:
         assert go_on.wait(10)
-        return now
+        return given[-1]
 
-    await pool_summaries.summary(feed, OLD)
+    monkeypatch.setattr(pool_summaries, "pool_history", told)
+    await pool_summaries.summary(state, OLD)
     later = NOON.replace(minute=1)
-    asked = [
-        asyncio.create_task(pool_summaries.dated(feed, OLD, "history", told, moment)) for moment in (NOON, later, NOON)
-    ]
+    asked = [asyncio.create_task(pool_summaries.history(state, OLD, moment)) for moment in (NOON, later, NOON)]
     await asyncio.sleep(0.05)
     go_on.set()
-    assert await asyncio.gather(*asked) == [NOON, later, NOON]
+    assert await asyncio.gather(*asked) == [json_body(NOON), json_body(later), json_body(NOON)]

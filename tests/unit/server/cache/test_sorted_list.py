@@ -1,4 +1,4 @@
-"""A shelf against the plainest thing that does the same: all items, sorted anew for every page."""
+"""A sorted list against the plainest thing that does the same: all items, sorted anew for every page."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ STEPS = st.lists(st.tuples(st.booleans(), THINGS), max_size=40)
 SORTS = ("name", "-name", "size", "-size")
 
 
-def _shelf() -> SortedList[Thing]:
-    return SortedList({"name": lambda item: item.name, "size": lambda entry: entry.size}, lambda member: member.colour)
+def _things() -> SortedList[Thing]:
+    return SortedList({"name": lambda thing: thing.name, "size": lambda thing: thing.size}, lambda thing: thing.colour)
 
 
 def _sorted(things: list[Thing], sort: str) -> list[Thing]:
@@ -43,23 +43,23 @@ def _sorted(things: list[Thing], sort: str) -> list[Thing]:
 def test_pages_are_those_of_a_list_that_is_sorted_anew(
     steps: list[tuple[bool, Thing]], sort: str, limit: int, red: bool, early: bool
 ) -> None:
-    shelf, plain = _shelf(), dict[str, Thing]()
+    things, plain = _things(), dict[str, Thing]()
     if early:  # the order is there before the things are
-        shelf.page(sort=sort, limit=1, cursor=None)
+        things.page(sort=sort, limit=1, cursor=None)
     for is_put, thing in steps:
         key = Key("here", thing.name)
         if is_put:
-            shelf.put(key, thing, [thing.colour])
+            things.put(key, thing, [thing.colour])
             plain[thing.name] = thing
         else:
-            shelf.drop(key)
+            things.drop(key)
             plain.pop(thing.name, None)
-    wanted = _sorted([item for item in plain.values() if not red or item.colour == "red"], sort)
+    wanted = _sorted([thing for thing in plain.values() if not red or thing.colour == "red"], sort)
     for by_group in (True, False):
         found: list[Thing] = []
         cursor = None
         while True:
-            page = shelf.page(
+            page = things.page(
                 sort=sort,
                 limit=limit,
                 cursor=cursor,
@@ -75,22 +75,22 @@ def test_pages_are_those_of_a_list_that_is_sorted_anew(
 
 
 def test_a_cursor_stays_good_when_the_item_it_names_is_gone() -> None:
-    shelf = _shelf()
+    things = _things()
     for number in range(4):
-        shelf.put(Key("here", f"thing-{number}"), Thing(f"thing-{number}", number, "red"))
-    page = shelf.page(sort="size", limit=2, cursor=None)
-    shelf.drop(Key("here", "thing-1"))
-    shelf.put(Key("here", "thing-0"), Thing("thing-0", 9, "red"))
-    rest = shelf.page(sort="size", limit=9, cursor=page.next)
-    assert [obj.name for obj in rest.items] == ["thing-2", "thing-3", "thing-0"]
+        things.put(Key("here", f"thing-{number}"), Thing(f"thing-{number}", number, "red"))
+    page = things.page(sort="size", limit=2, cursor=None)
+    things.drop(Key("here", "thing-1"))
+    things.put(Key("here", "thing-0"), Thing("thing-0", 9, "red"))
+    rest = things.page(sort="size", limit=9, cursor=page.next)
+    assert [thing.name for thing in rest.items] == ["thing-2", "thing-3", "thing-0"]
 
 
 def test_a_cursor_that_means_nothing_here_is_refused() -> None:
-    shelf = _shelf()
+    things = _things()
     for number in range(3):
-        shelf.put(Key("here", f"thing-{number}"), Thing(f"thing-{number}", number, "red"))
-    page = shelf.page(sort="name", limit=1, cursor=None)
+        things.put(Key("here", f"thing-{number}"), Thing(f"thing-{number}", number, "red"))
+    page = things.page(sort="name", limit=1, cursor=None)
     for sort, cursor in (("size", page.next), ("name", "?"), ("name", "e30")):
         with pytest.raises(RequestRefused) as refused:
-            shelf.page(sort=sort, limit=1, cursor=cursor)
+            things.page(sort=sort, limit=1, cursor=cursor)
         assert refused.value.status == 422
