@@ -1,8 +1,8 @@
 """What routes have in common in the OpenAPI document: told here once, for every route.
 
 A route says in its docstring what it is for, and by its type what it answers when all is well. What else may come
-follows from its shape: whoever names an object may name one that is not there, whoever writes may come too late, and
-anybody may not be logged in.
+follows from its shape: a request that names an object may name one that is not there, a write may come too late, and
+any client may not be logged in.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def build(
         exception_handlers={Exception: _explain},
         request_max_body_size=LARGEST_BODY,
         on_app_init=[_without_signatures],
-        logging_config=None,  # whoever runs us decides what is logged, and where
+        logging_config=None,  # the caller decides what is logged, and where
     )
 
 
@@ -162,7 +162,7 @@ def _refused(error: Exception) -> RequestRefused:
     if isinstance(error, RecursionError) and "deserializing" in str(error):  # msgspec's word for a body
         return RequestRefused(400, "the body is nested too deeply: send what the API describes")
     if isinstance(error, InternalServerException) and "disconnected" in str(error.detail):
-        return RequestRefused(400, "the body of the request did not arrive: send it again")  # which nobody will read
+        return RequestRefused(400, "the body of the request did not arrive: send it again")  # which no client will read
     if isinstance(error, HTTPException):
         return RequestRefused(error.status_code, str(error.detail), headers=dict(error.headers or {}))
     return RequestRefused(

@@ -2,8 +2,8 @@
 
 A request has so long to arrive and an answer so long to be taken, by the clock and not by the byte: a client that sends
 or reads one byte a minute is hung up on. A live stream may be open for as long as its session lasts, as long as it is
-read. Everybody shares one room: when it is full, or one address has its share of it, the oldest connection on which no
-whole request has arrived gives way, of the address that has most. So half requests push out each other and nobody else.
+read. All clients share one room: when it is full, or one address has its share of it, the oldest connection on which no
+whole request has arrived gives way, of the address that has most. So half requests push out each other and no others.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class ConnectionLimits:
         return len(self._where)
 
     def enter(self, connection: ClientConnection, peer: str) -> bool:
-        """Take a place; False where there is none and nobody gives way."""
+        """Take a place; False where there is none and no connection gives way."""
         address = self._address(peer)
         if len(self._of.get(address, ())) >= self._most_of_one and not self._give_way(address):
             return False

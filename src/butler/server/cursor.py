@@ -1,6 +1,6 @@
 """Text that clients carry for us from one request to the next, and need not understand: cursors and positions. Pure.
 
-It is no secret and no proof: whoever changes it may be told something else of what they may see, and nothing more.
+It is no secret and no proof: a client that changes it gets other items that its user may see, and nothing more.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a person may see: asked of Kubernetes, in their name, and remembered for a few seconds.
 
-The server reads everything with rights of its own and keeps it; nobody is shown more of it than `kubectl` would show
+The server reads everything with rights of its own and keeps it; no user is shown more of it than `kubectl` would show
 them. For each kind the question is the same: may they list it in that namespace, or everywhere?
 """
 
@@ -25,9 +25,9 @@ REMEMBER: Final = 10.0
 MOST: Final = 20_000
 LONGEST_NAME: Final = 253
 PATIENCE: Final = 5.0
-"""Seconds: somebody waits for the answer, and is shown nothing without one."""
+"""Seconds: a user waits for the answer, and is shown nothing without one."""
 Namespaces = frozenset[str] | None
-"""Where somebody may see a kind; None stands for everywhere."""
+"""Where a user may see a kind; None stands for everywhere."""
 
 
 def is_in(namespace: str, namespaces: Namespaces) -> bool:

@@ -46,7 +46,7 @@ NAME = "butler-server"
 
 
 class _Http(uvicorn.Server):
-    """uvicorn without its own signal handling, as whoever runs us decides when to stop, and with little patience."""
+    """uvicorn without its own signal handling, as the caller decides when to stop, and with little patience."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -75,7 +75,7 @@ class _Http(uvicorn.Server):
 
 
 class Unsafe(Exception):
-    """Settings under which nobody should be served, in one sentence that says what to change."""
+    """Settings under which no request should be served, in one sentence that says what to change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class Settings:
     port: int = 0
     world: bool = False
     local: bool = False
-    """One-time links are taken: whoever can make one is an administrator of this machine's control plane anyway."""
+    """One-time links are taken: a user who can make one is an administrator of this machine's control plane anyway."""
     local_admin: bool = False
     """The local administrator may log in with a password; `butleradm server password` makes one."""
     oidc: OidcSettings | None = None
@@ -119,10 +119,10 @@ class Running:
     operator: Operator
     services: Services
     over: asyncio.Event
-    """Set when it ended by itself, which it never should: whoever runs it should end, too."""
+    """Set when it ended by itself, which it never should: its caller should end, too."""
 
     async def one_time_link(self) -> str:
-        """A link that opens the console once, within ten minutes, as whoever this server is to Kubernetes."""
+        """A link that opens the console once, within ten minutes, as the user that this server is to Kubernetes."""
         links = self.services.logins.links
         if links is None:
             raise Unsafe("this server takes no links: log in, or start it with --local")
@@ -238,7 +238,7 @@ def _url(settings: Settings, port: int) -> str:
 
 
 def _server(app: ASGIApp, settings: Settings, where: PublicUrl) -> uvicorn.Server:
-    # Behind a proxy everybody comes from one address, and the proxy's share is all there is.
+    # Behind a proxy all clients come from one address, and the proxy's share is all there is.
     of_one = settings.connections if settings.behind_proxy else min(settings.connections, MOST_OF_ONE)
     room = ConnectionLimits(settings.connections, of_one, lambda peer: client_address(where, peer, None))
     http, stream = protocols(room)

@@ -17,7 +17,7 @@ from butler.server.services import Services
 
 
 async def need_pool(services: Services, person: Person, namespace: str, name: str) -> NetworkPool:
-    """The pool, for somebody who may see it. Whether it is there is told to nobody else."""
+    """The pool, for a user who may see it. Other users are not told whether it exists."""
     await services.permissions.need_pools(person)
     found = services.state.pool(namespace, name)
     if found is None:
@@ -45,7 +45,7 @@ async def seen_tenants(services: Services, person: Person) -> tuple[list[TenantI
 
 
 async def need_tenant(services: Services, person: Person, namespace: str, name: str) -> TenantCluster:
-    """The cluster, for somebody who may see it. Whether it is there is told to nobody else."""
+    """The cluster, for a user who may see it. Other users are not told whether it exists."""
     if not await services.permissions.tenants(person, {namespace}):
         raise forbidden(f"read TenantClusters in namespace {namespace}")
     found = services.state.clusters.get(Key(namespace, name))

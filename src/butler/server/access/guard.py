@@ -1,10 +1,10 @@
 """What stands before every route, known or not: in this order, as plain ASGI around the whole application.
 
     1. the Host is ours, and the request came over https where it has to
-    2. nobody asks too often
+    2. no address asks too often
     3. who is it? (`scope["user"]`)
-    4. a page of somebody else may not make them do anything: Origin, Sec-Fetch-Site, and the session's CSRF token
-    5. nothing below /api/ answers to nobody, but for the few paths by which one comes in
+    4. a page of another site may not make them do anything: Origin, Sec-Fetch-Site, and the session's CSRF token
+    5. nothing below /api/ answers without a session, but for the few paths by which users log in
 
 A WebSocket has to come from a page of ours, and is refused before it is accepted; it ends soon after its session does.
 Every answer leaves with headers that tell browsers to be strict; a route may have said something stricter or, for
@@ -32,7 +32,7 @@ from butler.server.access.public_url import PublicUrl, client_address, sent_by_a
 from butler.server.problems import MEDIA_TYPE, RequestRefused, from_kubernetes, problem
 
 Who = Callable[[ASGIConnection[Any, Any, Any, Any]], Awaitable[Person | None]]
-"""Tells who sends a request; None for nobody."""
+"""Tells who sends a request; None without a session."""
 API: Final = "/api/"
 PROBES: Final = ("/healthz", "/readyz")
 OPEN: Final = frozenset(
@@ -43,7 +43,7 @@ OPEN: Final = frozenset(
         "/api/v1/login/oidc/callback",
     }
 )
-"""The paths below /api/ that answer to nobody: by these one comes in."""
+"""The paths below /api/ that answer without a session: users log in by these."""
 WITHOUT_SESSION: Final = OPEN | {"/link"}
 """What may be posted without a CSRF token, as there is no session that it could belong to."""
 SAFE: Final = ("GET", "HEAD", "OPTIONS")
@@ -79,7 +79,7 @@ class Guard:
     still: Callable[[Person], Awaitable[bool]] | None = None
     """Whether a person's session goes on; None: for ever."""
     tell: Callable[[Person, str, RequestRefused], None] | None = None
-    """Writes down what was refused in somebody's name."""
+    """Writes down what was refused in a user's name."""
     under_way: Counter[str] = field(default_factory=Counter)
     """Requests of each person."""
 
@@ -183,7 +183,7 @@ class Guard:
             raise RequestRefused(403, "the header X-CSRF-Token is not the one of your session: load the page again")
 
     def _write_down(self, scope: Scope, refused: RequestRefused) -> None:
-        """A request in somebody's name that they did not send themselves is worth a line."""
+        """A request in a user's name that they did not send themselves is worth a line."""
         person = scope.get("user")
         if self.tell is not None and isinstance(person, Person) and refused.status == 403:
             method = scope.get("method", "WebSocket")
@@ -234,7 +234,7 @@ class Guard:
         try:
             return self.still is None or await self.still(person)
         except KubeError:
-            return True  # nobody can say: the API server is away, and nothing new comes over this stream
+            return True  # unknown: the API server is away, and nothing new comes over this stream
 
 
 async def _called(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""What a provider says of somebody, and who that is to Kubernetes. Checks everything, believes nothing else."""
+"""What a provider says of a user, and who that is to Kubernetes. Checks everything, believes nothing else."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ LEEWAY: Final = 60
 MOST_GROUPS: Final = 500
 LONGEST_NAME: Final = 253
 KEPT: Final = (RESERVED, "butler:", "kubeadm:")
-"""How names begin that already mean something in a cluster: an identity provider gives nobody such a name."""
+"""How names begin that already mean something in a cluster: an identity provider gives no user such a name."""
 
 
 class NotLetIn(Exception):
-    """Why somebody whom the provider sent is not let in, in a sentence for them."""
+    """Why a user whom the provider sent is not let in, in a sentence for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdTokenClaims:
-    """Which claims tell who somebody is, and what stands before what they say."""
+    """Which claims tell who a user is, and what stands before what they say."""
 
     user: str = "sub"
     groups: str = "groups"

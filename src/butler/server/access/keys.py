@@ -66,7 +66,7 @@ class SigningKey:
 
 
 def token_id(random: bytes) -> str:
-    """What a token is called in names, lists and logs: nobody can make the token of it."""
+    """What a token is called in names, lists and logs: the token cannot be made of it."""
     return hmac.digest(b"butler console token", random, "sha256").hex()[:40]
 
 

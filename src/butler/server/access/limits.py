@@ -1,6 +1,6 @@
-"""How often somebody may try or do something: a bucket for each address or person, in memory.
+"""How often a client may try or do something: a bucket for each address or person, in memory.
 
-Memory is enough here: with several replicas somebody may try as many times more, and after a restart anew. What must
+Memory is enough here: with several replicas a client may try as many times more, and after a restart anew. What must
 not be forgotten, failed passwords, is counted in a record (see passwords.py).
 """
 

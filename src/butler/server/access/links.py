@@ -1,4 +1,4 @@
-"""One-time links: whoever has one is let in once, within minutes, as the person for whom it was made.
+"""One-time links: the user who has one is let in once, within minutes, as the person for whom it was made.
 
 The link is taken by deleting its record exactly as it was read: of two who come at once, one is let in.
 """
@@ -40,7 +40,7 @@ class Links:
         self._now = now
 
     async def make(self) -> str:
-        """A token that lets its holder in as whoever this client is to Kubernetes: nobody gains by it."""
+        """A token that lets its holder in as the user that this client is to Kubernetes: no user gains rights by it."""
         me = await self._client.create(REVIEWS, {})
         info = me.get("status", {}).get("userInfo", {})
         token = self._key.token(PURPOSE)

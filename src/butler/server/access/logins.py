@@ -1,4 +1,4 @@
-"""All ways in, put together: what a running server asks when somebody comes."""
+"""All ways to log in, put together."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ class Logins:
         self._write(verb, person.user, person.groups, person.via, person.session, detail, "done", 200, "", name)
 
     def tell_refusal(self, verb: str, user: str, via: str, *, status: int, why: str, detail: str) -> None:
-        """One line of the audit about somebody who was not let in; `user` only where it is known to be a name."""
+        """One line of the audit about a user who was not let in; `user` only where it is known to be a name."""
         self._write(verb, user, (), via, "", detail, "refused", status, why, "")
 
     def tell_forgery(self, person: Person, what: str, refused: RequestRefused) -> None:
-        """One line of the audit about a request that some other page made in somebody's name."""
+        """One line of the audit about a request that some other page made in a user's name."""
         why = refused.detail
         self._write("ask", person.user, person.groups, person.via, person.session, what, "refused", 403, why, "")
 

@@ -144,7 +144,7 @@ class Oidc:
             raise ProviderTrouble(f"{path} cannot be read: {error.strerror}") from error
 
     async def _use_up(self, login: _Login) -> None:
-        """Even a provider that takes a code twice lets nobody in twice."""
+        """Even a provider that takes a code twice lets no user in twice."""
         name = f"butler-console-login-{hashlib.sha256(login.nonce.encode()).hexdigest()[:40]}"
         try:
             await self._used.create(name, _Used(login.expires))

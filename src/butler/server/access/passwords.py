@@ -2,7 +2,7 @@
 
 Wrong passwords are counted in the account's own record, which all replicas share, before the password is looked at: who
 tries many at once is counted many times, and the count cannot be deleted without the account. After a few, each further
-try has to wait, twice as long every time. The count is one for all names, and a name that nobody has takes as long as a
+try has to wait, twice as long every time. The count is one for all names, and an unknown name takes as long as a
 wrong password: an answer never tells which names there are.
 """
 
@@ -119,7 +119,7 @@ class Passwords:
             if await self._write(kept, Tries(before.failures + 1, now)):
                 return kept.content
             await asyncio.sleep(secrets.randbelow(50) / 1000)
-        raise LoginWait(1.0)  # so many try at once that nobody can count them
+        raise LoginWait(1.0)  # so many try at once that they cannot be counted
 
     async def _forget_tries(self, account: Admin) -> None:
         """The password was right: count anew, unless it is another account by now."""
@@ -137,7 +137,7 @@ async def reset_admin(
 ) -> tuple[Admin, str]:
     """The account with a new password, which is told once; what is not given stays as it is, or is as usual.
 
-    The count of wrong passwords begins anew, and whoever came in with the old one is out.
+    The count of wrong passwords begins anew, and sessions that began with the old one end.
     """
     records = Records(store, "admin", Admin)
     kept, password = await records.get(NAME), new_password()

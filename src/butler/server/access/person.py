@@ -1,4 +1,4 @@
-"""Somebody who has come in."""
+"""A user who has logged in."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """An OpenID provider as it describes itself: where its pages are, and the keys that it signs with.
 
 Both are fetched when they are needed and kept for a while; a signature by a key that is not known yet has the keys
-fetched again, though not more often than `KEYS_AT_MOST`, or anybody could make us ask all day.
+fetched again, though not more often than `KEYS_AT_MOST`, or any client could make us ask all day.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class OidcProviderClient:
         return await self._fetch("GET", url)
 
     async def _fetch(self, method: str, url: str, **options: Any) -> bytes:
-        # Redirects are not followed: nobody else gets to see what is sent here, or to answer for the provider.
+        # Redirects are not followed: no other server gets to see what is sent here, or to answer for the provider.
         tls = ssl.create_default_context(cafile=self._ca) if self._ca else True
         try:
             async with (

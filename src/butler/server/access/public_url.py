@@ -1,6 +1,6 @@
 """Where the console is to browsers, and what follows from it: which Host and Origin are ours, and which cookies.
 
-A page of somebody else whose name is made to point here (DNS rebinding) sends another Host; a page that posts to us
+A page of another site whose name is made to point here (DNS rebinding) sends another Host; a page that posts to us
 sends another Origin. Both are known by name alone, so names are all that is compared.
 """
 
@@ -48,7 +48,7 @@ class PublicUrl:
 
     @property
     def session_cookie(self) -> str:
-        """Browsers take a __Host- cookie only over https, only for this very host, and from nobody else."""
+        """Browsers take a __Host- cookie only over https, only for this very host, and from no other."""
         return "__Host-butler-session" if self.secure else "butler-session"
 
     @property
@@ -61,7 +61,7 @@ class PublicUrl:
 
 
 def sent_by_another(where: PublicUrl, *, host: str, origin: str | None, site: str | None) -> bool:
-    """Whether a browser says that the request comes from a page of somebody else. Programs say nothing."""
+    """Whether a browser says that the request comes from a page of another site. Programs say nothing."""
     if origin is not None and not where.is_own_origin(origin.lower(), host.lower()):
         return True
     return site is not None and site not in ("same-origin", "none")

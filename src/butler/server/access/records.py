@@ -39,7 +39,7 @@ OWNER_LABEL: Final = f"{GROUP}/console-user"
 FIELD: Final = "record"
 SEAL: Final = "seal"
 PATIENCE: Final = 5.0
-"""Seconds: somebody waits for the answer, and nobody is let in without one."""
+"""Seconds: a user waits for the answer, and is not let in without one."""
 UNSEALED_FOR: Final = timedelta(minutes=10)
 """A record without a good seal is deleted when it is older: a younger one may be about to get its seal."""
 
@@ -75,7 +75,7 @@ class Records(Generic[T]):
 
     async def create(self, name: str, content: T, *, owner: str = "") -> StoredRecord[T]:
         """Write a new record; AlreadyExists where there is one. Its UID is known, and so it is sealed, after a first
-        write: until then it is nothing to anybody."""
+        write: until then it means nothing."""
         made = await self._client.create(SECRETS, self._secret(name, content, owner=owner), timeout=PATIENCE)
         kept = StoredRecord(name, made["metadata"]["uid"], made["metadata"]["resourceVersion"], content)
         sealed = await self.replace(kept, content, owner=owner)
@@ -96,7 +96,7 @@ class Records(Generic[T]):
         return [kept for secret in await self._secrets(owner) if (kept := self._read(secret)) is not None]
 
     async def replace(self, kept: StoredRecord[T], content: T, *, owner: str = "") -> StoredRecord[T] | None:
-        """Write it anew; None when somebody else changed or took it meanwhile."""
+        """Write it anew; None when another client changed or took it meanwhile."""
         secret = self._secret(kept.name, content, owner=owner)
         secret["metadata"] |= {"uid": kept.uid, "resourceVersion": kept.version}
         secret["data"][SEAL] = self._seal(kept.name, kept.uid, msgspec.json.encode(content))

@@ -1,4 +1,4 @@
-"""Sessions: who is in, kept where every replica sees it, and over the moment that somebody ends them.
+"""Sessions: who is in, kept where every replica sees it, and over the moment that a user ends them.
 
 A browser holds a random token in a cookie; the record is called after its hash. An answer of Kubernetes is good for
 `REMEMBER` seconds: that is how long a session that was ended elsewhere may live on in another replica.
@@ -66,7 +66,7 @@ class Lifetime:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who somebody is to Kubernetes, as one of the doors found out."""
+    """Who a user is to Kubernetes, as one of the logins found out."""
 
     user: str
     groups: tuple[str, ...]
@@ -81,8 +81,8 @@ def is_reserved(user: str, groups: tuple[str, ...]) -> bool:
 class Sessions:
     """All sessions of all replicas.
 
-    Only a one-time link lets anybody be what Kubernetes keeps for itself, and only a server that takes `links` knows
-    such sessions: whatever a record says, elsewhere nobody is `system:masters`.
+    Only a one-time link lets a user be what Kubernetes keeps for itself, and only a server that takes `links` knows
+    such sessions: whatever a record says, elsewhere no user is `system:masters`.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class Sessions:
         self._writing: set[asyncio.Task[None]] = set()
 
     async def begin(self, identity: Identity, user_agent: str) -> tuple[str, Person]:
-        """Let somebody in: the token for their cookie, and who they are from now on."""
+        """Begin a session: the token for their cookie, and who they are from now on."""
         token, now = self._key.token(PURPOSE), self._now()
         groups = tuple(dict.fromkeys((*identity.groups, EVERYBODY)))
         expires = now + self._lifetime.longest
@@ -149,7 +149,7 @@ class Sessions:
             return False
         self._known.pop(session, None)
         ended = await self._records.remove(kept.name)
-        self._known.pop(session, None)  # somebody may have asked while it was being deleted
+        self._known.pop(session, None)  # a request may have come while it was being deleted
         return ended
 
     async def sweep(self) -> int:

@@ -1,7 +1,7 @@
 """Opening the place where records are kept: the namespace, and the one key that all replicas share.
 
 The key is made at the first start and kept in a Secret there. With it a made-up cookie is told from a real one without
-asking anybody, what a browser has to carry from one step of a login to the next is sealed, and so is every record.
+a request, what a browser has to carry from one step of a login to the next is sealed, and so is every record.
 Deleting the Secret and starting the servers anew ends every session, and the local administrator's password with them.
 """
 

@@ -5,11 +5,11 @@ in which they ended. An Event on the object is the courtesy: `kubectl describe` 
 it. `record` writes both, `parsed` reads an Event back.
 
 Controllers have their Events combined and thinned out; what a person did is never combined, as two edits are two
-edits. Each person has an allowance that nobody uses up by hand, and a much smaller one for what was refused. Who may do
+edits. Each person has an allowance that is not used up by hand, and a much smaller one for what was refused. Who may do
 nothing to an object leaves a line and no Event: they must not fill the Events of others. What does not fit is told in
 the server's log.
 
-Kubernetes lets everybody write Events who has the right to: where it matters who did something, believe the lines.
+Kubernetes lets every client write Events that has the right to: where it matters who did something, believe the lines.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
     status: int
     """What the person was answered, as HTTP has it."""
     message: str
-    """Why it was refused, or why nobody knows; empty when it was done."""
+    """Why it was refused, or why that is not known; empty when it was done."""
 
 
 class Audited(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,7 +135,7 @@ def _sentence(entry: AuditEntry) -> str:
 
 
 def shortened(text: str) -> str:
-    """Text of somebody else for the record: nobody fills it with a single request, or steers who reads it."""
+    """Text from outside for the record: a single request cannot fill it, or mislead its readers."""
     return one_line(text, LONGEST)
 
 

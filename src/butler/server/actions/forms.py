@@ -63,7 +63,7 @@ ALLOCATION: Final[Places] = (
 SCALE: Final[Places] = (("spec.workers.replicas", "workers"),)
 UPGRADE: Final[Places] = (("spec.kubernetesVersion", "version"),)
 MANIFEST: Final[Places] = ()
-"""Whoever writes the object itself knows its own names."""
+"""A user who writes the object itself knows its own names."""
 
 
 def wrong(field: str, message: str) -> RequestRefused:
@@ -196,7 +196,7 @@ def _with_defaults(spec: NetworkPoolSpec, wanted: DefaultsWrite | None) -> Netwo
 
 
 def need_names(form: AllocationCreate) -> None:
-    """Refuses names that cannot be, before anybody is asked about them."""
+    """Refuses names that cannot be, before the API server is asked about them."""
     need_name(form.name)
     need_name(form.pool, "pool", 63)
     need_name(form.tenant_namespace, "tenantNamespace", 63)

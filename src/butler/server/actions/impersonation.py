@@ -1,7 +1,7 @@
-"""Writing to Kubernetes as the person who asked for it, and the audit of it.
+"""Writing to Kubernetes as the user who asked for it, and the audit of it.
 
-The server's own rights never write for anybody: each person gets a client that impersonates them, so that RBAC and
-admission decide, and the API server's own audit log names them. What came of every write is written down (`audit`).
+The server never writes for a user with rights of its own: each user gets a client that impersonates them, so that RBAC
+and admission decide, and the API server's own audit log names them. What came of every write is written down (`audit`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ NO_EVENT: Final = (403, 404)
 
 @dataclass(frozen=True, slots=True)
 class Deed:
-    """What somebody wants to do to an object."""
+    """What a user wants to do to an object."""
 
     verb: str
     """As in `grow`, `release`, `create`: for people."""
@@ -115,9 +115,9 @@ class Impersonator:
         """Do it as the person, and write down what came of it; raises `Refused` where Kubernetes or `call` says no.
 
         Kubernetes is asked first whether they may do such a thing to the object at all: nothing else is looked at for
-        somebody who may not, and no Event tells of it where they have no business.
-        What comes back is known here from then on, so that whoever wrote it sees it. `status` is what the person is
-        answered when it is done. A request that is given up half way is written down as one whose outcome nobody knows.
+        a user who may not, and no Event tells of it where they have no business.
+        What comes back is known here from then on, so that its author sees it. `status` is what the person is
+        answered when it is done. A request that is given up half way is written down as one whose outcome is unknown.
         """
         may = False
         try:
@@ -154,7 +154,7 @@ class Impersonator:
         return None
 
     async def _gone(self, cache: Cache[Any], key: Key, uid: str) -> None:
-        """Wait a moment until the deletion is known here, too: nobody should see what they just deleted."""
+        """Wait a moment until the deletion is known here, too: a user should not see what they just deleted."""
         for _ in range(GLANCES):
             now = cache.get(key)
             if now is None or now.metadata.uid != uid:
@@ -191,7 +191,7 @@ class Impersonator:
 
 
 def refused_write(error: KubeError) -> RequestRefused:
-    """What a write was answered. Where it may have happened all the same, nobody is told to just try again."""
+    """What a write was answered. Where it may have happened all the same, it does not say to just try again."""
     if error.outcome_unknown or isinstance(error, BadAnswer):
         return RequestRefused(504, "no answer came in time: it may have been done; look at it before you try again")
     refused = from_kubernetes(error)

@@ -1,7 +1,7 @@
 """Objects as people write them into files: showing one, reading a TenantCluster, and the change between two. Pure.
 
 Of an object people write its labels, annotations and spec; the rest belongs to the server and the controllers. A change
-is sent as a patch of what people write, never as the whole object: nobody shows finalizers in an editor, and an object
+is sent as a patch of what people write, never as the whole object: an editor does not show finalizers, and an object
 that came back without them would lose them.
 """
 
@@ -88,7 +88,7 @@ def change(current: Json, manifest: Json) -> Json:
 
 
 def summary(manifest: Json) -> str:
-    """What is asked for, for the record: nothing of what somebody may have put a secret into."""
+    """What is asked for, for the record: nothing of what a user may have put a secret into."""
     spec = manifest["spec"]
     workers = spec.get("workers")
     replicas = workers.get("replicas") if isinstance(workers, dict) else None

@@ -1,9 +1,9 @@
-"""Which version of an object somebody means to change, and whether it still says what they saw.
+"""Which version of an object a user means to change, and whether it still says what they saw.
 
 Who changes something sends the version that they looked at (`If-Match`). Butler writes to the status of its objects all
 the time, and with each write the version moves on: were every one of them in the way, a busy pool could never be
 edited. So `Versions` remembers what each of the last versions said to people: where nothing of that changed, the change
-is made to the newest version, fenced by it; where it did, or nobody remembers, they have to look again (412).
+is made to the newest version, fenced by it; where it did, or that is not known any more, they have to look again (412).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PAUSE: Final = 0.05
 CATCH_UP: Final = 2.0
 
 Said = Callable[[Any], int]
-"""What an object says, in short: two versions with the same are the same to whoever looks."""
+"""What an object says, in short: two versions with the same look the same to a user."""
 
 
 def version_named(if_match: str | None) -> str:

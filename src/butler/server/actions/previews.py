@@ -66,7 +66,7 @@ def refused_dry_run(error: KubeError, places: Places) -> RequestRefused:
 
 
 def _yaml(obj: CustomResource, resource: Resource[Any]) -> str:
-    """An object as somebody would write it down: without what is empty because all is as the definition has it."""
+    """An object as a user would write it down: without what is empty because all is as the definition has it."""
     manifest = written(obj, resource)
     for field, value in list(manifest["spec"].items()):
         if isinstance(value, dict):
@@ -186,7 +186,7 @@ def of_a_tenant(estate: Estate, wanted: TenantCluster, now: datetime, *, exists:
 def tenant_preview(
     found: preview.Preview | None, errors: Sequence[FieldError], warnings: Sequence[str]
 ) -> TenantPreview:
-    """The answer. `found` is None where nobody could be told, or the object makes no sense."""
+    """The answer. `found` is None where it could not be computed, or the object makes no sense."""
     # What could never work as it is written is as good as refused.
     hopeless = found is not None and bool(found.obstacle) and not found.waits
     return TenantPreview(

@@ -1,15 +1,15 @@
-"""What takes long to work out, without holding up everybody else: in a thread, once, and kept.
+"""Work that takes long, without holding up other requests: in a thread, once, and kept.
 
 The event loop serves all requests, and must never be busy for long. What is made of few allocations is made at once;
-for a pool with many, and for all of the estate, a thread does it, while whoever asks waits together with all who ask
+for a pool with many, and for all of the estate, a thread does it, while the request waits together with all that ask
 the same. What was made is kept until something changes that it depends on.
 
 Changes may come faster than work gets done. So of each piece of work one is under way at most, and one waits behind it
-that takes things as they are when its turn comes: whoever asks is told what was true when they asked, or later, and
+that takes things as they are when its turn comes: a request gets what was true when it came, or later, and
 work never piles up.
 
 There is one thread each for what pages need and for forecasts: more would only wait for each other. What a form shows
-while somebody types, and plans, are worked out for each who asks: they have threads that are shared fairly.
+while a user types, and plans, are worked out for each request: they have threads that are shared fairly.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class SingleFlight:
         return found
 
     def begin(self, what: Hashable, start: Callable[[], Coroutine[Any, Any, object]]) -> None:
-        """Have it done, unless it is under way; nobody waits."""
+        """Have it done, unless it is under way, without waiting for it."""
         if what not in self._last:
             self._add(what, start)
 
@@ -89,7 +89,7 @@ class SingleFlight:
 
 
 def forget_failure(task: asyncio.Task[Any]) -> None:
-    """Whoever waits is told; where nobody does any more, nobody has to be."""
+    """A request that waits gets the error; where none waits any more, it is not an error that nothing retrieved it."""
     if not task.cancelled():
         task.exception()
 
@@ -155,13 +155,13 @@ async def once(work: Work[T]) -> T:
 
 
 async def previewed(state: ClusterState, person: Person, compute: Callable[[Estate], T]) -> T:
-    """What `compute` says of everything, for somebody who is about to change something."""
+    """What `compute` says of everything, for a user who is about to change something."""
     collect = _collecting(state)
     return await _fair(state, _previews).run(person.user, 1, lambda _: _undisturbed(lambda: compute(collect())))
 
 
 async def planned(state: ClusterState, person: Person, size: int, compute: Callable[[Estate, Check], T]) -> T:
-    """The same for a plan of about that size, which may take long and ends when nobody waits for it any more."""
+    """The same for a plan of about that size, which may take long and ends when no client waits for it any more."""
     collect = _collecting(state)
     work: Callable[[Check], T] = lambda check: _undisturbed(lambda: compute(collect(), check))  # noqa: E731
     return await _fair(state, _plans).run(person.user, size, work)

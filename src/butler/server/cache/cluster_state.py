@@ -7,7 +7,7 @@ beside it, with the version of the pool that it was made of; what depends on eve
 A pool is concerned by an allocation that asks it, and by one that holds addresses of its network, whatever pool that
 one names: so a map shows what is held twice.
 
-Whoever wants to hear of changes as they come (the stream) registers with `on_change`.
+The stream hears of changes as they come: it registers with `on_change`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Threads for work that everybody who asks makes anew, shared fairly.
+"""Threads for work that is done anew for each request, shared fairly between users.
 
-Of one person one piece is under way at a time and a few wait; whoever has least to do comes first, though nobody waits
-for ever: a piece of work counts as smaller with every second that it waits. Two threads take turns on a processor, so a
-small piece of one person is done while a large one of another is under way. A piece whose asker has gone is taken out
-of the line, or told to stop.
+Of one user one piece is under way at a time and a few wait. The smallest piece comes first, though none waits for ever:
+a piece counts as smaller with every second that it waits. Two threads take turns on a processor, so a small piece of
+one user is done while a large one of another is under way. A piece whose client has gone is taken out of the queue, or
+told to stop.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from butler.server.problems import RequestRefused
 
 T = TypeVar("T")
 Check = Callable[[], None]
-"""Long work calls it now and then: it raises `GivenUp` where nobody wants it any more."""
+"""Long work calls it now and then: it raises `ClientGone` where no client waits for it any more."""
 MOST_WAITING: Final = 64
 MOST_OF_ONE: Final = 8
 """Pieces of one person, the one under way included."""
@@ -28,7 +28,7 @@ PATIENCE: Final = 20.0
 
 
 class ClientGone(Exception):
-    """Nobody waits for the work any more."""
+    """No client waits for the work any more."""
 
 
 @dataclass(eq=False, slots=True)
@@ -59,7 +59,7 @@ class FairThreads:
         self._under_way: dict[str, _Piece] = {}
 
     async def run(self, who: str, size: float, work: Callable[[Check], T]) -> T:
-        """Have it done for somebody; `size` tells about how much it is. Raises `Refused` where too much waits."""
+        """Have it done for a user; `size` tells about how much it is. Raises `RequestRefused` where too much waits."""
         theirs = sum(piece.who == who for piece in self._waiting) + (who in self._under_way)
         if theirs >= MOST_OF_ONE or len(self._waiting) >= MOST_WAITING:
             said = "of yours" if theirs >= MOST_OF_ONE else "here"

@@ -109,7 +109,7 @@ class ListItems:
         return [key for key, (begin, end) in self._ranges.items() if begin <= last and first <= end]
 
     def tenant(self, cluster: TenantCluster, *, allocations: bool, providers: Namespaces) -> TenantItem:
-        """A tenant as lists and the stream show it to somebody who may read allocations or not, and the providers of
+        """A tenant as lists and the stream show it to a user who may read allocations or not, and the providers of
         these namespaces."""
         name, provider = str(key_of(cluster)), self.provider_of(cluster, providers)
         found = self._tenants.get((name, allocations, provider is not None))

@@ -26,7 +26,7 @@ _heard: ContextVar[Mapping[str, int]] = ContextVar("heard", default=NOTHING)
 
 
 def by_the_client() -> Mapping[str, int]:
-    """What whoever asks has heard of."""
+    """What the client of this request has been told."""
     return _heard.get()
 
 
@@ -39,5 +39,5 @@ async def catch_up(state: ClusterState, text: str | None) -> None:
 
 
 def reaches(versions: Mapping[KindName, int], heard: Mapping[str, int]) -> bool:
-    """Whether whoever is at `versions` knows all that was heard of the same sources."""
+    """Whether `versions` include all that was heard of the same sources."""
     return all(version >= heard.get(source, 0) for source, version in versions.items())

@@ -17,7 +17,7 @@ class Model(Struct, metaclass=PartMeta, frozen=True, kw_only=True, rename="camel
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 class Body(Struct, metaclass=PartMeta, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Something that is taken: a field that nobody knows is refused, not passed over."""
+    """Something that is taken: an unknown field is refused, not passed over."""
 
 
 Type = Literal["nodes", "loadbalancer"]

@@ -1,4 +1,4 @@
-"""What somebody should look at, worst first. Pure: what the person may see goes in, sentences come out."""
+"""What needs attention, worst first. Pure: what the user may see goes in, sentences come out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose an address is, and what a text that somebody types may mean."""
+"""Whose an address is, and what a text that a user types may mean."""
 
 from __future__ import annotations
 

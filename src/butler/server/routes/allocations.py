@@ -79,7 +79,7 @@ def _wanted(
 
 
 def _with_address(services: Services, q: str) -> Collection[Key]:
-    """The allocations that have the address that somebody looks for; none where it is no address."""
+    """The allocations that have the address that a user looks for; none where it is no address."""
     try:
         _, address = parse_address(q.strip())
     except BadAddress:

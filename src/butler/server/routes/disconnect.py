@@ -19,7 +19,7 @@ async def while_connected(request: Request[Any, Any, Any], work: Coroutine[Any, 
     try:
         await asyncio.wait({task, left}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
-            raise RequestRefused(400, "the client went away")  # which nobody will read
+            raise RequestRefused(400, "the client went away")  # which no client will read
         return task.result()
     finally:
         for pending in (task, left):

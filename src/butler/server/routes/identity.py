@@ -92,7 +92,7 @@ def _not_let_in(refused: NotLetIn) -> Response[str]:
 
 
 def _trouble(trouble: ProviderTrouble) -> Response[str]:
-    log.warning("nobody can log in: %s", trouble)
+    log.warning("no user can log in: %s", trouble)
     return page(
         "The identity provider does not answer as it should",
         "<p>Try again in a moment. If it stays so, an administrator finds the reason in the server's log.</p>"

@@ -1,4 +1,4 @@
-"""The first page: how much there is, and what somebody should look at."""
+"""The first page: how much there is, and what needs attention."""
 
 from __future__ import annotations
 

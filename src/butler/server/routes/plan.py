@@ -1,7 +1,7 @@
 """What-if, on the production engine. Nothing is written.
 
 A plan takes time in proportion to what is asked: the bounds keep one question to a few seconds, threads that are shared
-fairly keep it out of everybody's way, and it ends when the client that asked has gone.
+fairly keep it out of the way of others, and it ends when the client that asked has gone.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from butler.kube.operator import Operator
 log = logging.getLogger(__name__)
 PATIENCE: Final = 2.0
 REMEMBER: Final = 2.0
-"""Seconds that an answer of the API server is good for: anybody may ask here, and nobody shall make us ask all day."""
+"""Seconds that an answer of the API server is good for: any client may ask here, and none shall make us ask all day."""
 
 
 class _Reach:

@@ -22,14 +22,14 @@ from butler.server.stream.hub import Listener, StreamHub
 
 MOST_LISTENERS: Final = 1_000
 MOST_OF_ONE: Final = 200
-"""Streams of one person: nobody may take all of them."""
+"""Streams of one user: none may take all of them."""
 BEAT: Final = 15.0
 LOOK_AGAIN: Final = 10.0
 """Seconds until it is asked again what a person may see."""
 GLANCE: Final = 2.0
-"""Seconds until it is seen that a session has run out, or that nobody takes what is sent."""
+"""Seconds until it is seen that a session has run out, or that the client takes nothing that is sent."""
 STUCK: Final = 60.0
-"""Seconds after which somebody who takes nothing is hung up on; so long, too, an API server may be away."""
+"""Seconds after which a client that takes nothing is hung up on; so long, too, an API server may be away."""
 
 Socket = WebSocket[Any, Any, Any]
 
@@ -52,7 +52,7 @@ AWAY: Final = Ending(4503, "the Kubernetes API server cannot be asked what you m
 
 @websocket("/stream")
 async def follow(socket: Socket, services: TheServices) -> None:
-    """Everything that changes, to somebody who may see it."""
+    """Everything that changes, to a client that may see it."""
     await socket.accept()
     try:
         ending = await _serve(socket, services.stream)

@@ -1,14 +1,14 @@
-"""What changed lately, and how far somebody has heard of it: the memory of the live stream. Pure, no I/O, no clock.
+"""What changed lately, and how far a client has heard of it: the memory of the live stream. Pure, no I/O, no clock.
 
 Everything comes from five caches, the sources. Each numbers its changes with Kubernetes' resourceVersions, which are
-the same for every replica. A *position* is one such number for each source: whoever has it was told of everything up to
-there. It goes to the client as opaque text, so any replica can go on where another has died, and none keeps a list of
-clients.
+the same for every replica. A *position* is one such number for each source: a client that has it was told of all
+changes up to there. It goes to the client as opaque text, so any replica can go on where another has died, and none
+keeps a list of clients.
 
 For each source a replica remembers the last few thousand changes, as what they touched and not as what it was like:
-somebody who comes back is sent how things are now, once. Where a replica cannot know what happened after a position (it
-was too long ago, or its cache had to list everything again, and what came and went meanwhile was never told), it says
-so: `Resumed.reset` names the kinds that have to be loaded again. It may send too much, and never too little.
+a client that comes back is sent how things are now, once. Where a replica cannot know what happened after a position
+(it was too long ago, or its cache had to list everything again, and what came and went meanwhile was never told), it
+says so: `Resumed.reset` names the kinds that have to be loaded again. It may send too much, and never too little.
 
 A position says as well what its owner was allowed to see, so that a permission that came or went is not taken for
 objects that came or went.
@@ -28,7 +28,7 @@ from butler.server.cache.cluster_state import KIND_NAMES, KindName
 REMEMBERED: Final = 5_000
 """Changes of each source."""
 MOST_REPLAYED: Final = 500
-"""Objects that somebody is sent who comes back; beyond that, loading a list costs everybody less."""
+"""Objects that are sent to a client that comes back; beyond that, loading a list costs less."""
 FED_BY: Final[Mapping[KindName, frozenset[KindName]]] = {
     "pool": frozenset({"pool", "allocation", "provider"}),
     "allocation": frozenset({"allocation"}),
@@ -79,7 +79,7 @@ class Past:
 
 
 class StreamPosition(msgspec.Struct, frozen=True, array_like=True):
-    """How far somebody has heard, and what of it they were allowed to."""
+    """How far a client has heard, and what of it they were allowed to."""
 
     versions: dict[str, int]
     """For each source, up to where."""
@@ -88,7 +88,7 @@ class StreamPosition(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Resumed(NamedTuple):
-    """What somebody has to hear who comes back."""
+    """What a client that comes back has to hear."""
 
     touches: list[Touch]
     reset: list[KindName]
@@ -111,7 +111,7 @@ def merged(touches: Iterable[Touch]) -> list[Touch]:
 
 
 def resumed(pasts: Mapping[KindName, Past], since: StreamPosition | None, sights: Mapping[KindName, str]) -> Resumed:
-    """What happened after `since` to kinds of which somebody may see `sights`."""
+    """What happened after `since` to kinds of which a client may see `sights`."""
     if since is None:
         return Resumed([], _in_order(sights))
     lost: set[KindName] = {kind for kind, sight in sights.items() if since.sights.get(kind) != sight}

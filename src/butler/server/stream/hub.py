@@ -1,4 +1,4 @@
-"""The live stream: everything that changes, to everybody who may see it, over a WebSocket.
+"""The live stream: everything that changes, to every client that may see it, over a WebSocket.
 
     cache -> Feed -> `_moved`: noted, without a place in time yet
     a moment later   `_flush`: each change gets its version and goes into the past; what it touched is shown once,
@@ -47,7 +47,7 @@ GLANCE: Final = 1.0
 
 
 class StreamPlace(NamedTuple):
-    """Where in time somebody is: texts for clients to send back."""
+    """Where in time a client is: texts for clients to send back."""
 
     position: str
     heard: str
@@ -102,7 +102,7 @@ class Listener:
     def hear(
         self, lost: Iterable[KindName], tellings: Iterable[Telling], before: StreamPlace, after: StreamPlace
     ) -> None:
-        """Of what everybody is told, queue what this listener may see."""
+        """Of what all listeners are told, queue what this listener may see."""
         frames: list[Told] = []
         if mine := set(lost) & self.seen.words.keys():
             frames.append(_reset(mine))
@@ -187,7 +187,7 @@ class StreamHub:
             try:
                 await flush()
             except Exception:  # one object that cannot be shown must not silence all others for ever
-                log.exception("the live stream could not tell of a change: everybody is asked to load again")
+                log.exception("the live stream could not tell of a change: all clients are asked to load again")
                 self._tell(KIND_NAMES, [])
             await asyncio.sleep(max(PAUSE, 4 * (loop.time() - began)))
 
@@ -224,7 +224,7 @@ class StreamHub:
             noted, self._noted[source] = self._noted[source], []
             version = versions[source] = number_of(cache.position)
             if cache.lists != self._lists[source]:
-                # What came and went before that list was never told: nobody may go on from before it.
+                # What came and went before that list was never told: no client may go on from before it.
                 self._lists[source] = cache.lists
                 self._pasts[source].begin(version)
                 self._state.forget_counts()
@@ -250,7 +250,7 @@ class StreamHub:
             listener.hear(lost, tellings, before[listener], self.place(listener.seen))
 
     async def _told(self, touch: Touch, *listeners: Listener) -> dict[Hashable, Told]:
-        """A frame for each way in which listeners see an object; most often there is one way, or nobody listens."""
+        """A frame for each way in which listeners see an object; most often there is one way, or no listener."""
         among = listeners or self.listeners
         ways = {_way(touch, listener.seen): listener.seen for listener in among if listener.seen.shows(touch)}
         return {
@@ -271,7 +271,7 @@ class StreamHub:
         return Told(frame)
 
     def place(self, seen: StreamPermissions) -> StreamPlace:
-        """Up to where somebody has been told of everything, and what has been heard of, as of the last flush."""
+        """Up to where a client has been told of everything, and what has been heard of, as of the last flush."""
         words = tuple(seen.words.items())
         if words not in self._positions:
             self._positions[words] = encode_cursor(StreamPosition(self._versions, dict(words)))

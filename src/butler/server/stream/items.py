@@ -23,7 +23,7 @@ from butler.server.stream.permissions import StreamPermissions
 
 
 async def item(state: ClusterState, list_items: ListItems, touch: Touch, seen: StreamPermissions) -> Model | None:
-    """How an object looks in the lists of somebody, by now; None when it is gone."""
+    """How an object looks in a user's lists by now; None when it is gone."""
     key = touch.key
     if touch.kind == "pool":
         pool = state.pools.get(key)

@@ -1,6 +1,6 @@
 """What a listener may see, and how that is remembered.
 
-Pools and allocations live in Butler's own namespace: somebody may see all or none of them. Tenants, providers and
+Pools and allocations live in Butler's own namespace: a user may see all or none of them. Tenants, providers and
 activity are seen namespace by namespace. A few items show something of another kind (a pool its providers, a tenant its
 addresses, a provider how many tenants it has): so one object may look different to two people, and a person who may no
 longer see one kind has to load others again, too. A frame also names pools and tenants that a change concerns: those
@@ -34,7 +34,7 @@ class Named(NamedTuple):
 
 
 class StreamPermissions:
-    """What somebody may see, as far as they asked for it. Never changes."""
+    """What a user may see, as far as the client asked for it. Never changes."""
 
     def __init__(self, where: Mapping[KindName, Namespaces], asked: Iterable[KindName], among: frozenset[str]) -> None:
         """`where` they see each kind, of the namespaces `among` which it was looked for; `asked` is what they want."""
