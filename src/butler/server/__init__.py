@@ -9,7 +9,8 @@
     stream/             the live stream: what changed, who may see it, and how it looks now
     permissions.py      what a user may see; visible_objects.py the objects and items, as far as they may
     tenant_queries.py   live questions to tenants, in the name of the user
-    responses.py        responses with an ETag
+    list_page.py        lists page by page: orders and cursors
+    json_body.py        JSON as it is sent; responses.py sends it with an ETag
     cursor.py           texts that clients carry from one request to the next
     problems.py         errors as problem+json
     parameters.py       parameters that many routes take

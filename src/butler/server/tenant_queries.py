@@ -75,7 +75,7 @@ async def addresses(services: Services, person: Person, clusters: Sequence[Tenan
 
 async def recent_addresses(
     services: Services, person: Person, clusters: Sequence[TenantCluster]
-) -> list[TenantAddresses]:
+) -> list[TenantAddressReport]:
     """The same, as the tenants said it a few seconds ago to a client of the same user."""
     who = (person.user, person.groups)
     return await services.list_items.drift.of(who, lambda: addresses(services, person, clusters))
