@@ -155,7 +155,8 @@ def _refused(error: Exception) -> RequestRefused:
     if isinstance(error, ValidationException):
         wrong: Any = error.extra if isinstance(error.extra, list) else []
         fields = [
-            FieldError(field=_spelled(str(item.get("key", ""))), message=str(item.get("message", ""))) for item in wrong
+            FieldError(field=_spelled(str(mistake.get("key", ""))), message=str(mistake.get("message", "")))
+            for mistake in wrong
         ]
         said = "; ".join(f"{field.field}: {field.message}" if field.field else field.message for field in fields)
         return RequestRefused(422, said or str(error.detail), *fields)

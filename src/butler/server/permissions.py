@@ -104,7 +104,7 @@ class UserPermissions:
         every = frozenset(among)
         if await self.may(person, "list", resource):
             return every
-        allowed = await asyncio.gather(*(self.may(person, "list", resource, text) for text in sorted(every)))
+        allowed = await asyncio.gather(*(self.may(person, "list", resource, namespace) for namespace in sorted(every)))
         return frozenset(name for name, may in zip(sorted(every), allowed, strict=True) if may)
 
     async def tenants(self, person: Person, among: Iterable[str]) -> frozenset[str]:

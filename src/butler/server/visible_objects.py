@@ -71,7 +71,9 @@ async def seen_providers(services: Services, person: Person) -> tuple[list[Provi
 
 def tenants_on(services: Services, config: ProviderConfig, namespaces: frozenset[str]) -> list[str]:
     """The clusters on a provider that lie in these namespaces."""
-    return [text for text in services.list_items.tenants_of(key_of(config)) if text.partition("/")[0] in namespaces]
+    return [
+        tenant for tenant in services.list_items.tenants_of(key_of(config)) if tenant.partition("/")[0] in namespaces
+    ]
 
 
 async def _no_tenant(services: Services, person: Person, namespace: str, name: str) -> RequestRefused:

@@ -126,7 +126,7 @@ class Oidc:
         if secret:
             if "client_secret_basic" in metadata.token_endpoint_auth_methods_supported:
                 headers["Authorization"] = aiohttp.encode_basic_auth(
-                    *(quote(text, safe="") for text in (self.settings.client_id, secret))
+                    *(quote(credential, safe="") for credential in (self.settings.client_id, secret))
                 )
             else:
                 form["client_secret"] = secret

@@ -63,8 +63,8 @@ class OidcProviderClient:
             )
             if found.issuer != self.issuer:
                 raise ProviderTrouble(f"{self.issuer} says that it is {found.issuer}: give --oidc-issuer as it does")
-            for item in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
-                need_safe(item)
+            for endpoint in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
+                need_safe(endpoint)
             self._metadata = (self._clock(), found)
         return self._metadata[1]
 

@@ -36,7 +36,7 @@ class PublicUrl:
         scheme, port = at.scheme, at.port or _PORTS[at.scheme]
         name = f"[{at.hostname}]" if ":" in (at.hostname or "") else at.hostname or ""
         names = {name, *LOOPBACK_NAMES} if is_loopback(name) else {name}
-        hosts = {f"{text}:{port}" for text in names}
+        hosts = {f"{name}:{port}" for name in names}
         if port == _PORTS[scheme]:
             hosts |= names
         object.__setattr__(self, "hosts", frozenset(hosts))

@@ -140,7 +140,9 @@ class Sessions:
         now, found = self._now(), await self._records.list(owner=person.user)
         theirs = [(_id(kept.name), kept.content) for kept in found if kept.content.user == person.user]
         alive = [(name, record, self._lifetime.end(record)) for name, record in theirs]
-        return sorted((item for item in alive if item[2] > now), key=lambda pair: pair[1].created, reverse=True)
+        return sorted(
+            (session for session in alive if session[2] > now), key=lambda pair: pair[1].created, reverse=True
+        )
 
     async def end(self, person: Person, session: str) -> bool:
         """End one of the person's own sessions; False when they have none of that name."""

@@ -93,7 +93,7 @@ def summary(manifest: Json) -> str:
     workers = spec.get("workers")
     replicas = workers.get("replicas") if isinstance(workers, dict) else None
     shown = [str(spec.get("kubernetesVersion"))[:40], f"{replicas} workers" if isinstance(replicas, int) else ""]
-    return ", ".join(text for text in shown if text)
+    return ", ".join(part for part in shown if part)
 
 
 def changed_fields(patch: Json) -> str:

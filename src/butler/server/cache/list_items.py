@@ -56,18 +56,18 @@ def address_of(text: str | None) -> int | None:
 
 
 ALLOCATION_SORTS: Final[dict[str, Callable[[AllocationItem], str | int | float | None]]] = {
-    "name": lambda item: item.name,
-    "pool": lambda item: item.pool,
-    "tenant": lambda item: f"{item.tenant_namespace}/{item.tenant}",
-    "type": lambda item: item.type,
-    "phase": lambda item: item.phase,
-    "state": lambda item: item.state,
-    "start": lambda item: address_of(item.start),
-    "count": lambda item: item.count,
-    "createdAt": lambda item: _when(item.created_at),
-    "allocatedAt": lambda item: _when(item.allocated_at),
-    "idleSince": lambda item: _when(item.idle_since),
-    "releasedAt": lambda item: _when(item.released_at),
+    "name": lambda allocation: allocation.name,
+    "pool": lambda allocation: allocation.pool,
+    "tenant": lambda allocation: f"{allocation.tenant_namespace}/{allocation.tenant}",
+    "type": lambda allocation: allocation.type,
+    "phase": lambda allocation: allocation.phase,
+    "state": lambda allocation: allocation.state,
+    "start": lambda allocation: address_of(allocation.start),
+    "count": lambda allocation: allocation.count,
+    "createdAt": lambda allocation: _when(allocation.created_at),
+    "allocatedAt": lambda allocation: _when(allocation.allocated_at),
+    "idleSince": lambda allocation: _when(allocation.idle_since),
+    "releasedAt": lambda allocation: _when(allocation.released_at),
 }
 
 
@@ -88,14 +88,14 @@ class ListItems:
         self._state = state
         self._clock = clock
         self.allocations: SortedList[AllocationItem] = SortedList(ALLOCATION_SORTS, _allocation_text)
-        self.activity: SortedList[ActivityItem] = SortedList({"at": lambda item: item.at.timestamp()}, _activity_text)
+        self.activity: SortedList[ActivityItem] = SortedList({"at": lambda event: event.at.timestamp()}, _activity_text)
         self.drift = RecentResults(10.0)
         """What tenants said when all of them were asked, by who asked."""
         self._ranges: dict[Key, tuple[int, int]] = {}
         self._tenants: dict[tuple[str, bool, bool], TenantItem] = {}
         self._changed: dict[str, float] = {}
         self._clusters_on: dict[Key, list[str]] | None = None
-        state.allocations.index(BY_TENANT, lambda item: (_tenant(item),))
+        state.allocations.index(BY_TENANT, lambda allocation: (_tenant(allocation),))
         state.on_change(self._moved)
 
     # Reading.

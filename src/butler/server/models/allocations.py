@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from butler.server.models.common import AddressRange, Body, Model, TenantIs, Type
+from butler.server.models.common import AddressRange, Model, RequestBody, TenantIs, Type
 
 
 class AllocationItem(Model):
@@ -44,7 +44,7 @@ class AllocationList(Model):
     next: str | None
 
 
-class AllocationCreate(Body):
+class AllocationCreate(RequestBody):
     """A request; with `start` and `end` for exactly these addresses (a pin), else for `count` of them."""
 
     name: str

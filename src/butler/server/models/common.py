@@ -16,7 +16,7 @@ class Model(Struct, metaclass=PartMeta, frozen=True, kw_only=True, rename="camel
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
-class Body(Struct, metaclass=PartMeta, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
+class RequestBody(Struct, metaclass=PartMeta, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """Something that is taken: an unknown field is refused, not passed over."""
 
 

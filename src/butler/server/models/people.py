@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from butler.server.models.common import Body, Model
+from butler.server.models.common import Model, RequestBody
 
 
 class LoginMethods(Model):
@@ -68,6 +68,6 @@ class SessionList(Model):
     items: list[Session]
 
 
-class PasswordLogin(Body):
+class PasswordLogin(RequestBody):
     user: str
     password: str

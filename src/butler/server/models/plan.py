@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from butler.server.models.common import AddressRange, Body, FieldError, Model, Type
+from butler.server.models.common import AddressRange, FieldError, Model, RequestBody, Type
 from butler.server.models.pools import Fill, Segments, Stranded
 
 
-class PlanTenants(Body):
+class PlanTenants(RequestBody):
     count: int
     nodes: int | None = None
     load_balancers: int | None = None
@@ -14,13 +14,13 @@ class PlanTenants(Body):
     pools: tuple[str, ...] = ()
 
 
-class PlanSingle(Body):
+class PlanSingle(RequestBody):
     pool: str
     count: int | None = None
     type: Type = "loadbalancer"
 
 
-class PlanEdit(Body):
+class PlanEdit(RequestBody):
     pool: str
     cidr: str | None = None
     windows: tuple[tuple[str, str], ...] = ()
@@ -28,7 +28,7 @@ class PlanEdit(Body):
     reserve: tuple[str, ...] = ()
 
 
-class PlanRequest(Body):
+class PlanRequest(RequestBody):
     """At least one of these."""
 
     tenants: PlanTenants | None = None

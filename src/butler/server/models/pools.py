@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from butler.server.models.common import AddressRange, Body, Condition, FieldError, Model, Tier
+from butler.server.models.common import AddressRange, Condition, FieldError, Model, RequestBody, Tier
 
 
 class PoolItem(Model):
@@ -348,25 +348,25 @@ class History(Model):
 # Writes.
 
 
-class ReservedWrite(Body):
+class ReservedWrite(RequestBody):
     cidr: str
     description: str | None = None
     """Left out in an edit, a block that is there already keeps what it says."""
 
 
-class WindowWrite(Body):
+class WindowWrite(RequestBody):
     start: str
     end: str
 
 
-class DefaultsWrite(Body):
+class DefaultsWrite(RequestBody):
     """What is left out stays as it is; in a new pool it is 5 and 8."""
 
     nodes_per_tenant: int | None = None
     lb_pool_per_tenant: int | None = None
 
 
-class PoolCreate(Body):
+class PoolCreate(RequestBody):
     name: str
     cidr: str
     reserved: tuple[ReservedWrite, ...] = ()
@@ -375,7 +375,7 @@ class PoolCreate(Body):
     defaults: DefaultsWrite | None = None
 
 
-class PoolEdit(Body):
+class PoolEdit(RequestBody):
     """What to change; what is left out stays as it is."""
 
     cidr: str | None = None

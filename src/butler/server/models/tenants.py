@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from butler.server.models.common import AddressRange, Body, Condition, FieldError, Model, Type
+from butler.server.models.common import AddressRange, Condition, FieldError, Model, RequestBody, Type
 
 
 class TenantItem(Model):
@@ -151,7 +151,7 @@ class DriftList(Model):
     """Tenants that were not asked, as they come up, go, or have no addresses from pools."""
 
 
-class TenantManifest(Body):
+class TenantManifest(RequestBody):
     """A TenantCluster as kubectl would take it."""
 
     manifest: dict[str, Any]
@@ -171,11 +171,11 @@ class TenantPreview(Model):
     """Whether it would go on by itself as soon as there is room."""
 
 
-class Scale(Body):
+class Scale(RequestBody):
     workers: int
 
 
-class Upgrade(Body):
+class Upgrade(RequestBody):
     version: str
 
 

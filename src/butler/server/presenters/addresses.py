@@ -66,7 +66,7 @@ def _place(name: str, sought: str) -> tuple[object, ...]:
 def closest(allocations: Iterable[AllocationItem], sought: str, most: int) -> list[AllocationItem]:
     """Of thousands, the few that are worth a closer look."""
     found = (allocation for allocation in allocations if sought in allocation.name.lower())
-    return nsmallest(most, found, key=lambda item: _place(item.name, sought))
+    return nsmallest(most, found, key=lambda allocation: _place(allocation.name, sought))
 
 
 def best(hits: Iterable[Hit], sought: str, most: int) -> list[Hit]:
@@ -75,4 +75,4 @@ def best(hits: Iterable[Hit], sought: str, most: int) -> list[Hit]:
     def place(hit: Hit) -> tuple[object, ...]:
         return (*_place(hit.link.name, sought), KINDS.index(hit.link.kind), hit.link.namespace)
 
-    return sorted((item for item in hits if sought in item.title.lower()), key=place)[:most]
+    return sorted((hit for hit in hits if sought in hit.title.lower()), key=place)[:most]

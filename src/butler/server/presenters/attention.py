@@ -62,7 +62,7 @@ def attention(seen: VisibleEstate) -> list[Attention]:
         *_providers(seen.providers, seen.now),
         *_doubts(seen.doubts),
     ]
-    return sorted(found, key=lambda item: _WORST_FIRST.index(item.severity))[:MOST]
+    return sorted(found, key=lambda finding: _WORST_FIRST.index(finding.severity))[:MOST]
 
 
 def _pools(pools: Iterable[PoolItem]) -> Iterator[Attention]:
@@ -85,9 +85,9 @@ def _severity(word: str) -> Severity:
 
 
 def _doubts(doubts: Iterable[tuple[PoolItem, Sequence[str]]]) -> Iterator[Attention]:
-    for each, said in doubts:
-        link = Link(kind="pool", namespace=each.namespace, name=each.name)
-        title = f"The counters of pool {each.name} are not what its allocations add up to"
+    for pool, said in doubts:
+        link = Link(kind="pool", namespace=pool.namespace, name=pool.name)
+        title = f"The counters of pool {pool.name} are not what its allocations add up to"
         yield Attention(severity="warning", title=title, detail="; ".join(said), link=link)
 
 

@@ -8,7 +8,7 @@ from butler.api.networkpool import CapacityTier
 from butler.ipam.addresses import Family, Range, address_text
 from butler.server.models.common import AddressRange, Condition, Health
 
-_BAD_NEWS = frozenset(str(item) for item in CapacityTier) | {"Paused", "Deleting"}
+_BAD_NEWS = frozenset(str(tier) for tier in CapacityTier) | {"Paused", "Deleting"}
 
 
 def range_of(addresses: Range, family: Family) -> AddressRange:

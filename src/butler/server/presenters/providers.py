@@ -56,7 +56,7 @@ def provider_detail(
         ],
         scope=_scope(config),
         quotas=list(_quotas(config)),
-        conditions=[condition(item) for item in config.status.conditions],
+        conditions=[condition(found) for found in config.status.conditions],
         tenants=on_it,
         yaml=as_yaml(written(config, PROVIDERS)),
     )

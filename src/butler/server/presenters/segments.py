@@ -60,7 +60,7 @@ def columns_of(shown: PoolSegments) -> Segments:
         start=whole.start if whole else None,
         end=whole.end if whole else None,
         count=whole.count if whole else 0,
-        kinds=[item.value for item in KINDS],
+        kinds=[kind.value for kind in KINDS],
         columns=columns,
         holders=list(holders),
         notes=list(notes),

@@ -17,13 +17,13 @@ from butler.server.services import ThePerson, TheServices
 from butler.server.visible_objects import provider_namespaces, seen_providers, tenant_namespaces, tenants_on
 
 SORTS: Sorts[ProviderItem] = {
-    "name": lambda item: item.name,
-    "provider": lambda item: item.provider,
-    "mode": lambda item: item.mode,
-    "ready": lambda item: int(item.ready),
-    "tenants": lambda item: item.tenants,
-    "available": lambda item: item.available,
-    "estimatedTenants": lambda item: item.estimated_tenants,
+    "name": lambda provider: provider.name,
+    "provider": lambda provider: provider.provider,
+    "mode": lambda provider: provider.mode,
+    "ready": lambda provider: int(provider.ready),
+    "tenants": lambda provider: provider.tenants,
+    "available": lambda provider: provider.available,
+    "estimatedTenants": lambda provider: provider.estimated_tenants,
 }
 
 

@@ -75,7 +75,7 @@ async def _serve(socket: Socket, stream: StreamHub) -> Ending | None:
         return Ending(BAD, f"kinds: take some of {', '.join(KIND_NAMES)}")
     if len(stream.listeners) >= MOST_LISTENERS:
         return FULL
-    if sum(item.person.user == person.user for item in stream.listeners) >= MOST_OF_ONE:
+    if sum(other.person.user == person.user for other in stream.listeners) >= MOST_OF_ONE:
         return YOURS
     listener = Listener(person, cast("list[KindName]", asked))
     work: list[asyncio.Task[Ending | None]] = []

@@ -40,19 +40,19 @@ Team = Annotated[str | None, QueryParameter(description="Of this team.", max_len
 InNamespace = Annotated[str | None, QueryParameter(description="In it.", max_length=63)]
 
 SORTS: Sorts[TenantItem] = {
-    "name": lambda item: item.name,
-    "namespace": lambda item: f"{item.namespace}/{item.name}",
-    "phase": lambda item: item.phase,
-    "since": lambda item: item.since.timestamp() if item.since else None,
-    "version": lambda item: item.version,
-    "workers": lambda item: item.workers_wanted,
-    "provider": lambda item: item.provider,
-    "team": lambda item: item.team,
-    "nodeAddresses": lambda item: item.node_addresses,
-    "loadBalancerAddresses": lambda item: item.load_balancer_addresses,
-    "loadBalancersInUse": lambda item: item.load_balancers_in_use,
-    "servicesWaiting": lambda item: item.services_waiting,
-    "createdAt": lambda item: item.created_at.timestamp() if item.created_at else None,
+    "name": lambda tenant: tenant.name,
+    "namespace": lambda tenant: f"{tenant.namespace}/{tenant.name}",
+    "phase": lambda tenant: tenant.phase,
+    "since": lambda tenant: tenant.since.timestamp() if tenant.since else None,
+    "version": lambda tenant: tenant.version,
+    "workers": lambda tenant: tenant.workers_wanted,
+    "provider": lambda tenant: tenant.provider,
+    "team": lambda tenant: tenant.team,
+    "nodeAddresses": lambda tenant: tenant.node_addresses,
+    "loadBalancerAddresses": lambda tenant: tenant.load_balancer_addresses,
+    "loadBalancersInUse": lambda tenant: tenant.load_balancers_in_use,
+    "servicesWaiting": lambda tenant: tenant.services_waiting,
+    "createdAt": lambda tenant: tenant.created_at.timestamp() if tenant.created_at else None,
 }
 
 

@@ -45,20 +45,22 @@ async def item(state: ClusterState, list_items: ListItems, touch: Touch, seen: S
 
 def _tenants_on(list_items: ListItems, provider: Key, seen: StreamPermissions) -> int:
     where = seen.where("tenant")
-    return sum(is_in(text.partition("/")[0], where) for text in list_items.tenants_of(provider))
+    return sum(is_in(tenant.partition("/")[0], where) for tenant in list_items.tenants_of(provider))
 
 
 def touched(state: ClusterState, list_items: ListItems, moved: StateChange) -> Iterator[Touch]:
     """The object itself, then those that show something of it."""
     old, new = moved.change.old, moved.change.new
-    if moved.kind == "activity" and not any(entry is not None and activity_item(entry) for entry in (old, new)):
+    if moved.kind == "activity" and not any(event is not None and activity_item(event) for event in (old, new)):
         return  # about something that is none of Butler's
     yield Touch(moved.kind, moved.change.key, moved.pools, moved.tenants)
     if moved.kind == "allocation":
         yield from (_pool(state, name) for name in sorted(moved.pools))
         yield from (_tenant(name) for name in sorted(moved.tenants))
     elif moved.kind == "tenant":
-        for config in {key_of(found) for entry in (old, new) if entry and (found := list_items.provider_of(entry))}:
+        for config in {
+            key_of(found) for cluster in (old, new) if cluster and (found := list_items.provider_of(cluster))
+        }:
             yield Touch("provider", config, tenants=moved.tenants, itself=False)
     elif moved.kind == "provider" and (old is None or new is None or old.spec != new.spec):
         yield from (_pool(state, name) for name in sorted(_pools_of(old) | _pools_of(new)))

@@ -90,7 +90,7 @@ class StreamPermissions:
         ]
 
     def _within(self, kind: KindName, namespaces: frozenset[str]) -> tuple[object, ...]:
-        cut = [item & namespaces if isinstance(item, frozenset) else item for item in self.look(kind)]
+        cut = [scope & namespaces if isinstance(scope, frozenset) else scope for scope in self.look(kind)]
         where = self.where(kind)
         return (where if where is None else where & namespaces, *cut)
 
