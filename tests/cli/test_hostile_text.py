@@ -173,7 +173,7 @@ def test_a_watch_is_clean(hostile: Path) -> None:
 
 LOGGING = """
 import logging, sys
-from butler.cli.frame import streams
+from butler.cli.toolkit import streams
 streams.install()
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
 logging.getLogger("x").warning("%s", sys.argv[1])
