@@ -42,16 +42,31 @@ class Look(NamedTuple):
 
 
 def sampled(
-    looks: Iterable[Look], before: Mapping[str, Held], after: Mapping[str, Held], lost: set[tuple[str, int]]
+    looks: Iterable[Look],
+    before: Mapping[str, Held],
+    after: Mapping[str, Held],
+    lost: Collection[tuple[str, int]],
+    in_sight: Collection[str] = (),
 ) -> Iterator[Violation]:
-    """S4 and S5 of a moment. `lost`: what a restore took from a tenant, by tenant and address."""
+    """S4 and S5 of a moment.
+
+    `lost`: what a restore took from a tenant, by tenant and address. That its Services show it still is no fault, and
+    nor is another holder whose record came with the snapshot. But who gets it later must not: `in_sight` are the
+    allocations (UIDs) that were granted when the Services could have been seen.
+    """
     throughout = {uid: held for uid, held in before.items() if after.get(uid) == held}
     for look in looks:
         mine = [held.span for held in (*before.values(), *after.values()) if held.owner == look.uid]
         for service, addresses in look.shown.items():
             for address in addresses:
-                others = [held for held in throughout.values() if held.owner != look.uid and _has(held.span, address)]
-                if others and (look.uid, address) not in lost:
+                others = [
+                    held
+                    for uid, held in throughout.items()
+                    if held.owner != look.uid
+                    and _has(held.span, address)
+                    and ((look.uid, address) not in lost or uid in in_sight)
+                ]
+                if others:
                     shown = f"Service {service} of {look.name} shows {text((address, address))}"
                     yield Violation("S4", f"{shown}, which {others[0].name} holds")
         for span in look.announced:
@@ -63,6 +78,33 @@ def sampled(
 
 def _has(span: Span, address: int) -> bool:
     return span[0] <= address <= span[1]
+
+
+def granted_in_sight(history: History, outages: Iterable[tuple[float, float]]) -> set[str]:
+    """The allocations (UIDs) that an era shows to be granted while controllers worked and tenants answered."""
+    blind = list(outages)
+    return {
+        revision.uid
+        for revision in history.revisions
+        if revision.kind == ALLOCATION
+        and revision.before is not None  # otherwise it was listed when the era began
+        and _is_live(revision.after)
+        and not _is_live(revision.before)
+        and not any(since <= revision.seconds <= until for since, until in blind)
+    }
+
+
+def _is_live(allocation: Json | None) -> bool:
+    return ((allocation or {}).get("status") or {}).get("phase") == "Allocated"
+
+
+def still_lost(lost: Iterable[tuple[str, int]], looked_after: Collection[str]) -> set[tuple[str, int]]:
+    """What restores took from tenants (UIDs) that Butler does not know at present.
+
+    A tenant that a restore took away as a whole runs on, with what its Services show. Only when another restore brings
+    it back can Butler know of it, and by then the snapshot may say that another tenant holds it.
+    """
+    return {(tenant, address) for tenant, address in lost if tenant not in looked_after}
 
 
 @dataclass
@@ -145,9 +187,8 @@ def rest(
 ) -> Iterator[Violation]:
     """Everything that must hold when nothing moves.
 
-    `services` are those of each tenant, by its namespace. `shown` is every address that a Service was ever seen to
-    show, by tenant: what a pool reports as foreign is withheld for a minute longer, and counts only if it is among
-    them.
+    `services` are those of each tenant, by its namespace; `shown` is every address that a Service was ever seen to
+    show, by tenant: what a pool reports as foreign is withheld for a minute longer, and counts only if it was shown.
     """
     replay = Replay(history.began)
     for revision in history.in_order():
@@ -163,7 +204,7 @@ def rest(
     for uid, cluster in clusters.items():
         name, status = cluster["metadata"]["name"], cluster.get("status") or {}
         own = {
-            kind: [replay.live[item] for item in replay.live if _belongs(replay.allocations[item], uid, kind)]
+            kind: [replay.live[each] for each in replay.live if _belongs(replay.allocations[each], uid, kind)]
             for kind in ("nodes", "loadbalancer")
         }
         home = home_of(name, uid)
@@ -174,10 +215,10 @@ def rest(
             for address in internal_addresses(obj)
             if not any(_has(span, address) for span in own["nodes"])
         ]
-        conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
+        conditions = {each["type"]: each for each in status.get("conditions") or ()}
         if outside and conditions.get("NetworkReady", {}).get("status") == "True":
             yield Violation("conditions", f"{name} is NetworkReady, and {outside} run outside its allocation")
-        waiting = [item["metadata"]["name"] for item in services.get(home, ()) if waits(item)]
+        waiting = [each["metadata"]["name"] for each in services.get(home, ()) if waits(each)]
         if waiting and conditions.get("LoadBalancersReady", {}).get("status") == "True":
             yield Violation("conditions", f"{name} is LoadBalancersReady, and {waiting} wait")
         if not running and status.get("phase") != "Ready" and bool(own["nodes"]) != bool(own["loadbalancer"]):
@@ -189,9 +230,7 @@ def rest(
 
 
 def _latest(history: History, kind: str) -> list[Json]:
-    found: dict[str, Json | None] = {
-        revision.uid: revision.after for revision in history.in_order() if revision.kind == kind
-    }
+    found: dict[str, Json | None] = {each.uid: each.after for each in history.in_order() if each.kind == kind}
     return [obj for obj in found.values() if obj is not None]
 
 
@@ -214,7 +253,7 @@ def _orphans(replay: Replay, clusters: Mapping[str, Json]) -> Iterator[Violation
 
 def _could_have_both(replay: Replay, uid: str, name: str, shown: Collection[tuple[str, int]]) -> Iterator[Violation]:
     """L1 of a tenant: it waits only while one of its two blocks does not fit."""
-    asked = [item for item in replay.allocations.values() if _owner(item) == uid and _is_open(item)]
+    asked = [each for each in replay.allocations.values() if _owner(each) == uid and _is_open(each)]
     fit = []
     for allocation in asked:
         key = (allocation["metadata"]["namespace"], allocation["spec"]["poolRef"]["name"])
@@ -222,14 +261,14 @@ def _could_have_both(replay: Replay, uid: str, name: str, shown: Collection[tupl
         rules = oracle.rules_of_pool(pool) if pool is not None else None
         taken = [*replay.live.values(), *_withheld(pool or {}, shown)]
         fit.append(rules is not None and oracle.would_fit(rules, taken, allocation))
-    if asked and all(fit) and {obj["spec"]["type"] for obj in asked} == {"nodes", "loadbalancer"}:
+    if asked and all(fit) and {each["spec"]["type"] for each in asked} == {"nodes", "loadbalancer"}:
         yield Violation("L1", f"{name} waits for both blocks, and each would fit")
 
 
 def _withheld(pool: Json, shown: Collection[tuple[str, int]]) -> list[Span]:
     """The addresses that a pool does not hand out because a tenant's Services show them without holding them."""
     reported = (pool.get("status") or {}).get("foreignAddresses") or ()
-    found = [(item["tenantClusterRef"]["name"], oracle.number(item["address"])) for item in reported]
+    found = [(each["tenantClusterRef"]["name"], oracle.number(each["address"])) for each in reported]
     return [(address, address) for tenant, address in found if (tenant, address) in shown]
 
 

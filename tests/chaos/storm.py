@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import math
 import os
 import random
 import time
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 import aiohttp
 
 from chaos.eras import Eras, holdings
-from chaos.judge import Look, Patience, rest, sampled
+from chaos.judge import Look, Patience, granted_in_sight, rest, sampled, still_lost
 from control_planes import ControlPlane
 from ipam.estate import Api, named
 from ipam.history import ALLOCATION, GROUP, POOL, Witness
@@ -87,6 +88,8 @@ class Storm:
         self.patience = Patience()
         self.lost: set[tuple[str, int]] = set()
         self.shown: set[tuple[str, int]] = set()
+        self._in_sight: set[str] = set()
+        """Allocations that were granted since the last restore, at a time when Services could be seen."""
         self._restored_at = 0.0
         self._restoring = False
         self._began = time.monotonic()
@@ -197,11 +200,12 @@ class Storm:
     @contextlib.asynccontextmanager
     async def _outage(self, after: float = 6.0) -> Any:
         """`after`: seconds that a replica gets to lead again, which a lease and a start take."""
-        since = time.monotonic()
+        since, position = time.monotonic(), len(self._outages)
+        self._outages.append((since, math.inf))
         try:
             yield
         finally:
-            self._outages.append((since, time.monotonic() + after))
+            self._outages[position] = (since, time.monotonic() + after)
 
     def _chosen(self) -> ButlerProcess:
         return self.rng.choice(self.replicas)
@@ -280,12 +284,11 @@ class Storm:
             await asyncio.to_thread(self.world.restart)
             await self._hang_up()
             ever = [
-                revision.after
-                for revision in self.eras.witness.history.revisions
-                if revision.kind == ALLOCATION and revision.after
+                each.after for each in self.eras.witness.history.revisions if each.kind == ALLOCATION and each.after
             ]
             before = [held for allocation in ever for held in holdings([allocation]).values()]
             await self._new_era("restore", broke_at)
+            self._in_sight.clear()  # what is held now came with the snapshot, or was granted before tenants answered
             self._restored_at = time.monotonic()
             after = {
                 (held.owner, held.span) for held in holdings(self.eras.witness.state(ALLOCATION).values()).values()
@@ -307,6 +310,7 @@ class Storm:
 
     async def _new_era(self, why: str, broke_at: float | None = None) -> None:
         self.patience.read(self.eras.witness.history, "plain", self._outages)
+        self._in_sight |= granted_in_sight(self.eras.witness.history, self._outages)
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -433,8 +437,8 @@ class Storm:
         session, url = found
         # AssertionError: the credentials are of a tenant that a restore has taken away.
         with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, AssertionError):
-            services = [obj for obj in await _items(session, f"{url}/api/v1/namespaces/default/services")
-                        if obj["spec"].get("type") == "LoadBalancer"]  # fmt: skip
+            services = [each for each in await _items(session, f"{url}/api/v1/namespaces/default/services")
+                        if each["spec"].get("type") == "LoadBalancer"]  # fmt: skip
             if services:
                 name = self.rng.choice(services)["metadata"]["name"]
                 async with session.delete(f"{url}/api/v1/namespaces/default/services/{name}") as answer:
@@ -495,8 +499,8 @@ class Storm:
             pools = await _items(session, f"{url}/apis/metallb.io/v1beta1/namespaces/metallb-system/ipaddresspools")
         except (aiohttp.ClientError, TimeoutError, OSError, AssertionError, ValueError):
             return None
-        seen = tenant_of("", (), [pool for pool in pools if pool["metadata"]["name"] == "default-pool"], ())
-        shown = {service["metadata"]["name"]: tenant_of("", (), (), [service]).balancers for service in services}
+        seen = tenant_of("", (), [each for each in pools if each["metadata"]["name"] == "default-pool"], ())
+        shown = {each["metadata"]["name"]: tenant_of("", (), (), [each]).balancers for each in services}
         return Look(cluster["metadata"]["uid"], cluster["metadata"]["name"], shown, seen.announced)
 
     async def sample(self) -> None:
@@ -512,10 +516,16 @@ class Storm:
             (look.name, address) for look in looks for addresses in look.shown.values() for address in addresses
         }
         self.done["looks at a tenant"] += len(looks)
-        wrong = sampled(looks, holdings(before["items"]), holdings(after["items"]), self.lost)
+        held = holdings(before["items"]), holdings(after["items"])
+        in_sight = self._in_sight | granted_in_sight(self.eras.witness.history, self._outages)
+        wrong = list(sampled(looks, *held, self.lost, in_sight))
+        for violation in sampled(looks, *held, ()):
+            if violation.rule == "S4" and violation not in wrong:
+                self.done["S4 after a restore"] += 1
+                self._note(f"excused by a restore: {violation.told()}")
         # What was published while etcd went back is put right when the tenant is next compared with its allocations.
         recent = time.monotonic() - self._restored_at < PUT_RIGHT_SECONDS
-        for violation in [item for item in wrong if not (recent and item.rule == "S5")][:5]:
+        for violation in [violation for violation in wrong if not (recent and violation.rule == "S5")][:5]:
             self._note(f"BROKEN {violation.told()}")
             self.violations.append(violation)
 
@@ -563,7 +573,7 @@ class Storm:
         self._start_replicas()
         await self._until_settled()
         self._note("settled")
-        self.lost.clear()
+        self.lost = still_lost(self.lost, [cluster["metadata"]["uid"] for cluster in self._clusters().values()])
         await asyncio.sleep(3)
         await self.sample()
         history = await self.eras.finish()
@@ -598,7 +608,7 @@ class Storm:
         while (why := self._why_unsettled()) or time.monotonic() - self.eras.witness.last_change < QUIET_SECONDS:
             if time.monotonic() > deadline:
                 latest = self.eras.witness.history.revisions[-5:]
-                told = [f"{revision.kind} {revision.name} by {revision.writer}" for revision in latest]
+                told = [f"{each.kind} {each.name} by {each.writer}" for each in latest]
                 rule = "L1" if why else "L3"
                 self.violations.append(Violation(rule, f"not at rest after {SETTLE_SECONDS:.0f} s: {why} {told}"))
                 return

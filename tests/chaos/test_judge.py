@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from chaos.eras import Held, changed_unseen, holdings, overlapping
-from chaos.judge import WORST_WAIT, Look, Patience, rest, sampled
+from chaos.judge import WORST_WAIT, Look, Patience, granted_in_sight, rest, sampled, still_lost
 from ipam.history import ALLOCATION, POOL, History, Revision
 from ipam.oracle import number
 from tenants.rules import MACHINE, TENANT, Tenant, home_of
@@ -46,6 +46,32 @@ class TestSamples:
     def test_what_a_restore_took_is_not_held_against_butler(self) -> None:
         look = Look("one", "one", {}, [span("10.41.0.30")])
         assert not list(sampled([look], {"a": ONE}, {"a": ONE}, {("one", number("10.41.0.30"))}))
+
+    def test_a_holder_that_came_with_the_snapshot_is_not_held_against_butler(self) -> None:
+        look = Look("one", "one", {"web": [number("10.41.0.18")]}, [])
+        held, lost = {"a": ONE, "b": TWO}, {("one", number("10.41.0.18"))}
+        assert not list(sampled([look], held, held, lost))
+        assert told(sampled([look], held, held, {("one", number("10.41.0.19"))})) == ["S4"]
+        assert told(sampled([look], held, held, {("three", number("10.41.0.18"))})) == ["S4"]
+
+    def test_what_a_restore_took_is_granted_to_another_only_before_its_service_could_be_seen(self) -> None:
+        look = Look("one", "one", {"web": [number("10.41.0.18")]}, [])
+        held, lost = {"uid-a": ONE, "uid-b": TWO}, {("one", number("10.41.0.18"))}
+        record = history(
+            (ALLOCATION, an_allocation("a", "one", "loadbalancer", ONE.span)),
+            (ALLOCATION, an_allocation("b", "two", "loadbalancer", None)),
+            (ALLOCATION, an_allocation("b", "two", "loadbalancer", TWO.span)),
+            seconds=(1.0, 2.0, 30.0),
+        )
+        late = granted_in_sight(record, [(0.0, 15.0)])
+        assert late == {"uid-b"}
+        assert told(sampled([look], held, held, lost, late)) == ["S4"]
+        assert not granted_in_sight(record, [(0.0, 15.0), (29.0, 31.0)])
+
+    def test_a_tenant_that_a_restore_took_away_keeps_its_excuse_until_it_is_back(self) -> None:
+        lost = {("one", 1), ("two", 2)}
+        assert still_lost(lost, ["one"]) == {("two", 2)}
+        assert not still_lost(lost, ["one", "two"])
 
 
 class TestStates:
