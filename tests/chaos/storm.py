@@ -90,6 +90,8 @@ class Storm:
         self.shown: set[tuple[str, int]] = set()
         self._in_sight: set[str] = set()
         """Allocations that were granted since the last restore, at a time when Services could be seen."""
+        self._restored: set[str] = set()
+        """Allocations that held addresses when the last restore was over."""
         self._restored_at = 0.0
         self._restoring = False
         self._began = time.monotonic()
@@ -290,9 +292,9 @@ class Storm:
             await self._new_era("restore", broke_at)
             self._in_sight.clear()  # what is held now came with the snapshot, or was granted before tenants answered
             self._restored_at = time.monotonic()
-            after = {
-                (held.owner, held.span) for held in holdings(self.eras.witness.state(ALLOCATION).values()).values()
-            }
+            now = holdings(self.eras.witness.state(ALLOCATION).values())
+            self._restored = set(now)
+            after = {(held.owner, held.span) for held in now.values()}
             for held in before:
                 if (held.owner, held.span) not in after:
                     self._note(f"the restore takes {text(held.span)} from {held.name}")
@@ -519,10 +521,13 @@ class Storm:
         held = holdings(before["items"]), holdings(after["items"])
         in_sight = self._in_sight | granted_in_sight(self.eras.witness.history, self._outages)
         wrong = list(sampled(looks, *held, self.lost, in_sight))
+        from_snapshot = {uid: found for uid, found in held[0].items() if uid in self._restored}
+        known = list(sampled(looks, from_snapshot, held[1], ()))
         for violation in sampled(looks, *held, ()):
             if violation.rule == "S4" and violation not in wrong:
-                self.done["S4 after a restore"] += 1
-                self._note(f"excused by a restore: {violation.told()}")
+                why = "the snapshot says so" if violation in known else "granted before the Service could be seen"
+                self.done[f"S4 excused, {why}"] += 1
+                self._note(f"excused, {why}: {violation.told()}")
         # What was published while etcd went back is put right when the tenant is next compared with its allocations.
         recent = time.monotonic() - self._restored_at < PUT_RIGHT_SECONDS
         for violation in [violation for violation in wrong if not (recent and violation.rule == "S5")][:5]:
