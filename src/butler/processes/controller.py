@@ -8,7 +8,9 @@ import os
 import platform
 import secrets
 import sys
+import time
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,10 +20,12 @@ import uvloop
 from butler.controllers.networkpool.setup import add_ipam
 from butler.controllers.providerconfig.settings import ProviderSettings
 from butler.controllers.providerconfig.setup import add_providers
+from butler.controllers.service_looks import ServiceLooks
 from butler.controllers.tenantcluster.setup import add_tenants
 from butler.kube import config
 from butler.kube.client import Client
 from butler.kube.errors import ConfigError
+from butler.kube.kinds import CLUSTERS
 from butler.kube.lease import LeaderLease, LeaseTerms
 from butler.kube.metrics import Metrics
 from butler.kube.operator import Operator
@@ -60,11 +64,14 @@ def build(process: Process, client: Client, metrics: Metrics) -> Operator:
             client, NAME, process.ipam.home_namespace, identity, terms=_terms(process.lease_seconds), metrics=metrics
         )
     operator = Operator(client, NAME, metrics=metrics, lease=lease, host=process.host, port=process.port)
-    ipam = add_ipam(operator, process.ipam)
+    looks = None
+    if process.tenants is not None:
+        looks = ServiceLooks(operator.cache(CLUSTERS), client.timeline, lambda: datetime.now(UTC), time.monotonic)
+    ipam = add_ipam(operator, process.ipam, looks)
     if process.tenants is not None:
         add_providers(operator, ProviderSettings(process.ipam.namespace, process.tenants.home_namespace))
         tenants = replace(process.tenants, force_is_checked=process.admission is not None)
-        add_tenants(operator, tenants, ipam, namespace=process.ipam.namespace)
+        add_tenants(operator, tenants, ipam, namespace=process.ipam.namespace, looks=looks)
     if process.admission is not None:
         add_admission(operator, process.admission)
     return operator

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from butler.controllers.loadbalancers.states import LastLook
     from butler.controllers.loadbalancers.status_writer import LoadBalancerStatusWriter
     from butler.controllers.tenant_caches import Views
+    from butler.controllers.service_looks import ServiceLooks
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.metrics import Metrics
@@ -80,6 +81,8 @@ if TYPE_CHECKING:
 
 AGAIN: Final = NextLook(5.0)
 """Seconds until a kubeconfig is asked for again that could not be read."""
+AGAIN_IF_AWAITED: Final = NextLook(0.2)
+"""Until the next look at a tenant that grants wait for."""
 SETTLES: Final = "Services on the tenant are about to get their first addresses"
 NOT_TOLD: Final = "the tenant's MetalLB has not been told its addresses yet"
 
@@ -109,6 +112,7 @@ class LoadBalancerController:
         told: Callable[[Key], None],
         clock: Callable[[], datetime],
         monotonic: Callable[[], float],
+        looks: ServiceLooks | None = None,
     ) -> None:
         self._client = client
         self._views = views
@@ -125,6 +129,7 @@ class LoadBalancerController:
         self._metrics = metrics
         self._settings = settings
         self._told = told
+        self._looks = looks
         self._clock = clock
         self._monotonic = monotonic
         self._states: dict[str, TenantStates] = {}
@@ -186,6 +191,8 @@ class LoadBalancerController:
         self._states.clear()
         self._usages.clear()
         self._uids.clear()
+        if self._looks is not None:
+            self._looks.anew()
         await self._feeds.aclose()
         self.show()
 
@@ -206,6 +213,8 @@ class LoadBalancerController:
         if not self._concerns_us(cluster, provider):
             await self._forget(key, cluster.metadata.uid)
             await self._writer.retract(cluster)
+            if self._looks is not None:
+                self._looks.looked(cluster.metadata.uid, self._looks.turn)
             return None
         states = self._states.setdefault(cluster.metadata.uid, TenantStates())
         if secret is None:
@@ -363,23 +372,39 @@ class LoadBalancerController:
 
     async def _say(self, look: Look, states: TenantStates, growth: Growth) -> NextLook:
         cluster, found, pool, status = look.cluster, look.usage(), states.pool, states.status
-        foreign, foreign_changes = self._look_for_foreign(look, states.look)
+        turn = self._looks.turn if self._looks is not None and self._views.allocations.is_followed else None
+        foreign, foreign_changes = self._look_for_foreign(look, states.look, awaited=turn is not None)
         obstacles = Obstacles(pool.problem or "", pool.problem_reason, pool.refusal, states.look.trouble)
         said = verdict(found, obstacles, growth.short, look.services(), paused=cluster.spec.paused, foreign=foreign)
         changes = PoolChanges(status.last_growth, status.last_shrink)
         figures = figures_of(found, cluster.status.load_balancers, changes, foreign)
         is_up = is_established(cluster) or _says_all_is_well(cluster)
         again = await self._writer.report(cluster, said, figures, status, is_up=is_up)
-        # A cluster that is not up wakes us when it can be used.
-        return min(again, SOON if found.about_to_share else ON_CHANGE, foreign_changes) if is_up else again
+        if not is_up:  # it wakes us when it can be used
+            return again
+        looked = self._looked(cluster, foreign, turn)
+        return min(again, looked, SOON if found.about_to_share else ON_CHANGE, foreign_changes)
 
-    def _look_for_foreign(self, look: Look, last: LastLook) -> tuple[list[int], NextLook]:
+    def _looked(self, cluster: TenantCluster, foreign: list[int], turn: int | None) -> NextLook:
+        """Let grants go on if they waited for this look; when to look again if it does not count."""
+        uid, looks = cluster.metadata.uid, self._looks
+        if looks is None or not looks.is_due(uid):
+            return ON_CHANGE
+        now = self._views.clusters.get(key_of(cluster))
+        figures = now.status.load_balancers if now is not None else None
+        if turn is None or figures is None or not set(sightings.as_told(foreign)) <= set(figures.foreign_addresses):
+            return AGAIN_IF_AWAITED
+        looks.looked(uid, turn)
+        return ON_CHANGE
+
+    def _look_for_foreign(self, look: Look, last: LastLook, *, awaited: bool) -> tuple[list[int], NextLook]:
         """The addresses of pools that Services show and the tenant does not hold; and when the clock changes them."""
+        at_once = awaited and self._looks is not None and self._looks.is_due(look.cluster.metadata.uid)
         now, figures = self._monotonic(), look.cluster.status.load_balancers
         if last.foreign is None:
             last.foreign = sightings.recalled(figures.foreign_addresses if figures else (), now)
         shown = sightings.foreign(look.services(), self._views.usable_by(look.cluster), self._handed_out.hand_out)
-        last.foreign = sightings.remembered(shown, last.foreign, now)
+        last.foreign = sightings.remembered(shown, last.foreign, now, at_once=at_once)
         left = sightings.seconds_to_next(last.foreign, now)
         return sightings.counting(last.foreign), ON_CHANGE if left is None else NextLook(left)
 

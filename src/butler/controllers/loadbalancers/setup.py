@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from butler.api.objects import Json, Key
     from butler.controllers.ipallocation.release import Releases
     from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
+    from butler.controllers.service_looks import ServiceLooks
     from butler.controllers.tenant_caches import Views
     from butler.kube.cache import Cache
     from butler.kube.operator import Operator
@@ -42,6 +43,7 @@ def add_load_balancers(
     tenants: TenantClients,
     releases: Releases,
     told: Callable[[Key], None],
+    looks: ServiceLooks | None = None,
 ) -> LoadBalancerController:
     """Let an operator look after tenants' load-balancer addresses.
 
@@ -85,15 +87,20 @@ def add_load_balancers(
         told,
         _now,
         time.monotonic,
+        looks,
     )
+    if looks is not None:
+        looks.wakes(wake)
     controller = whole.controller(metrics=operator.metrics)
     operator.add(controller)
-    operator.add_task(lambda: _while_leading(whole))
+    operator.add_task(lambda: _while_leading(whole, looks))
     return whole
 
 
-async def _while_leading(whole: LoadBalancerController) -> None:
+async def _while_leading(whole: LoadBalancerController, looks: ServiceLooks | None) -> None:
     """Keep the metrics up to date; and hang up when another process leads."""
+    if looks is not None:
+        looks.begin()
     try:
         while True:
             whole.show()

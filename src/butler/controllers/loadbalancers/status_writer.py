@@ -18,7 +18,13 @@ from butler.api.tenantcluster import PoolChange
 from butler.controllers.loadbalancers.next_look import AT_ONCE, ON_CHANGE, NextLook
 from butler.kube.errors import Conflict, NotFound
 from butler.kube.kinds import CLUSTERS, WRITE_TIMEOUT
-from butler.rules.loadbalancer.status import is_news, new_status, says_otherwise, without_load_balancers
+from butler.rules.loadbalancer.status import (
+    is_news,
+    new_status,
+    says_otherwise,
+    shows_more,
+    without_load_balancers,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,7 +134,7 @@ class LoadBalancerStatusWriter:
             progress.unsaid = None
             progress.told = now if progress.told is None else progress.told
             return again
-        if not lasts.is_due and progress.told is None:
+        if not lasts.is_due and progress.told is None and not shows_more(cluster.status, status):
             return again  # figures without a verdict are no first word
         progress.unsaid = now if progress.unsaid is None else progress.unsaid
         rest = NextLook.within(progress.unsaid + _can_wait(cluster.status, status) - now)
@@ -181,6 +187,6 @@ class LoadBalancerStatusWriter:
 
 def _can_wait(old: TenantClusterStatus, new: TenantClusterStatus) -> float:
     """Seconds that may pass before this is written."""
-    if says_otherwise(old, new):
+    if says_otherwise(old, new) or shows_more(old, new):
         return 0.0
     return CHANGES_WAIT if is_news(old, new) else FIGURES_WAIT

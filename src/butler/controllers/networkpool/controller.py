@@ -27,7 +27,7 @@ import msgspec
 
 from butler.api.codec import status_patch
 from butler.api.conditions import find_condition
-from butler.api.ipallocation import IPAllocationPhase
+from butler.api.ipallocation import IPAllocationPhase, IPAllocationType
 from butler.api.labels import AllocationReason, ConditionType, Finalizer, Label, PoolReason
 from butler.api.objects import Key, finalizers_patch, is_older, key_of, with_finalizer, without_finalizer
 from butler.controllers.networkpool.claim_steps import Claimed, Claiming
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.networkpool.grant_writer import Due
     from butler.controllers.networkpool.metrics import IpamMetrics
+    from butler.controllers.service_looks import ServiceLooks
     from butler.ipam.layout import PoolLayout
     from butler.kube.cache import Cache
     from butler.kube.client import Client
@@ -115,8 +116,10 @@ class NetworkPoolController:
         metrics: IpamMetrics,
         settings: IpamSettings,
         clock: Callable[[], datetime],
+        looks: ServiceLooks | None = None,
     ) -> None:
         self._client = client
+        self._looks = looks
         self._clock = clock
         self._pools = pools
         self._allocations = allocations
@@ -140,6 +143,9 @@ class NetworkPoolController:
         allocations.index(
             "blocks",
             lambda block: [block.metadata.labels[Label.TENANT_UID]] if is_block_of_a_tenant(block) else [],
+        )
+        allocations.index(
+            "balancers", lambda allocation: [pool_key(allocation)] if _is_for_balancers(allocation) else []
         )
         allocations.index("tenant", lambda allocation: [tenant_key(allocation)] if _counts(allocation) else [])
         allocations.index("coming back", lambda allocation: [pool_key(allocation)] if comes_back(allocation) else [])
@@ -240,7 +246,8 @@ class NetworkPoolController:
         if self._pools.get(key) is not pool or not (self._pools.is_followed and self._allocations.is_followed):
             return None  # what it promises may never have been, see `kube.timeline`
         # From here to the reserve nothing is awaited: pool and view belong together.
-        view = self._view(key, layout)
+        unseen = self._seconds_unseen(key)
+        view = self._view(key, layout, grants_wait=unseen is not None)
         if view.unreadable:
             obstacle = NotHandingOut(PoolReason.ALLOCATION_UNREADABLE, unreadable(view.unreadable))
             claim = Claimed(claimed_network(pool))  # nor is anything given up that somebody may hold
@@ -287,16 +294,16 @@ class NetworkPoolController:
         # What was carried out shows in the view any moment; what met a conflict may need us again.
         unsettled = LOOK_AGAIN if uncommitted(pool, view.find) else None
         unread = UNREADABLE_AGAIN if view.unreadable else None
-        waits = (wait, made.next_notice, made.next_refusal, next_refusal, unsettled, unread, claim.retry)
+        waits = (wait, made.next_notice, made.next_refusal, next_refusal, unsettled, unread, claim.retry, unseen)
         soonest = min((seconds for seconds in waits if seconds is not None), default=None)
         return _Done(After(soonest) if soonest is not None else None)
 
     # Observe.
 
-    def _view(self, key: Key, layout: PoolLayout | None) -> PoolView:
+    def _view(self, key: Key, layout: PoolLayout | None, *, grants_wait: bool) -> PoolView:
         foreign = self._foreign.within(layout.family, layout.network) if layout is not None else ()
         return PoolView(
-            waiting=self._allocations.by("waiting", key),
+            waiting=() if grants_wait else self._allocations.by("waiting", key),
             leaving=self._allocations.by("leaving", key),
             coming_back=self._allocations.by("coming back", key),
             live=self._holdings.count(key),
@@ -306,6 +313,16 @@ class NetworkPoolController:
             unreadable=[*self._holdings.unreadable(key), *self._undecodable(key)],
             foreign=foreign,
         )
+
+    def _seconds_unseen(self, key: Key) -> float | None:
+        """In how many seconds to ask again whether Services have been seen; None: grants need not wait for that.
+
+        Services may show what is on no record, see `butler.controllers.service_looks`.
+        """
+        counts = self._allocations.count
+        if self._looks is None or not counts("waiting", key) or not counts("balancers", key):
+            return None
+        return self._looks.seconds_left() or None
 
     def _undecodable(self, pool: Key) -> list[str]:
         """Allocations that do not fit their type, and may hold addresses of this pool.
@@ -497,6 +514,10 @@ class NetworkPoolController:
 def _counts(allocation: IPAllocation) -> bool:
     """Whether an allocation may count against a quota, or wait for one."""
     return allocation.status.phase is not IPAllocationPhase.RELEASED
+
+
+def _is_for_balancers(allocation: IPAllocation) -> bool:
+    return allocation.spec.type is IPAllocationType.LOAD_BALANCER and _counts(allocation)
 
 
 def _is_over_quota(allocation: IPAllocation) -> bool:

@@ -21,11 +21,17 @@ from butler.rules.pool.settings import IpamSettings
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
+    from butler.controllers.service_looks import ServiceLooks
     from butler.kube.operator import Operator
 
 
-def add_ipam(operator: Operator, settings: IpamSettings | None = None) -> IpamMetrics:
-    """Let an operator look after NetworkPools and IPAllocations; the metrics are for others who release addresses."""
+def add_ipam(
+    operator: Operator, settings: IpamSettings | None = None, looks: ServiceLooks | None = None
+) -> IpamMetrics:
+    """Let an operator look after NetworkPools and IPAllocations; the metrics are for others who release addresses.
+
+    `looks` says whether the tenants' Services have been seen; None where this process does not look at any.
+    """
     settings = settings or IpamSettings()
     metrics = IpamMetrics(operator.metrics.registry)
     pools = operator.cache(POOLS, namespace=settings.namespace)
@@ -34,7 +40,7 @@ def add_ipam(operator: Operator, settings: IpamSettings | None = None) -> IpamMe
     providers = operator.cache(PROVIDERS)
     claims = operator.cache(CONFIGMAPS, namespace=settings.home_namespace, field_selector=f"metadata.name={CLAIMS}")
     granting = NetworkPoolController(
-        operator.client, pools, allocations, tenants, providers, claims, operator.events, metrics, settings, _now
+        operator.client, pools, allocations, tenants, providers, claims, operator.events, metrics, settings, _now, looks
     )
     living = IPAllocationController(
         operator.client,

@@ -31,6 +31,7 @@ from butler.tenant.clusters import TenantClients
 if TYPE_CHECKING:
     from butler.api.objects import Key
     from butler.controllers.networkpool.metrics import IpamMetrics
+    from butler.controllers.service_looks import ServiceLooks
     from butler.kube.controller import Controller
     from butler.kube.operator import Operator
     from butler.rules.tenant.settings import TenantSettings
@@ -38,7 +39,14 @@ if TYPE_CHECKING:
 COUNT_EVERY = 5.0
 
 
-def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics, *, namespace: str = "") -> None:
+def add_tenants(
+    operator: Operator,
+    settings: TenantSettings,
+    ipam: IpamMetrics,
+    *,
+    namespace: str = "",
+    looks: ServiceLooks | None = None,
+) -> None:
     """Let an operator look after TenantClusters. `namespace` is where IPAM looks; empty: everywhere."""
     namespaces = operator.cache(NAMESPACE_HEADS, label_selector=WITH_A_TEAM)
     views = Views(
@@ -77,6 +85,7 @@ def add_tenants(operator: Operator, settings: TenantSettings, ipam: IpamMetrics,
         tenants,
         releases,
         wake_cluster,
+        looks,
     )
     telling = StatusUrgency(time.monotonic, views.on_their_way)
     writer = StatusWriter(client, views.clusters, operator.events, metrics, telling, _now)

@@ -62,17 +62,22 @@ def _held(allocation: IPAllocation) -> Range | None:
     return held[1] if held is not None and held[0] is Family.V4 else None
 
 
-def remembered(shown: Iterable[int], before: Mapping[int, Sighting], now: float) -> dict[int, Sighting]:
-    """What is known of foreign addresses after another look: as many as may count, those that do first. Pure."""
-    current = set(shown)
+def remembered(
+    shown: Iterable[int], before: Mapping[int, Sighting], now: float, *, at_once: bool = False
+) -> dict[int, Sighting]:
+    """What is known of foreign addresses after another look: as many as may count, those that do first. Pure.
+
+    `at_once`: what is shown counts without a second look, because grants wait for this one.
+    """
+    current, earliest = set(shown), now - COUNTS_AFTER if at_once else now
     kept = {
-        address: Sighting(seen.first, now) if address in current else seen
+        address: Sighting(min(seen.first, earliest), now) if address in current else seen
         for address, seen in before.items()
         if address in current or (seen.counts and now - seen.last < SHOWN_FOR)
     }
     for address in sorted(current):
         if address not in kept and len(kept) < MOST_FOREIGN:
-            kept[address] = Sighting(now, now)
+            kept[address] = Sighting(earliest, now)
     return kept
 
 

@@ -222,6 +222,13 @@ def is_news(old: TenantClusterStatus, new: TenantClusterStatus) -> bool:
     return _changes(old.load_balancers) != _changes(new.load_balancers)
 
 
+def shows_more(old: TenantClusterStatus, new: TenantClusterStatus) -> bool:
+    """Whether pools have more addresses to keep back, because Services show them."""
+    before = old.load_balancers.foreign_addresses if old.load_balancers else ()
+    after = new.load_balancers.foreign_addresses if new.load_balancers else ()
+    return not set(after) <= set(before)
+
+
 def _condition(status: TenantClusterStatus) -> tuple[object, ...] | None:
     found = find_condition(status.conditions, ConditionType.LOAD_BALANCERS_READY)
     return (found.status, found.reason) if found else None

@@ -29,12 +29,14 @@ from butler.controllers.loadbalancers.publisher import Publisher
 from butler.controllers.loadbalancers.service_record import ServiceRecord
 from butler.controllers.loadbalancers.status_writer import LoadBalancerStatusWriter
 from butler.controllers.networkpool.metrics import IpamMetrics
+from butler.controllers.service_looks import ServiceLooks
 from butler.controllers.tenant_caches import Views
 from butler.ipam.addresses import Family, Range, address_text, parse_address
 from butler.ipam.free_space import FreeSpace
 from butler.kube.errors import KubeError
 from butler.kube.kinds import ADDONS, ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
 from butler.kube.resource import SECRETS
+from butler.kube.timeline import Timeline
 from butler.providers.teams import NAMESPACE_HEADS, Teams
 from butler.rules.loadbalancer.settings import LoadBalancerSettings
 from butler.rules.loadbalancer.usage import asked_count, granted_range
@@ -119,6 +121,8 @@ class Household:
             ledger, publisher, events, metrics, self.settings, lambda: next(tokens), clock, self._monotonic
         )
         deletions = Deletions(ledger, events, clock, self._monotonic)
+        self.timeline = Timeline()
+        self.looks = ServiceLooks(clusters, self.timeline, clock, self._monotonic)
         writer = LoadBalancerStatusWriter(client, self.views.clusters, events, clock, self._monotonic)
         self.controller = LoadBalancerController(
             client,
@@ -137,6 +141,7 @@ class Household:
             self.told.append,
             clock,
             self._monotonic,
+            self.looks,
         )
 
     def _clock(self) -> datetime:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from butler.api.tenantcluster import MOST_FOREIGN
@@ -16,7 +18,7 @@ from butler.rules.loadbalancer.foreign_addresses import (
     remembered,
     seconds_to_next,
 )
-from unit.controllers.loadbalancers.household import Household
+from unit.controllers.loadbalancers.household import KEY, Household
 from unit.controllers.tenantcluster.values import allocation, pool
 from unit.rules.loadbalancer.balancers import lb, service
 
@@ -47,6 +49,11 @@ def test_an_address_counts_once_it_was_shown_for_a_moment_and_for_a_while_after_
     later = remembered([2], known, 100.0 + SHOWN_FOR)
     assert counting(later) == [1, 2]
     assert counting(remembered([2], later, 100.0 + COUNTS_AFTER + SHOWN_FOR)) == [2]
+
+
+def test_what_grants_wait_for_counts_at_once() -> None:
+    first = remembered([1], {}, 100.0)
+    assert counting(remembered([1, 2], first, 100.5, at_once=True)) == [1, 2]
 
 
 def test_what_an_earlier_process_told_counts_until_it_was_not_shown_for_a_while() -> None:
@@ -112,4 +119,33 @@ async def test_a_tenant_that_cannot_be_reached_keeps_them(house: Household) -> N
     await house.live(5)
     house.feeds.feed.trouble = "connection refused"
     await house.live(600)
+    assert told(house) == ("10.40.0.48",)
+
+
+async def test_a_process_that_starts_tells_them_before_any_pool_grants_something(house: Household) -> None:
+    """As after a restore: what was granted is on no record, and only the Service shows it."""
+    house.tenant.metallb_hangs = True
+    house.tenant.add_service("mine", ip="10.40.0.48", loadBalancerClass="example.com/mine")
+    house.tenant.add_service("waits")  # so that there is nothing settled to say yet
+    house.restart()
+    assert house.looks.seconds_left()
+    await house.controller.reconcile(KEY)
+    assert not house.looks.seconds_left()
+    assert told(house) == ("10.40.0.48",)
+
+
+async def test_versions_that_went_back_ask_for_a_look_at_the_allocations_as_they_are_now(house: Household) -> None:
+    assert not house.looks.seconds_left()
+    house.tenant.metallb_hangs = True
+    house.tenant.add_service("mine", ip="10.40.0.48", loadBalancerClass="example.com/mine")
+    house.timeline.went_back("a test")
+    view = cast("Any", house.views.allocations)
+    view.is_followed = False
+    after = await house.controller.reconcile(KEY)
+    assert after is not None
+    assert after.seconds <= 0.2
+    assert house.looks.seconds_left(), "the view may still show what is no longer on record"
+    view.is_followed = True
+    await house.controller.reconcile(KEY)
+    assert not house.looks.seconds_left()
     assert told(house) == ("10.40.0.48",)

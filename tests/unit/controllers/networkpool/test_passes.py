@@ -57,6 +57,7 @@ class Desk:
     def __init__(self, api: FakeApi) -> None:
         self.api = api
         self.caches: dict[str, Cache[Any]] = {}
+        self.looks: Any = None
 
     def put(self, path: str, obj: Any) -> None:
         body = to_json(obj)
@@ -92,7 +93,7 @@ class Desk:
             providers = Cache(client, resource_of(ProviderConfig))
             caches = (pools, allocations, tenants, providers, claims)
             controller = NetworkPoolController(
-                client, *caches, events, metrics, settings, lambda: datetime.now(UTC).replace(microsecond=0)
+                client, *caches, events, metrics, settings, lambda: datetime.now(UTC).replace(microsecond=0), self.looks
             ).controller()
             tasks = [asyncio.create_task(cache.run()) for cache in caches]
             tasks.append(asyncio.create_task(controller.run(lambda: 0.0)))
@@ -326,3 +327,30 @@ async def test_requests_that_wait_are_not_refused_anew_with_every_change_of_thei
             desk.put(path, allocation(f"small-{number}"))
             await desk.granted(path)
     assert len(refused) - before <= len(paths)
+
+
+class Looks:
+    """Whether the Services of all tenants have been looked at."""
+
+    done = False
+
+    def seconds_left(self) -> float:
+        return 0.0 if self.done else 0.02
+
+
+async def test_load_balancers_get_nothing_before_the_services_were_looked_at(desk: Desk) -> None:
+    """What a restore took off the record may be in use; other pools do not wait for that."""
+    desk.looks = Looks()
+    other = POOL_PATH.replace(POOL.name, "other")
+    desk.put(POOL_PATH, pool())
+    desk.put(other, pool("10.9.0.0-10.9.0.15", cidr="10.9.0.0/24", name="other", uid="p2"))
+    desk.put(REQUEST_PATH, allocation("web", type="loadbalancer"))
+    node = f"{ALLOCATION_PATHS}/node"
+    desk.put(node, allocation("node", of="other", type="nodes"))
+    async with desk.at_work():
+        await desk.granted(node)
+        await asyncio.sleep(0.3)
+        assert desk.status().get("phase", "Pending") == "Pending"
+        assert not desk.api.objects[POOL_PATH]["status"].get("intents")
+        desk.looks.done = True
+        await desk.granted()

@@ -164,6 +164,7 @@ class View:
         self._frozen: dict[Key, Any] | None = None
         self._indexes: dict[str, Callable[[Any], Any]] = {}
         self.resource = resource
+        self.is_followed = True
 
     def freeze(self) -> None:
         self._frozen = self._all()
