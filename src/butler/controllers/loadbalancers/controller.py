@@ -67,8 +67,8 @@ if TYPE_CHECKING:
     from butler.controllers.loadbalancers.service_record import ServiceRecord
     from butler.controllers.loadbalancers.states import LastLook
     from butler.controllers.loadbalancers.status_writer import LoadBalancerStatusWriter
-    from butler.controllers.tenant_caches import Views
     from butler.controllers.service_looks import ServiceLooks
+    from butler.controllers.tenant_caches import Views
     from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.kube.metrics import Metrics
