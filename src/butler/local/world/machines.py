@@ -165,7 +165,7 @@ class Machines:
         if address is None:
             no_room = "no address is free: every one that the provider's objects offer is held by another machine"
             await self._write(machine, machine_status.provisioning(machine, "NoFreeAddress", no_room, view.now))
-            return None
+            return After(1.0)  # as providers do: an address may come free without a word to this machine
         return await self._join(key, machine, cache, infrastructure, address)
 
     async def _join(

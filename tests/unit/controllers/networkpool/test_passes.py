@@ -265,6 +265,7 @@ async def test_what_a_pool_promised_in_a_version_that_was_lost_is_not_carried_ou
         down.set()
         desk.api.close_watches()
         await desk.until(lambda: not any(cache.is_followed for cache in caches), "all watches are lost")
+        await asyncio.sleep(0.3)  # no request outlives the server that it was sent to
         restore()
         restored.set()
         for _ in range(50):  # the server passes all that was seen of it
