@@ -220,9 +220,12 @@ class Draining:
         outside: Sequence[HeldBlock],
         states: TenantStates,
     ) -> NextLook:
-        """Write the pool, which lacks these blocks already: no process that read it earlier can write it any more."""
+        """Write the pool, which lacks these blocks already: no process that read it earlier can write it any more.
+
+        It may look as if it were held back, where only blocks that go are left; what waits for that begins anew.
+        """
         drain = states.drain
-        drain.token = self._new_token()
+        drain.held_back, drain.token = None, self._new_token()
         published = await self._publisher.put(
             look, standing, staying, states, auto_assign=hands_out(staying), drained_by=drain.token
         )
