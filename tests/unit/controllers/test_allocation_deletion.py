@@ -25,6 +25,12 @@ def deleted(name: str = "web-nodes", kind: str = "nodes", *, insists: str | None
     return msgspec.structs.replace(made, metadata=meta)
 
 
+def marked(name: str) -> Any:
+    """One that somebody has begun to take back."""
+    made = deleted(name)
+    return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, draining_since=NOW))
+
+
 def damaged() -> Any:
     """One whose status does not say what it holds: every address may be meant."""
     made = deleted()
@@ -106,7 +112,14 @@ def stays(name: str = "web-nodes", start: str = "10.40.0.10", count: int = 5) ->
         ([deleted("only")], Fleet((OUTSIDE,), built=True), 1, [], []),
         ([deleted("only")], Fleet((), built=True), 1, [], []),
         ([deleted("only")], Fleet((), built=True), 0, ["only"], []),
-        ([deleted("only")], Fleet((), built=False), 1, ["only"], []),
+        ([deleted("only")], Fleet((), built=False), 1, [], []),
+        ([stays(), deleted("more")], Fleet((), built=True), 0, [], ["more"]),
+        ([deleted("only")], Fleet((), built=True, desired=1), 0, [], []),
+        ([deleted("only")], Fleet((), built=False), 0, [], []),
+        ([marked("only")], Fleet((), built=True), 1, ["only"], []),
+        ([marked("only")], Fleet((), built=True, desired=1), 1, [], []),
+        ([marked("only")], Fleet((INSIDE,), built=True), 1, [], []),
+        ([stays(), marked("more")], Fleet((INSIDE,), built=True), 6, [], ["more"]),
         ([stays(count=1), deleted("b"), deleted("c", start="10.40.0.40")], Fleet((OUTSIDE,), True), 3, [], ["b"]),
         ([deleted("lb", "loadbalancer")], Fleet((), built=False), 1, [], []),
     ],

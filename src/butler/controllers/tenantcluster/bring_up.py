@@ -44,18 +44,16 @@ from butler.controllers.tenantcluster.build_slots import ANY_MOMENT
 from butler.controllers.tenantcluster.credentials import NotAllowed
 from butler.controllers.tenantcluster.foreign_objects import NAMESPACE, NotServed, resource_of_kind, unused
 from butler.controllers.tenantcluster.half_tenants import is_given_back
+from butler.controllers.tenantcluster.node_ranges import NodeRanges
 from butler.controllers.tenantcluster.restored import built_as, came_back, take_over
 from butler.controllers.tenantcluster.talos_workers import worker_secret
 from butler.kube.absence import read
 from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from butler.kube.kinds import ADDONS, ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
-from butler.rules.allocation.deletion import users_of
-from butler.rules.allocation.release import DELETED_BY_REQUEST
 from butler.rules.provider.settings import foreign_secret
 from butler.rules.tenant import addons, addresses, versions
 from butler.rules.tenant.blocked import Blocked
 from butler.rules.tenant.blueprint import Blueprint, Unbuildable
-from butler.rules.tenant.machines import read_machine
 from butler.rules.tenant.namespaces import tenant_namespace
 from butler.rules.tenant.node_addresses import Fleet
 from butler.rules.tenant.observed import NOTHING_SEEN, ObservedCluster, see
@@ -142,7 +140,7 @@ class Building:
         releases: Releases,
     ) -> None:
         self._client = client
-        self._releases = releases
+        self._node_ranges = NodeRanges(client, releases, clock)
         self._views = views
         self._live = live
         self._credentials = credentials
@@ -180,21 +178,15 @@ class Building:
         if stopped is not None:
             return stopped
         cluster = self._views.in_its_team(cluster)
-        plan = self._plan(cluster, provider, Fleet(seen.workers.addresses, built=seen.exists or unserved is not None))
-        if plan.create or plan.drop or plan.given_up.at_once:
-            self._turnstile.asked(uid_of(cluster))
-            async with self._asking:
-                refused = await self._ask(cluster, plan)
-            if refused is not None:
-                return Built(cluster, replace(facts, addresses=plan, blocked=refused), LATER)
-            # Unless the answer is slow to come, a status that says "asked for" would be out of date when written.
-            return Built(cluster, None, ANY_MOMENT)
+        plan = self._plan(cluster, provider, _fleet(seen, unserved))
+        asked = await self._see_to_addresses(cluster, facts, plan, served=unserved is None)
+        if asked is not None:
+            return asked
         facts = replace(facts, addresses=plan)
         again = None if started else await self._half_tenants.give_back(cluster, plan)
         if again is not None:
             return Built(cluster, replace(facts, blocked=plan.blocked) if plan.blocked else None, again)
-        can_go_on = plan.blocked is None or (plan.blocked.waits and is_established(cluster))
-        if not can_go_on or unserved is not None:
+        if not _can_go_on(cluster, plan) or unserved is not None:
             if plan.blocked is not None and plan.blocked.reason != NetworkReason.RECONCILING:
                 self._turnstile.answered(uid_of(cluster))
             elif unserved is None and self._turnstile.has_just_asked(uid_of(cluster)):
@@ -258,7 +250,7 @@ class Building:
         # Past the turnstile: tenants are asked from here on, and one that hangs keeps nobody from being built.
         try:
             if facts.addresses.given_up.once_withdrawn:
-                await self._release(cluster, facts.addresses.given_up.once_withdrawn)
+                await self._node_ranges.release(cluster, facts.addresses.given_up.once_withdrawn)
             facts = replace(facts, seen=await self._see(cluster))
             self._note_endpoint(cluster, facts.seen)
             built = await self._furnish(cluster, provider, facts, made.parts)
@@ -270,17 +262,21 @@ class Building:
 
     # Addresses.
 
-    async def _release(self, cluster: TenantCluster, leaving: Iterable[IPAllocation]) -> None:
-        """Give back node addresses that a person deletes, unless a machine came meanwhile that may have one."""
-        try:
-            listed = await self._client.list(resource_of_kind(MACHINE), tenant_namespace(cluster))
-        except NotFound:
-            return  # without Cluster API nobody can tell
-        machines = tuple(map(read_machine, listed.items))
-        for allocation in leaving:
-            if not users_of(allocation, machines):
-                with contextlib.suppress(Conflict, NotFound):  # it changed, and is looked at again
-                    await self._releases.release(allocation, DELETED_BY_REQUEST)
+    async def _see_to_addresses(
+        self, cluster: TenantCluster, facts: Facts, plan: Addresses, *, served: bool
+    ) -> Built | None:
+        """Ask for what is missing, and begin to give back what a person deletes; None: there is nothing to do."""
+        if served and await self._node_ranges.take_out_of_use(plan.given_up):
+            return Built(cluster, None, ANY_MOMENT)
+        if plan.create or plan.drop or plan.given_up.at_once:
+            self._turnstile.asked(uid_of(cluster))
+            async with self._asking:
+                refused = await self._ask(cluster, plan)
+            if refused is not None:
+                return Built(cluster, replace(facts, addresses=plan, blocked=refused), LATER)
+            # Unless the answer is slow to come, a status that says "asked for" would be out of date when written.
+            return Built(cluster, None, ANY_MOMENT)
+        return None
 
     def _plan(self, cluster: TenantCluster, provider: ProviderConfig, fleet: Fleet) -> Addresses:
         return addresses.plan(
@@ -296,7 +292,7 @@ class Building:
     async def _ask(self, cluster: TenantCluster, plan: Addresses) -> Blocked | None:
         """Ask for what is missing, all at once; why the API server will not even take the request."""
         if plan.given_up.at_once:
-            await self._release(cluster, plan.given_up.at_once)
+            await self._node_ranges.release_last(cluster, plan.given_up.at_once)
         asked = (*map(self._create, plan.create), *map(self._drop, plan.drop))
         for outcome in await asyncio.gather(*asked, return_exceptions=True):
             if isinstance(outcome, BaseException):
@@ -402,21 +398,12 @@ class Building:
                     return written.cluster if _is_same(written.cluster, cluster) else None
         raise NoLongerWanted
 
-    async def _insist_on_nodes(self, held: Addresses, parts: Iterable[Json]) -> None:
-        """Where something of a built cluster is to be written: see to it that its node addresses are as they were seen.
-
-        A view may be late by minutes, and machines would get addresses that are another cluster's by now.
-        """
+    async def _is_applied(self, parts: Iterable[Json]) -> bool:
+        """Whether there is nothing to write, as far as our view has it."""
         for part in parts:
             if not await self._live.is_applied(_KINDS[part["apiVersion"], part["kind"]], part):
-                break
-        else:
-            return
-        for block in held.blocks:
-            if block.spec.type is IPAllocationType.NODES:
-                found = await read(self._client, ALLOCATIONS, key_of(block))
-                if found is None or not _is_as_seen(found, block):
-                    raise NoLongerWanted
+                return False
+        return True
 
     async def _make(self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions) -> _Made:
         """Apply all objects of the cluster."""
@@ -428,7 +415,7 @@ class Building:
         except (NotFound, NotAllowed):
             return _Made(cluster, _failed(TenantClusterReason.PROVIDER_NOT_READY, NO_CREDENTIALS))
         blueprint = Blueprint(
-            cluster=_within_addresses(cluster, facts.addresses),
+            cluster=_within_addresses(cluster, facts.addresses, facts.seen.workers.desired),
             provider=provider,
             namespace=namespace,
             versions=going_to,
@@ -448,10 +435,9 @@ class Building:
             # when Cluster API says that nothing is left in it.
             for kind in dict.fromkeys((*(_KINDS[part["apiVersion"], part["kind"]] for part in parts), MACHINE)):
                 await self._live.view(kind)
-            started = cluster.status.tenant_namespace is not None
             cluster = await self._settle(cluster, facts)
-            if started:
-                await self._insist_on_nodes(facts.addresses, parts)
+            if not await self._is_applied(parts) and not await self._node_ranges.are_as_seen(facts.addresses):
+                raise NoLongerWanted
         except NotServed as missing:
             return _Made(cluster, _no_cluster_api(missing))
         return _Made(cluster, await self._apply(namespace, parts), parts)
@@ -580,19 +566,25 @@ class Building:
             return  # gone, or another by now
 
 
+def _can_go_on(cluster: TenantCluster, plan: Addresses) -> bool:
+    """Whether a cluster can be built, or looked after, with the addresses that it has.
+
+    What it waits for may be the name of a range that goes, and that is not before the objects no longer name it.
+    """
+    if plan.blocked is None:
+        return True
+    withdraws = cluster.status.tenant_namespace is not None and bool(plan.given_up.once_withdrawn)
+    return plan.blocked.waits and (is_established(cluster) or withdraws)
+
+
+def _fleet(seen: ObservedCluster, unserved: Blocked | None) -> Fleet:
+    """The machines; where Cluster API cannot be asked there may be any."""
+    return Fleet(seen.workers.addresses, built=seen.exists or unserved is not None, desired=seen.workers.desired)
+
+
 def _is_same(found: TenantCluster, cluster: TenantCluster) -> bool:
     """Whether it is this very cluster, and stays."""
     return uid_of(found) == uid_of(cluster) and not is_being_deleted(found)
-
-
-def _is_as_seen(found: IPAllocation, seen: IPAllocation) -> bool:
-    """Whether an allocation holds what it held, and nobody has deleted it since."""
-    held, was = found.status, seen.status
-    return (
-        uid_of(found) == uid_of(seen)
-        and (held.phase, held.start_address, held.end_address) == (was.phase, was.start_address, was.end_address)
-        and is_being_deleted(found) == is_being_deleted(seen)
-    )
 
 
 def _namespace(cluster: TenantCluster) -> Json:
@@ -603,12 +595,16 @@ def _namespace(cluster: TenantCluster) -> Json:
     }
 
 
-def _within_addresses(cluster: TenantCluster, held: Addresses) -> TenantCluster:
-    """The cluster with no more machines than it has addresses for."""
-    workers = cluster.spec.workers
-    if held.nodes is None or workers.replicas <= held.nodes.size:
+def _within_addresses(cluster: TenantCluster, held: Addresses, desired: int) -> TenantCluster:
+    """The cluster with no more machines than it has addresses for, and none more on addresses that go."""
+    workers, most = cluster.spec.workers, cluster.spec.workers.replicas
+    if held.nodes is not None:
+        most = min(most, held.nodes.size)
+    if any(block.spec.type is IPAllocationType.NODES and block.status.draining_since for block in held.blocks):
+        most = min(most, desired)
+    if most == workers.replicas:
         return cluster
-    fewer = msgspec.structs.replace(workers, replicas=held.nodes.size)
+    fewer = msgspec.structs.replace(workers, replicas=most)
     return msgspec.structs.replace(cluster, spec=msgspec.structs.replace(cluster.spec, workers=fewer))
 
 

@@ -35,6 +35,13 @@ class Fleet:
     machines: tuple[MachineAddresses, ...] = ()
     built: bool = False
     """Whether Cluster API was told of the cluster, and so of its addresses."""
+    desired: int = 0
+    """How many machines Cluster API was told to make."""
+
+    @property
+    def is_empty(self) -> bool:
+        """There is no machine, and none comes by itself."""
+        return self.built and not self.machines and not self.desired
 
 
 NO_FLEET = Fleet()
@@ -45,7 +52,7 @@ class GivenUp:
     """Node allocations whose deletion was asked for, and that the cluster can do without."""
 
     at_once: tuple[IPAllocation, ...] = ()
-    """No machine can be given one of their addresses, as there is none and none is wanted."""
+    """No machine has one of their addresses, and none is to get one: there is nothing left to write objects with."""
     once_withdrawn: tuple[IPAllocation, ...] = ()
     """Machines could still be given one: they go when the cluster's objects no longer name them."""
 
@@ -58,24 +65,35 @@ NOTHING_GIVEN_UP = GivenUp()
 
 
 def give_up(granted: Iterable[IPAllocation], fleet: Fleet, wanted: int) -> GivenUp:
-    """Which node allocations to give up, of all that were granted; `wanted` is how many machines there should be."""
+    """Which node allocations to give up, of all that were granted; `wanted` is how many machines there should be.
+
+    One that is marked as draining is given up for good: who marked it may be about to release it. Only where the
+    cluster has no other, and Cluster API makes machines with it all the same, it stays until they are gone. A cluster
+    without machines, of which none are wanted, does without any.
+    """
     nodes = [allocation for allocation in granted if allocation.spec.type is IPAllocationType.NODES]
     wishes = [node for node in nodes if is_wish(node)]
-    if not wishes:
-        return NOTHING_GIVEN_UP
-    if not fleet.built or (not fleet.machines and not wanted):
-        return GivenUp(at_once=tuple(wishes))
     staying, leaving = list(nodes), []
-    for wish in wishes:
+    for wish in sorted(wishes, key=lambda wish: not _is_marked(wish)):
         addresses = granted_range(wish)
         if addresses is None:
             continue
         family, held = addresses
         rest = [allocation for allocation in staying if allocation is not wish]
-        if rest and _size(rest) >= wanted and not may_have(fleet.machines, family, held):
+        if _is_marked(wish):
+            goes = bool(rest) or fleet.is_empty
+        elif wanted or rest:
+            goes = bool(rest) and _size(rest) >= wanted and not may_have(fleet.machines, family, held)
+        else:
+            goes = fleet.is_empty
+        if goes:
             staying = rest
             leaving.append(wish)
-    return GivenUp(once_withdrawn=tuple(leaving))
+    return GivenUp(once_withdrawn=tuple(leaving)) if staying else GivenUp(at_once=tuple(leaving))
+
+
+def _is_marked(allocation: IPAllocation) -> bool:
+    return allocation.status.draining_since is not None
 
 
 def _size(allocations: Iterable[IPAllocation]) -> int:
