@@ -343,12 +343,12 @@ async def test_what_was_held_back_for_one_range_does_not_count_for_the_next_one(
     while not house.marked():
         await house.look()
     await house.look()
-    (memory,) = house.controller._memories.values()
-    assert memory.held_back is not None
+    (states,) = house.controller._states.values()
+    assert states.drain.held_back is not None
     delete(house)
     house.tenant.edit_pool(addresses=[TWO])  # by another process, which has withdrawn it
     house.pass_(30)
     await house.look()
     assert house.tenant.pool is not None
     assert house.tenant.pool["spec"]["autoAssign"] is False
-    assert memory.held_back is None
+    assert states.drain.held_back is None
