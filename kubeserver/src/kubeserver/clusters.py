@@ -5,8 +5,9 @@
     DELETE /clusters/<namespace>/<name>   remove it with everything in it
 
 They are ordinary requests to paths that are no resources: the root cluster authenticates them, and its RBAC decides by
-`nonResourceURLs`, so members of system:masters may, and whoever is given a role for it. Every other request below
-`/clusters/<namespace>/<name>` belongs to the logical cluster itself, and the root's credentials are nobody there.
+`nonResourceURLs`, so they are open to members of system:masters and to users with a role for it. Every other request
+below `/clusters/<namespace>/<name>` belongs to the logical cluster itself, and the root's credentials are not valid
+there.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ class HostedCluster:
         return max(self.cluster.version_of(RBAC, plural) for plural in _RBAC_TABLES)
 
     def _service_account_of(self, token: str) -> User | None:
-        """The service account behind a token; one that was deleted, or made anew since, is nobody."""
+        """The service account behind a token; none if it was deleted, or deleted and created again, since."""
         claims = self.tokens.verified(token)
         if claims is None:
             return None

@@ -1,9 +1,9 @@
 """Where long work is done: threads beside the event loop, of which a caller has one at a time.
 
 A body of megabytes, a patch of ten thousand operations or a rule that asks for a million steps takes seconds. On the
-loop everybody would wait for it; here only requests of that kind do, and of those the caller's own: whoever else comes
-takes the next thread. When all are taken, each caller has a turn for each turn of another, however many requests it
-sends. Who has too many waiting is told to come back.
+loop every client would wait for it; here only requests of that kind wait, and only for those of the same caller:
+another caller takes the next thread. When all are taken, each caller has a turn for each turn of another, however many
+requests it sends. Who has too many waiting is told to come back.
 
 Few threads and not many: they take the interpreter's lock from each other and from the loop.
 """
@@ -104,7 +104,7 @@ class Lane:
     def _pause_collecting(self) -> None:
         """Work here makes hundreds of thousands of objects, none of them in a circle.
 
-        The collector would look at all of them each time their number has grown by a quarter, and stop everybody for
+        The collector would look at all of them each time their number has grown by a quarter, and stop all threads for
         that. While there is always work it has its turn now and then, with the youngest.
         """
         now = time.monotonic()

@@ -1,8 +1,8 @@
 """How much work a thread may still do before it has to be done elsewhere.
 
-On the event loop everybody waits for whoever computes. What may take long in proportion to nothing that is known
-beforehand (rules and patterns of definitions that users bring) counts its steps here, and is stopped with `Costly`
-when there were too many: then it is done again in the lane (`lane.py`), where only its own caller waits.
+While the event loop computes for one client, all others wait. Work that may take long in proportion to nothing that is
+known beforehand (rules and patterns of definitions that users bring) counts its steps here, and is stopped with
+`Costly` when there were too many: then it is done again in the lane (`lane.py`), where only its own caller waits.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ as Kubernetes reads them; the organisational unit names the logical cluster, bec
 certificate must be worth nothing in a cluster it was not issued for.
 
 Every file is created with mode 0600 in a directory with mode 0700, whole or not at all. Nothing here prints a key.
-What cannot be read is never replaced silently: a new CA would lock out everybody who trusts the old one.
+What cannot be read is never replaced silently: a new CA would lock out every client that trusts the old one.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def ensure(directory: Path, extra_names: tuple[str, ...] = (), *, now: datetime.
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Write a file as one act, readable by its owner alone: nobody ever sees a half of it."""
+    """Write a file as one act, readable by its owner alone: no process ever reads a half of it."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # mkstemp creates with mode 0600
     try:
         with os.fdopen(handle, "wb") as file:

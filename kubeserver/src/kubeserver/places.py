@@ -1,4 +1,4 @@
-"""How many large requests of one caller are worked on at once; the others of that caller wait, and nobody else does.
+"""How many large requests of one caller run at once: only the further requests of that caller wait.
 
 A large body takes memory from its first byte until it is answered. A client that sends many, or sends them slowly,
 uses up its own places, and what waits has not been read yet.

@@ -3,7 +3,7 @@
     Edge (wire/asgi.py) -> ApiServer.answer -> authenticate -> impersonate -> authorize -> documents or verbs
 
 The server hosts one root cluster and any number of logical clusters beside it, each with its own users, roles, objects
-and definitions. A credential of one is nobody in another. Which there are is decided in the root (`clusters.py`).
+and definitions. A credential of one is not valid in another. Which there are is decided in the root (`clusters.py`).
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def is_routed(resource: Resource, info: RequestInfo) -> bool:
 
 
 def _authenticate(hosted: HostedCluster, authorization: str, subject: Subject) -> User:
-    """Whoever proves nothing is anonymous; whoever tries to prove something and fails is refused."""
+    """A request without credentials is anonymous; a request with invalid credentials is refused."""
     certificate = _named_by(subject, hosted.unit)
     user = hosted.authenticator.user(authorization=authorization, certificate=certificate)
     if user is not None:

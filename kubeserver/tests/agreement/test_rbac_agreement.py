@@ -40,7 +40,7 @@ pytestmark = pytest.mark.parametrize("control_plane", ["kubernetes"], indirect=T
 def ask(
     server: ControlPlane, method: str, path: str, body: Json | None = None, user: User = ALICE, **headers: str
 ) -> tuple[int, Json]:
-    """One request as somebody else."""
+    """One request as another user."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(server.url + path, data, dict(server.headers), method=method)
     request.add_header("Content-Type", "application/json")
@@ -288,7 +288,7 @@ def test_impersonation_is_refused_alike(cluster: Cluster, wanted: User, token: s
 
 @pytest.fixture(scope="module")
 def token(cluster: Cluster) -> str:
-    """A token of somebody who may nothing."""
+    """A token of a user without any permission."""
     path = f"/api/v1/namespaces/{cluster.namespace}/serviceaccounts/default"
     for _ in range(100):
         body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}

@@ -117,7 +117,7 @@ async def test_another_uid_conflicts(api: Api, namespace: str) -> None:
     answer = await api.put(f"{maps(namespace)}/one", configmap("one", uid="other"))
     message = answer.body["message"]
     assert answer.body == failure(409, "Conflict", message, name="one", kind="configmaps")
-    # Between the two is where etcd keeps the object, which is nobody's business.
+    # Between the two stands the key of the object in etcd, which is an internal detail.
     assert message.startswith('Operation cannot be fulfilled on configmaps "one": ')
     assert message.endswith(f"Precondition failed: UID in precondition: other, UID in object meta: {uid}")
 

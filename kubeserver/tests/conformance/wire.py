@@ -101,7 +101,7 @@ class Api:
         self.headers = dict(headers)
 
     def acting_as(self, user: str, *groups: str) -> Api:
-        """The same connection, impersonating somebody."""
+        """The same connection, impersonating another user."""
         headers = {**self.headers, "Impersonate-User": user}
         if groups:
             headers["Impersonate-Group"] = groups[0]

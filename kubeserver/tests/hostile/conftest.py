@@ -1,4 +1,4 @@
-"""A server for clumsy and hostile clients: each gets a clear refusal, and everybody else does not notice.
+"""A server for clumsy and hostile clients: each gets a clear refusal, and other clients do not notice.
 
 After every test the server must soon answer `/readyz` and take a normal write, and it must not have logged a
 traceback.

@@ -162,7 +162,7 @@ STRATEGIC = "application/strategic-merge-patch+json"
     ["merge", "order", "delete", "retain", "primitive", "operations"],
 )
 async def test_patches_of_long_lists_cost_what_they_are_long(client: aiohttp.ClientSession, patch: str) -> None:
-    """60,000 items took more than three minutes, and everybody waited for them."""
+    """60,000 items took more than three minutes, and every client waited for them."""
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     code, made = await call(client, "POST", accounts, {"metadata": {"generateName": "patched-"}})
     assert code == 201
@@ -246,7 +246,7 @@ async def test_half_sent_bodies_take_the_places_of_their_sender_alone(
 
     def send(raw: ssl.SSLSocket) -> None:
         raw.settimeout(2)
-        with contextlib.suppress(TimeoutError):  # what nobody reads cannot be sent
+        with contextlib.suppress(TimeoutError):  # what the server does not read cannot be sent
             raw.sendall(head + b"{" * 2_900_000)
 
     try:

@@ -1,4 +1,4 @@
-"""Definitions that cost much, readers that are slow, and much data: nobody else waits for them."""
+"""Definitions that cost much, readers that are slow, and much data: other clients do not wait for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles that are small to write and endless to read: nobody else waits for them.
+"""Roles that are small to write and endless to read: other clients do not wait for them.
 
 A rule stands for every combination of its verbs, groups and resources, and ClusterRoles may collect each other.
 """

@@ -1,4 +1,4 @@
-"""Requests that nobody would send on purpose, by the hundred: never a 500, a traceback, a hang or a broken object.
+"""Hundreds of requests that no client would send on purpose: never a 500, a traceback, a hang or a broken object.
 
 Each example takes a request that is right and spoils it: a segment of the path, the query, a header, a value deep in
 the body, or the bytes themselves. The server runs in this process and is asked as uvicorn would ask it, without

@@ -203,7 +203,7 @@ class Run:
         return self.tracked(status, answer, body, manager)
 
     def fiddle(self) -> str:
-        """An update by somebody who edits managedFields."""
+        """An update by a client that edits managedFields."""
         assert self.live is not None
         body = copy.deepcopy(self.live)
         entries = body["metadata"].get("managedFields", [])

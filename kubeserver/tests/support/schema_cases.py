@@ -465,7 +465,7 @@ BAD_RULES: list[Json] = [
     rule("self.map.a.b == 1"),
     rule("int(self.list) == 1"),
     rule("string(self) == 'x'"),
-    # How long these texts may get, nobody knows, so the rules may cost too much.
+    # The length of these texts is unknown, so the rules may cost too much.
     rule("string(self.a).contains('x')"),
     rule("self.?s.orValue('').matches('^x$')"),
     rule("self.list.map(x, x).join(',') == 'x'"),

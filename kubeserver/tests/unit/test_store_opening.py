@@ -133,7 +133,7 @@ async def test_a_closed_store_takes_no_writes(tmp_path: Path) -> None:
 
 
 async def test_a_copy_that_was_put_back_does_not_answer_for_revisions_that_it_never_had(tmp_path: Path) -> None:
-    """Whoever resumes a watch from one of them would not hear what it missed; so it has to list anew."""
+    """A client that resumes a watch from one of them would miss changes, so it has to list again."""
     store = await Store.open(tmp_path / "data")
     first = await store.create(pod("a"), value())
     with closing(sqlite3.connect(tmp_path / "data" / "store.db")) as live:

@@ -43,7 +43,7 @@ class User:
 
 
 def authenticated(user: User) -> User:
-    """The user as one of everybody who proved who they are."""
+    """The user as a member of `system:authenticated`, the group of all users whose credentials were accepted."""
     if AUTHENTICATED in user.groups:
         return user
     return replace(user, groups=(*user.groups, AUTHENTICATED))

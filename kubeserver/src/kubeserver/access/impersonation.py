@@ -1,8 +1,8 @@
-"""Acting as somebody else.
+"""Acting as another user.
 
-`Impersonate-*` headers name a user; whoever sends them must be allowed to. Two ways are checked, as since
-Kubernetes 1.36: a constrained one (may impersonate this user, and may do this request while doing so) and the
-old one (the verb `impersonate` on users, groups, serviceaccounts, uids and userextras). The first that holds
+`Impersonate-*` headers name a user; the client that sends them must be allowed to impersonate that user. Two ways are
+checked, as since Kubernetes 1.36: a constrained one (may impersonate this user, and may do this request while doing so)
+and the old one (the verb `impersonate` on users, groups, serviceaccounts, uids and userextras). The first that holds
 counts; the first refusal is the one reported.
 """
 

@@ -50,7 +50,7 @@ class DefinitionKeeper(Follower[str]):
                 # its names are free now: another definition of its group may have waited for them
                 return [entry.key.name for entry in self._of_group(key.name)]
             if glance(change.value).deletion_timestamp:
-                # at once: whoever removes the objects must not overlook one that is created meanwhile
+                # at once: an object created from now on could escape the controller that removes the objects
                 plural, _, group = key.name.partition(".")
                 self._actor.cluster.registry.close(group, plural)
             return (key.name,)

@@ -40,7 +40,7 @@ async def keep_sweeping(actors: Callable[[], Iterable[Actor]]) -> None:
 
 
 async def sweep(actor: Actor) -> None:
-    """Remove the events of one logical cluster that nobody has told for an hour."""
+    """Remove the events of one logical cluster that have not been reported for an hour."""
     cluster = actor.cluster
     oldest = timestamp(cluster.clock() - LIFETIME)[:_TO_THE_SECOND]
     for entry in list(cluster.store.entries(Table(cluster.name, "", "events"))):

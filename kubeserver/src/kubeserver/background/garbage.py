@@ -130,7 +130,7 @@ class GarbageCollector(Follower[Key]):
             return
         dependents = self._dependents.get(metadata.uid, ())
         if leaving and not self._leaving.keys().isdisjoint(self._uids(dependents)):
-            # Owners in a circle would wait for each other for ever: this one holds nobody up.
+            # Owners in a circle would wait for each other for ever: so this one no longer blocks its owners.
             await self._actor.change(key, _not_blocking)
             for uid in leaving & self._leaving.keys():
                 self.look_at(self._leaving[uid])

@@ -112,7 +112,7 @@ class NamespaceKeeper(Follower[str]):
 
 
 def _furniture(key: Key) -> bool:
-    """What a namespace is given again when somebody deletes it."""
+    """Whether this is an object that a namespace gets again after a user deletes it."""
     return (key.group, key.plural, key.name) == ("", "serviceaccounts", "default")
 
 

@@ -5,7 +5,7 @@ its schema is the `Strategy` of a sibling module. Facts that only some kinds hav
 generation, which may be created with PUT) are small tables of their own, with a function to ask.
 
 A kind that is not served in full is not listed: ResourceQuota and LimitRange would be stored but not enforced,
-and a promise that nobody keeps is worse than a 404.
+and a promise that the server does not keep is worse than a 404.
 """
 
 from __future__ import annotations

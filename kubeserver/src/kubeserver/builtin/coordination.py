@@ -1,4 +1,4 @@
-"""Lease and ServiceAccount: the small kinds that say who holds what and who somebody is."""
+"""Lease and ServiceAccount: the small kinds that name the holder of a lock and the identity of a process."""
 
 from __future__ import annotations
 

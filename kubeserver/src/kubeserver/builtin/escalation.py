@@ -1,4 +1,4 @@
-"""Nobody may hand out more than they have.
+"""A user cannot grant permissions that the user does not have.
 
 Writing a role needs every permission in it, and writing a binding needs every permission of the role it points
 to, unless the writer may `escalate` that role or `bind` that role by name. Called by the write path for RBAC
@@ -34,7 +34,7 @@ _ROLE_KINDS: Final = {"Role": "roles", "ClusterRole": "clusterroles"}
 
 
 class _TooMuch(Exception):
-    """More to compare than everybody else can wait for."""
+    """Comparing these rules would keep other clients waiting for too long."""
 
 
 def refuse_escalation(

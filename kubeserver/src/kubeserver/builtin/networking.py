@@ -1,4 +1,4 @@
-"""Ingress, IngressClass and NetworkPolicy: stored and checked for whoever acts on them."""
+"""Ingress, IngressClass and NetworkPolicy: stored and checked for the controllers that act on them."""
 
 from __future__ import annotations
 

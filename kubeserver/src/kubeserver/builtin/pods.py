@@ -1,6 +1,7 @@
 """Pod: defaults, what admission adds to it, and the few fields that may still change.
 
-Nothing here runs a pod. A stand-in (or nobody) does, through the status subresource and the binding.
+Nothing here runs a pod. A stand-in may act as its kubelet and scheduler, through the status subresource and the
+binding.
 """
 
 from __future__ import annotations

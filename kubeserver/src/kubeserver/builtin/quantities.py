@@ -19,7 +19,7 @@ _PATTERN: Final = re.compile(
     r"(?P<number>[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))"
     r"(?:(?P<suffix>Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE])|[eE](?P<exponent>[+-]?[0-9]+))?"
 )
-_MOST_DIGITS: Final = 64  # of a number or an exponent: nobody has 10^64 bytes
+_MOST_DIGITS: Final = 64  # of a number or an exponent: no machine has 10^64 bytes
 
 
 def value_of(text: Any) -> Fraction | None:

@@ -118,7 +118,7 @@ def _modes(modes: list[str], path: str) -> list[FieldError]:
 
 
 def validate_claim_update(claim: Json, old: Json) -> list[FieldError]:
-    """Only a bound claim may change, and only in size; its volume is set once, by whoever binds."""
+    """Only a bound claim may change, and only in size; its volume is set once, by the controller that binds it."""
     new, before = dict(claim["spec"]), dict(old["spec"])
     bound = (old.get("status") or {}).get("phase") == "Bound"
     freely = ["volumeName"] if not before.get("volumeName") else []

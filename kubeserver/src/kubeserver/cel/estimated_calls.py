@@ -42,7 +42,7 @@ _LONGEST_ADDRESS: Final = 16  # bytes
 class Operand:
     node: Node
     kind: t.Type
-    size: Size | None  # None: nobody knows
+    size: Size | None  # None: unknown
     item: Size | None  # of a list: the size of its items, as far as its schema or type tells
 
     @property

@@ -4,7 +4,7 @@ Kubernetes refuses definitions whose rules could take too long on the largest ob
 we, by the same count. The estimate walks the checked tree with its macros written out (`expansion.py`) and sums up:
 one unit for a name or a field, the prices of calls (`estimated_calls.py`), and for a loop its rounds times what one
 costs. How many rounds follows from sizes, which come from literals, from the schema (`extents.py`) along the path of
-fields that leads to a value, or from what made the value; a size that nobody knows is the largest number there is.
+fields that leads to a value, or from what made the value; an unknown size is the largest number there is.
 
 Where Kubernetes is wrong about a size, so are we: the first name of a path is skipped without a look at it, so that
 the items of a list that was made on the way count as large as `self`.

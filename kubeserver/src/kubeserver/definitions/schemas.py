@@ -296,7 +296,7 @@ def _item_errors(items: Json, keys: list[str], list_type: str, path: str) -> lis
 
 
 def _rule_form_errors(rule: Json, schema: Json, path: str) -> list[FieldError]:
-    """What is wrong with a rule before anybody tries to compile it."""
+    """The errors in a rule that are found before it is compiled."""
     errors: list[FieldError] = []
     text, message = (rule.get("rule") or "").strip(), rule.get("message") or ""
     if not text:

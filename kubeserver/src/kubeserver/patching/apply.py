@@ -1,6 +1,6 @@
 """Server-side apply: a manager says which fields it wants and how, and owns exactly those from then on.
 
-The configuration is merged into the live object. A field that somebody else owns and that would change is a
+The configuration is merged into the live object. A field that another manager owns and that would change is a
 conflict, which only `force` overrides. A field that the manager applied before and no longer names goes, unless
 another manager owns it too. Applying the same configuration twice changes nothing, not even a time.
 
@@ -232,7 +232,7 @@ class _Applying:
         return after
 
     def _pruned(self, merged: Json, owned: Entries, last: Entry) -> Json:
-        """The merged object without what this manager applied last time and nobody owns any more."""
+        """The merged object without what this manager applied last time and no manager owns any more."""
         shape = self._shapes.of(last.api_version)
         if shape is None:
             return merged
@@ -247,7 +247,7 @@ class _Applying:
         return remove(shape, merged, dangling) if dangling else merged
 
     def _applied_by_client(self, live: Json) -> FieldSet:
-        """What client-side apply set and nobody changed since: kubectl may take it without a conflict."""
+        """What client-side apply set and has not changed since: kubectl may take it without a conflict."""
         try:
             config = json.loads(_annotations(live).get(LAST_APPLIED) or "null")
         except ValueError:

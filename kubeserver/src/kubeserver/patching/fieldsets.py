@@ -6,7 +6,7 @@ node is a field in the set; a node with children is in the set only if it also h
 Because the tree *is* the document, reading ownership from an object and writing it back cost nothing, and
 two sets are compared at the speed of dict lookups.
 
-Sets are values: no function here changes its arguments, and results share branches with them. Nobody may change
+Sets are values: no function here changes its arguments, and results share branches with them. Do not change
 a set after it was made. Elements are compared as text, so every element must be in canonical form: what
 `element_of_key` and `element_of_value` make, or `canonical` for documents that strangers wrote.
 """

@@ -1,7 +1,7 @@
 """Who owns which field: `metadata.managedFields`, kept up to date by every write.
 
 An entry says that a manager set these fields, by updating or by applying, in this version of the kind, through
-this subresource. A write takes the fields it adds or changes from everybody else and gives them to its writer;
+this subresource. A write takes the fields it adds or changes from all other managers and gives them to its writer;
 fields that are gone leave every entry; an entry without fields goes. A write that changes nothing changes no entry
 and no time. Clients may edit the list, or empty it with `[{}]` (or `[]`, on
 built-in kinds), which ends tracking until the next apply.
@@ -52,7 +52,7 @@ _MOST_UPDATERS: Final = 10
 _OLDEST: Final = "ancient-changes"
 _LONGEST_MANAGER: Final = 128
 
-# What every object has and nobody owns.
+# Fields that every object has and no manager owns.
 _NEVER_OWNED: Final = of_dotted(
     "apiVersion",
     "kind",
@@ -148,7 +148,7 @@ def track_write(
     `reset_fields` are the dotted paths this endpoint ignores: `status` on the main resource; `metadata` and `spec`
     on the status of a custom resource. `schemas` are those of every version of the kind by apiVersion; without
     them all versions are taken to be alike. Entries of a version that is not there are dropped; those of a custom
-    kind stop all tracking until somebody takes them out.
+    kind stop all tracking until a client removes them.
     """
     live = _list_of(old)
     sent = _list_of(new)
@@ -347,7 +347,7 @@ def _position(entry: Entry) -> tuple[str, str, str, str, str]:
 
 
 def stripped(fields: FieldSet) -> FieldSet:
-    """The set without what nobody owns."""
+    """The set without the fields that no manager owns."""
     return difference(fields, _NEVER_OWNED)
 
 
@@ -464,7 +464,7 @@ def track_scale(
 
     Kubernetes shows the scale its own list, in the version of Scale, and folds it back. Updaters do not survive
     the round trip as what they were: the number leaves their entry for one of its own without a time, and if
-    nobody owned the number, nobody will. Run `keep_times_if_unchanged` on the result as for any other write.
+    no manager owned the number, none will. Run `keep_times_if_unchanged` on the result as for any other write.
     """
     single = of_path(*(f"f:{name}" for name in replicas))
     path = tuple(f"f:{name}" for name in replicas)

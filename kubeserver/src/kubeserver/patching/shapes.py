@@ -6,7 +6,7 @@ a value may be. It is compiled from a `Schema` once and then kept with it, becau
 
 Shapes add what the schema of a custom resource leaves out: `metadata` is always ObjectMeta, and where anything
 goes (preserve-unknown-fields, an untyped node) maps are granular and lists atomic. For built-in kinds a shape also
-knows the `empty` object: the fields Go writes even when nobody set them, which are therefore never "added".
+knows the `empty` object: the fields Go writes even when no client set them, which are therefore never "added".
 
 Shapes may contain cycles, as schemas do. They are never changed once `shape_of` has returned them.
 """
@@ -300,7 +300,7 @@ def _children(shape: Shape) -> Iterable[Shape]:
 
 
 def empty_object(schema: Schema, api_version: str, kind: str) -> Json:
-    """What an object is before anybody set a field: the other side of a creation.
+    """What an object is before any field is set: the other side of a creation.
 
     Custom resources start with nothing. A built-in kind is a Go struct: structs inside it and required fields are
     always written, so the published schema's `default: {}` and its required fields tell what is there.

@@ -6,7 +6,7 @@ has ours, by type and field. A type is known by the last three parts of its name
 the type `*` says what holds for a field of that name anywhere. The nearest sentence wins. A field without one shows its
 type alone.
 
-Nobody keeps the table in memory: it is read when an OpenAPI document is made, which is rare because documents are kept
+The table is not kept in memory: it is read when an OpenAPI document is made, which is rare because documents are kept
 encoded, and let go afterwards. Schemas never carry these sentences.
 """
 

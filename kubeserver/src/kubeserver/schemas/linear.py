@@ -1,13 +1,14 @@
 """Matching regular expressions in time proportional to the text, whatever the pattern.
 
-Python's `re` backtracks: `(a+)+b` on thirty letters takes minutes, holds the interpreter all the while, and anybody
+Python's `re` backtracks: `(a+)+b` on thirty letters takes minutes, holds the interpreter all the while, and any user
 who may create a CustomResourceDefinition can bring such a pattern in. So `re` only parses here. The tree becomes a
 nondeterministic automaton (Thompson's), and a text is matched by following all its states at once; each set of states
 that comes up is remembered with where a character leads from it, so that a usual pattern costs one dictionary lookup
 per character.
 
 What is not remembered yet costs as many steps as the set has states. An account per pattern bounds those: a pattern
-that has used up its account is refused with `TooCostly` until time has filled it again, and nobody else notices.
+that has used up its account is refused with `TooCostly` until time has filled it again, and other patterns are not
+affected.
 
 Nothing here captures groups. It must never call `re` on a text that a client sent.
 """

@@ -315,7 +315,7 @@ def _locked(directory: Path) -> int:
 
 def _connected(directory: Path) -> sqlite3.Connection:
     path = directory / FILE
-    # Secrets are in there: nobody else may read it. SQLite gives its WAL the same mode.
+    # The file contains Secrets, so only its owner may read it. SQLite gives its WAL the same mode.
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
     try:

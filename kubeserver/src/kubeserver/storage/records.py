@@ -108,14 +108,14 @@ class Change:
         return f"Change({self.type} {self.key.plural} {self.key.path} @{self.revision})"
 
     def object(self) -> Json:
-        """`value`, decoded once for everybody: read only."""
+        """`value`, decoded once for all readers: read only."""
         if self._object is None:
             self._remember()
             self._object = msgspec.json.decode(self.value)
         return cast("Json", self._object)
 
     def previous_object(self) -> Json | None:
-        """`previous`, decoded once for everybody: read only."""
+        """`previous`, decoded once for all readers: read only."""
         if self._previous_object is None and self.previous is not None:
             self._remember()
             self._previous_object = msgspec.json.decode(self.previous)

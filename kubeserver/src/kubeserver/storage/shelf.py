@@ -1,6 +1,6 @@
 """The current objects of one table, in the order in which Kubernetes lists them.
 
-A shelf has two layers. `entries` is what is on disk, and the only thing anybody may be shown. `pending` lies on
+A shelf has two layers. `entries` is what is on disk, and all that a client may be shown. `pending` lies on
 top of it: writes that are decided but not yet on disk; the next decision about the same object must build on
 them, or two writers could both win. A shelf never does I/O and never waits.
 """

@@ -9,7 +9,7 @@ A write runs like this:
     (the disk has synced)  the group becomes visible: `get` and `entries` show it, watches deliver it, `revision`
                            moves, and only then do the futures of its writers resolve
 
-Nobody may be shown what could still be lost: reads answer from the committed state only. Decisions must not be
+A client must not be shown what could still be lost: reads answer from the committed state only. Decisions must not be
 made on it, because the next write of the same object may be under way: they use `latest` and `entries_latest`.
 
 If the disk refuses a group, it and everything decided behind it fails with StorageFailed and leaves no trace;
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    # somebody waiting for a revision
+    # a caller that waits for a revision
     Waiting = tuple[int, asyncio.Future[None]]
 
 __all__ = [
@@ -265,8 +265,8 @@ class Store:
     def _refuse_unknown(self, revision: int) -> None:
         """Raise Compacted for a revision whose successors are not all here.
 
-        Neither are those of a revision that was skipped after a crash: whoever has seen it has seen what this file
-        does not have, because the file was put back from a backup.
+        Neither are those of a revision that was skipped after a crash: a client that has seen it has seen what this
+        file does not have, because the file was put back from a backup.
         """
         if revision < self.compacted:
             raise Compacted(revision, self.compacted)
@@ -465,7 +465,7 @@ class Store:
         now = self._now()
         if (upto := horizon(self._marks, now, self._retention)) > self.compacted:
             self._writer.submit(Compaction(upto))
-        # A mark of what is gone says nothing any more; while nobody writes, there is one mark and not one per moment.
+        # A mark of what is gone says nothing any more; without writes there is one mark and not one per moment.
         self._marks = deque(mark for mark in self._marks if mark.revision > max(upto, self.compacted))
         self._marks.append(now)
 

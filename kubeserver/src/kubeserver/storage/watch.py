@@ -78,7 +78,7 @@ class Feed:
 
     @classmethod
     def ended(cls) -> Feed:
-        """A feed that nobody can watch any more."""
+        """A closed feed: it cannot be watched any more."""
         feed = cls()
         feed.closed = True
         return feed

@@ -95,7 +95,7 @@ class Writer:
                     self._compact()
             assigned = self._stop.assigned
         except RuntimeError:
-            pass  # the loop is gone, and with it everybody who could be told
+            pass  # the loop is gone, and with it all callers that waited for an answer
         finally:
             self._journal.close(assigned)
 
@@ -126,7 +126,7 @@ class Writer:
         rows = groups[0].rows if len(groups) == 1 else [row for group in groups for row in group.rows]
         try:
             self._journal.append(rows, groups[-1].assigned)
-        except Exception as error:  # whatever it is, somebody waits for an answer
+        except Exception as error:  # whatever it is, a caller waits for an answer
             self._epoch += 1
             self._tell(self._audience.failed, str(error), self._epoch)
         else:

@@ -1,4 +1,4 @@
-"""Everybody who may still say no to a write, or change it: roles that must not grow, and webhooks."""
+"""What may still refuse or change a write: the check against escalation of roles, and webhooks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Admission:
         return obj if changed is None else changed
 
     async def validate(self, write: Write, operation: str, obj: Json | None, old: Json | None) -> bool:
-        """Refuse what a role or a validating webhook does not allow; whether anybody was waited for."""
+        """Refuse what a role or a validating webhook does not allow; returns whether it waited for a webhook."""
         if write.resource.group == RBAC and obj is not None:
             refuse_escalation(
                 self._authorizer,

@@ -85,7 +85,7 @@ def _asked_to_go(write: Write, options: DeleteOptions, entry: Entry) -> tuple[Js
     old, obj = cluster.load(resource, entry), cluster.load(resource, entry)
     finalizers = lifecycle.deletion_finalizers(obj["metadata"], options.propagation)
     if resource.plural == "customresourcedefinitions" and not obj["metadata"].get("deletionTimestamp"):
-        # its objects go first; whoever removes them takes this away when they are gone
+        # its objects go first: the controller that removes them then removes this finalizer
         finalizers.append(lifecycle.CLEANUP)
         say_terminating(obj, "InstanceDeletionPending", _SOON, cluster.now())
     grace = lifecycle.grace_period(resource, obj, options.grace_period)

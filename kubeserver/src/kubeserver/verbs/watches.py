@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 _BOOKMARK_SECONDS: Final = 60.0
-_CHUNK: Final = 256 * 1024  # bytes of changes that are sent at once: whoever reads slowly is owed no more
+_CHUNK: Final = 256 * 1024  # bytes of changes that are sent at once: a slow client has no more than this buffered
 _SHORTEST: Final = 1800.0  # a watch without a limit of its own lasts half an hour to an hour
 
 

@@ -1,7 +1,7 @@
 """The pieces that the columns of built-in kinds are made of.
 
-A cell is a plain function of the object. One that shows a length of time returns `Since`, and whoever builds the
-table, who knows what time it is, turns that into text; so nothing here reads a clock.
+A cell is a plain function of the object. One that shows a length of time returns `Since`, and the caller that builds
+the table, who knows what time it is, turns that into text; so nothing here reads a clock.
 """
 
 from __future__ import annotations

@@ -307,7 +307,7 @@ def _rule(rule: Rule) -> Json:
 
 
 def empty_v2(accept: str) -> tuple[bytes, str]:
-    """`/openapi/v2`: the body and its content type, as protobuf for kubectl and as JSON for everybody else."""
+    """`/openapi/v2`: the body and its content type, as protobuf for kubectl and as JSON for other clients."""
     if "protobuf" in accept:
         information = _protobuf(1, _TITLE.encode()) + _protobuf(2, b"v1")
         return _protobuf(1, b"2.0") + _protobuf(2, information), _V2_PROTOBUF

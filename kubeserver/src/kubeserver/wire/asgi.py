@@ -42,7 +42,7 @@ _STALL_SECONDS: Final = 60.0  # how long a client may read nothing at all of wha
 _KEEP_ALIVE_SECONDS: Final = 180
 _STOP_SECONDS: Final = 3
 
-_SKIPPED: Final = 256 * 1024  # bytes of a body that nobody wants are taken to keep a connection, as in Go
+_SKIPPED: Final = 256 * 1024  # bytes of an unwanted body that are read to keep a connection, as in Go
 _PIECE: Final = 256 * 1024  # of an answer, sent at once
 
 CERTIFICATE: Final = "kubeserver.certificate"
@@ -104,7 +104,7 @@ class Protocol(HttpToolsProtocol):
 
 
 class HttpServer(uvicorn.Server):
-    """uvicorn without its own signal handling: whoever runs us decides when to stop."""
+    """uvicorn without its own signal handling: the process that runs this server decides when to stop."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Any:

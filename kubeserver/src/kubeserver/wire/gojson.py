@@ -76,7 +76,7 @@ def _with_repeated(text: bytes) -> Any:
         return Repeated(each)
 
     value = json.loads(text.decode("utf-8", "replace"), object_pairs_hook=pairs, parse_int=_integer)
-    # The whole is marked, too, so that nobody needs to look inside what has nothing.
+    # The whole is marked, too, so that readers need not search a value without repeated names.
     return Repeated(list(value.items())) if found and value.__class__ is dict else value
 
 

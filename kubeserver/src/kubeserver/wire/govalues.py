@@ -1,7 +1,7 @@
 """JSON values inside sentences, as Go's `%v`, `%#v` and `%T` print them.
 
-Some refusals of Kubernetes carry a piece of the request printed by Go's defaults (`map[data:3]`). Nobody reads
-them with joy, but clients and our own comparison with a real kube-apiserver see them, so they are the same here.
+Some refusals of Kubernetes carry a piece of the request printed by Go's defaults (`map[data:3]`). They are hard to
+read, but clients and our own comparison with a real kube-apiserver see them, so they are the same here.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ decode: Final = msgspec.json.Decoder().decode
 
 
 class ClientLeft(Exception):
-    """Nobody waits for the answer any more."""
+    """The client no longer waits for the answer."""
 
 
 def _still_there() -> bool:
@@ -43,7 +43,7 @@ class Request:
     gone: Callable[[], bool] = _still_there  # whether the client has left
 
     def caller(self, cluster: str) -> str:
-        """Whose turn a request takes: everybody in a logical cluster has it together, in the root each user alone."""
+        """Whose turn a request takes: users of a logical cluster share one, a user of the root has their own."""
         return cluster or f"user {self.user.name}"
 
     @property
