@@ -139,7 +139,7 @@ def build_flags(folder: str) -> list[str]:
 
 
 def build_tags(folder: str) -> list[str]:
-    """Leave out what nobody needs here: promtool would bring the SDK of every cloud it can discover targets in."""
+    """Leave out what is not needed here: promtool would bring the SDK of every cloud it can discover targets in."""
     return ["-tags=remove_all_sd"] if folder == "promtool" else []
 
 

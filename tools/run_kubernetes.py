@@ -152,7 +152,7 @@ class Kubernetes:
             f"--etcd-servers=http://127.0.0.1:{store}",
             "--bind-address=127.0.0.1",
             f"--secure-port={port}",
-            # The address of the `kubernetes` Service may not be a loopback one, so nobody publishes it.
+            # The address of the `kubernetes` Service may not be a loopback one, so it is not published.
             "--endpoint-reconciler-type=none",
             f"--tls-cert-file={keys / 'server.crt'}",
             f"--tls-private-key-file={keys / 'server.key'}",
@@ -259,7 +259,7 @@ def end_with_parent() -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now; held together so that they differ."""
+    """Ports that no process listens on now; all are kept open until the last is found, so that they differ."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for item in sockets:

@@ -7,7 +7,7 @@ one ends, the next begins.
 Together they are every everyday test, each once. The first run is shown as it goes, the others when they are done.
 
 On a busy machine a test may wait in vain for something that comes a moment later. So a few tests that failed are run
-once more, alone, when nothing else runs; whoever needed that is named at the end. A broken rule of safety ("broken
+once more, alone, when nothing else runs; a test that needed that is named at the end. A broken rule of safety ("broken
 rules" in what a test says) is never given a second chance.
 
     python tools/run_tests.py [pytest options]
