@@ -1,7 +1,7 @@
 """Install the custom resource definitions of Cluster API, Steward and all providers on a control plane.
 
 `definitions()` gives the real ones (tools/cluster_api_definitions.py) and, for the two projects that publish none, our
-own (cluster_api_own.py). A conversion webhook has nobody behind it here, so conversion is set to none; every version
+own (cluster_api_own.py). No server answers a conversion webhook here, so conversion is set to none; every version
 that Butler writes is the stored one, or looks the same. `definitions()` raises `UnavailableError` where the modules
 cannot be fetched.
 """

@@ -74,7 +74,7 @@ class ControllerProcess:
         return self.log_file.read_text(errors="replace")
 
     def complaints(self) -> list[str]:
-        """Lines of the log that tell of an error nobody expected."""
+        """Lines of the log that report an unexpected error."""
         return [line for line in self.log().splitlines() if "Traceback" in line or " ERROR " in line]
 
     def requests(self) -> Counter[str]:

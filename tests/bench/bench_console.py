@@ -3,7 +3,7 @@
     python tests/bench/bench_console.py [--rounds 10] [--allocations 50000] [--without map]
 
 An embedded control plane with the eight tenants of the example, its console, and Debian's Chromium on the same machine.
-How soon somebody sees a page that their browser has never seen; how soon an open page shows what was changed from
+How soon a user sees a page that the browser has not loaded before; how soon an open page shows what was changed from
 outside, for every page that there is; and how many frames a second the address map of a /8 draws while it is panned and
 zoomed. The allocations of that pool are invented: the views of the server are asked for their map, and the browser gets
 it in place of the empty pool's. Nothing here fails on a number.

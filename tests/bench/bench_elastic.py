@@ -7,7 +7,7 @@
     rest     1,000 elastic tenants that do nothing: memory, processor time and requests of the whole controller
     feeds    the same for the watches of tenants alone, without controllers (bench_elastic_rest.py)
 
-Every part starts its own processes and stops them. The machine has to do everybody's work, so read the processor time
+Every part starts its own processes and stops them. One machine runs all of them, so read the processor time
 beside the clock. Nothing here fails on a number.
 """
 
@@ -48,7 +48,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # through every `with`: what was started is stopped
     parts = (options.only,) if options.only else PARTS
     note(f"{os.cpu_count()} processors, {os.getloadavg()[0]:.1f} busy before we began")
-    more_files()  # also for the processes that are started: whoever talks to a thousand tenants has thousands open
+    more_files()  # started processes inherit it: a controller of a thousand tenants opens thousands
     note(f"open files: {resource.getrlimit(resource.RLIMIT_NOFILE)[0]:,} allowed to each process, raised for this run")
     goals: list[Goal] = []
     with tempfile.TemporaryDirectory(prefix="butler-bench-elastic-") as scratch:

@@ -115,7 +115,7 @@ async def follow(folder: Path, rest: float) -> Json:
             await asyncio.sleep(0.1)
         synced = time.monotonic() - began
         right_away = memory()
-        # Connections that nobody uses are kept for a while, for the next request, then let go.
+        # Unused connections are kept for a while, for the next request, then closed.
         await asyncio.sleep(2 * TenantLimits().keep_idle)
         held, at_rest = memory(), connections()
         used, clock = time.process_time(), time.monotonic()

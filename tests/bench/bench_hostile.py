@@ -6,9 +6,9 @@ after the other. What counts is how long that client waits: the target on the em
 and the real kube-apiserver a minute earlier or later is the measure. Attackers run at a low priority, so that the
 machine's own limits are charged to them first. Nothing here fails on a number.
 
-A busy machine is told apart from a busy server. `rest` is the p99 of the same client before the attack, with nobody
-else asking. `late` is the p99 of how much later than wanted the client itself was woken during the attack. `cpu` is the
-p99 of the processor time that the server took while one request waited: other people's load does not add to it.
+A busy machine is told apart from a busy server. `rest` is the p99 of the same client before the attack, with no
+other client. `late` is the p99 of how much later than wanted the client itself was woken during the attack. `cpu` is
+the p99 of the processor time that the server took while one request waited: other people's load does not add to it.
 
     python tests/bench/bench_hostile.py [--seconds 8] [--watches 10000] [--only NAME] [--plane embedded] [--json FILE]
 """

@@ -20,7 +20,7 @@ from butler.server.process import Settings, running
 
 
 async def serve(kubeconfig: str) -> None:
-    # One address asks for everybody here, so nobody is told to wait.
+    # Here all requests come from one address, so no client is told to wait.
     settings = Settings(world=True, local=True, requests_per_second=1_000_000)
     async with running(config.load(kubeconfig), settings) as up:
         print(json.dumps({"url": up.url, "link": await up.one_time_link()}), flush=True)

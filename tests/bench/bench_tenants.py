@@ -8,7 +8,7 @@ Many clusters are created at once, wait until they are Ready, and are deleted at
     apart       the embedded server, the controllers and the world in a process each
     kubernetes  etcd, kube-apiserver, the controllers and the world in a process each
 
-The users are a process too (tenant_load.py) and look at clocks; the machine has to do everybody's work, so read the
+The users are a process too (tenant_load.py) and look at clocks; one machine runs all of it, so read the
 processor time beside them. Requests are counted by the controllers themselves. The world takes no time of its own for
 machines and addons here. Nothing here fails on a number.
 """
@@ -127,7 +127,7 @@ def controllers(
 def setting(
     name: str, folder: Path, options: Sequence[str] = (), *, controlled: bool = True
 ) -> Iterator[tuple[ControlPlane, int | None]]:
-    """Everybody at work; the way in, and the port of the controllers' metrics where they have one.
+    """All processes run; returns the control plane and the port of the controllers' metrics where they have one.
 
     `options` are for the controllers, where they are a process; without them when they are not to be `controlled`.
     """
@@ -146,7 +146,7 @@ def setting(
 
 
 def furnish(plane: ControlPlane, terms: Mapping[str, Any] | None = None) -> None:
-    """A namespace, a pool with room for everybody, and a provider; returns when clusters can come.
+    """A namespace, a pool with room for all clusters, and a provider; returns when clusters can be created.
 
     `terms` are more of what the provider says about its network.
     """

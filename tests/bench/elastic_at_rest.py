@@ -115,7 +115,7 @@ def _rest(name: str, processes: Processes, port: int, seconds: float) -> Rest:
 
 
 def _settle(port: int) -> float:
-    """Wait until nothing but the lease was written for a while, and next to nobody looked at; how long that took."""
+    """Wait until only the lease is written for a while, and hardly any object is looked at; how long that took."""
     began = time.monotonic()
     while not _leads(port):
         assert time.monotonic() - began < PATIENCE, "the controller does not begin to lead"

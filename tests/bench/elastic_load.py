@@ -6,7 +6,7 @@ First every tenant uses up what it has. Then Services that need more come at a s
 in each tenant at once, then many at once in one tenant, and at the end those of the last two waves go again, so that
 Butler takes back what it gave. Watches alone tell what happened and when: on the management side one of the
 allocations, and on each tenant one of its Services and one of MetalLB's pools. All are in this process, so that one
-clock compares them and what they cost is nobody else's time.
+clock compares them and their processor time is not counted for another process.
 
 Writes a line of JSON to standard output for each wave, and goes on when it reads a line. What does not get there
 within PATIENCE is counted, not waited for.
@@ -134,7 +134,7 @@ def spelled_out(entry: str) -> list[str]:
 
 
 class Users:
-    """Everybody who talks to the API servers, through one pool of connections."""
+    """All clients of the API servers, through one pool of connections."""
 
     def __init__(self, management: ControlPlane, session: aiohttp.ClientSession, scratch: Path) -> None:
         self._management = management

@@ -3,9 +3,9 @@
     python tests/bench/tenant_load.py KUBECONFIG NAMESPACE HOME PROVIDER COUNT REPLICAS
 
 Sixteen connections, and two watches that see when each cluster had its addresses, was Ready and was gone. A process of
-its own, so that what it costs is nobody else's time. Writes "created", "ready" and "gone" to standard output, a line of
-JSON each, as soon as it is so; it goes on when it reads a line. Clusters that do not get there are counted, not waited
-for beyond PATIENCE.
+its own, so that its processor time is not counted for another one. Writes "created", "ready" and "gone" to standard
+output, a line of JSON each, as soon as it is so; it goes on when it reads a line. Clusters that do not get there are
+counted, not waited for beyond PATIENCE.
 """
 
 from __future__ import annotations

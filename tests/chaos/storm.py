@@ -1,9 +1,9 @@
 """A platform in a storm: users, faults and a checker, on a real Kubernetes whose etcd may go back in time.
 
 Two replicas of the controller, the world of stand-ins, the real MetalLB on one tenant, and a management cluster that is
-killed and restored under them. A round is a storm of so many seconds, then calm: faults end, everybody runs, and when
-nothing moves any more the rules of rest are asked. All chance comes from the seed, so a seed replays the plan; what
-happens between the steps is up to the machine.
+killed and restored under them. A round is a storm of so many seconds, then calm: faults end, all processes run, and
+when nothing moves any more the rules of rest are asked. All chance comes from the seed, so a seed replays the plan;
+what happens between the steps is up to the machine.
 """
 
 from __future__ import annotations
@@ -571,7 +571,7 @@ class Storm:
             await self.sample()
 
     async def calm(self) -> None:
-        """Everybody runs, until nothing moves; then the rules of rest."""
+        """All processes run until nothing changes any more; then check the rules of rest."""
         self._note("calm")
         if self.metallb is not None and not self.metallb.is_running:
             await self.metallb.start()

@@ -1,7 +1,7 @@
 """For every page something that changes on it, done from outside, and what the page has to show then.
 
 Writes are those that kubectl sends, without kubectl's own start: what is measured is the way from the API server to the
-eyes of somebody who looks at the page.
+user who looks at the page.
 """
 
 from __future__ import annotations

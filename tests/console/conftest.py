@@ -53,7 +53,7 @@ async def chromium(estate: Estate) -> AsyncIterator[Browser]:
 
 @pytest_asyncio.fixture(loop_scope="session", scope="session")
 async def administrator(chromium: Browser, estate: Estate) -> StorageState:
-    """What a browser remembers after somebody came in with a real one-time link."""
+    """What a browser remembers after a user logged in with a real one-time link."""
     context = await chromium.new_context()
     page = await context.new_page()
     await page.goto(estate.link())
@@ -83,7 +83,7 @@ async def context(
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def stranger(chromium: Browser, estate: Estate, watch: Watch) -> AsyncIterator[BrowserContext]:
-    """Windows of somebody who has not come in yet."""
+    """Windows of a user who has not logged in yet."""
     fresh = await opened(chromium, estate, watch, None)
     yield fresh
     await fresh.close()

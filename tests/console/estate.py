@@ -1,6 +1,6 @@
 """What the console is tried on: Butler on one machine with the eight tenants of the example, and the ways into it.
 
-Nothing here knows of browsers. `link` is the real command; `session_of` lets somebody in with the server's own code.
+Nothing here knows of browsers. `link` is the real command; `session_of` logs a user in with the server's own code.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Estate:
         self.link()
 
     async def session_of(self, user: str, *groups: str) -> str:
-        """Let somebody in who has no more rights than Kubernetes gives them; the value of their cookie."""
+        """Log in a user who has no more rights than Kubernetes gives them; the value of their cookie."""
         async with Client(config.load(self.plane.kubeconfig)) as client:
             store = await open_store(client, RECORDS)
             sessions = Sessions(store, lifetime=Lifetime(), now=lambda: datetime.now(UTC))
@@ -82,7 +82,7 @@ class Estate:
             return token
 
     def patch(self, plural: str, name: str, change: dict[str, Any], *, namespace: str = HOME) -> None:
-        """Change one of Butler's objects with kubectl, as somebody at a terminal does."""
+        """Change one of Butler's objects with kubectl, as a user at a terminal does."""
         merge = ("--type", "merge", "-p", json.dumps(change))
         self.plane.kubectl("patch", f"{plural}.{GROUP.split('/', maxsplit=1)[0]}", name, "-n", namespace, *merge)
 

@@ -1,4 +1,4 @@
-"""Somebody without a mouse."""
+"""A user without a mouse."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ async def tab_to(page: Page, name: str, *, tag: str = "") -> None:
 
 
 async def tour(page: Page) -> tuple[list[str], list[str]]:
-    """Tab through the page once: every stop, and those where nobody could see that they are there."""
+    """Tab through the page once: every stop, and those where the focus is not visible."""
     stops: list[str] = []
     unseen: list[str] = []
     for _ in range(MOST):

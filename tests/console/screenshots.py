@@ -3,9 +3,9 @@
     python tests/console/screenshots.py [--only pool,tenants] [--whole] [--into docs/images/console]
 
 Starts a Butler of its own with the eight tenants of the example and two pools that tell a story: one with holes in it,
-and one that is nearly full, for which somebody waits. Each page is taken at 1440 and 390 pixels, the main ones in the
-dark too. With --whole the pictures show all of a page and not what fits on a screen. Where pngquant is installed, they
-are made small with it.
+and one that is nearly full, with an allocation that waits. Each page is taken at 1440 and 390 pixels, the main ones in
+the dark too. With --whole the pictures show all of a page and not what fits on a screen. Where pngquant is installed,
+they are made small with it.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ async def take(browser: Browser, estate: Estate, options: argparse.Namespace) ->
 
 
 def shrink(taken: list[Path]) -> None:
-    """Fewer colours, which nobody sees, for half of the size."""
+    """Reduce the colours, without a visible difference, for half of the size."""
     if program := shutil.which("pngquant"):
         subprocess.run([program, "--force", "--ext", ".png", "--strip", "--skip-if-larger", *taken], check=False)
 

@@ -1,4 +1,4 @@
-"""Everybody can use every page: nothing that axe finds, in both themes, on large and small screens."""
+"""Every page is accessible to all users: nothing that axe finds, in both themes, on large and small screens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Coming in, going out, and what a page does while nobody answers."""
+"""Logging in, logging out, and what a page does while the server does not answer."""
 
 from __future__ import annotations
 

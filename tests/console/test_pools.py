@@ -1,4 +1,4 @@
-"""Pools from created to emptied, as somebody does it in a browser: what will happen is shown before it does."""
+"""Pools from created to emptied, as a user does it in a browser: a change is shown before it is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody with few rights: they see what is theirs, and buttons that they may not use say why."""
+"""A user with few rights sees only their own objects, and buttons that they may not use say why."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ USER, THEIRS = "mallory", "team-small"
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def few(estate: Estate, stranger: BrowserContext, watch: Watch) -> Page:
-    """A window of somebody who may look at tenants of one namespace, and at nothing else."""
+    """A window of a user who may look at tenants of one namespace, and at nothing else."""
     if estate.plane.request("GET", f"/api/v1/namespaces/{THEIRS}")[0] == 404:
         namespace(estate.plane, THEIRS)
         grant(estate.plane, USER, ["get", "list", "watch"], ["tenantclusters"], namespace=THEIRS)
@@ -71,7 +71,7 @@ async def test_what_somebody_may_not_read_is_told_and_nothing_breaks(few: Page) 
         await settled(few)
         heading = await few.locator("h1").first.inner_text()
         assert heading != "This page broke", path
-        # The address that somebody asked for is in the answer to them, and nothing else is.
+        # The answer contains the address that the user asked for, and no other.
         assert "10.92.9" not in (await few.locator("main").inner_text()).replace("10.92.90.50", ""), path
     await few.goto(f"/pools/{HOME}/production-pool")
     await expect(few.get_by_role("alert")).to_be_visible()

@@ -39,7 +39,7 @@ def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="package")
 def estate(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Elastic]:
-    """Everybody at work."""
+    """An estate with all processes running."""
     directory = tmp_path_factory.mktemp("estate")
     one_store = control_plane.name == "embedded"
     with (

@@ -55,7 +55,7 @@ class FreshDesk(Desk):
 
 
 class Elastic(Estate):
-    """One management cluster with everybody at work, and a record of it."""
+    """One management cluster with all processes running, and a record of it."""
 
     def __init__(
         self, plane: ControlPlane, record: Record, butler: Butler, directory: Path, desk: Desk | None = None
@@ -135,7 +135,7 @@ class Elastic(Estate):
 
 
 class Place(Site):
-    """A provider with its terms for load balancers, and pools that nobody else has.
+    """A provider with its terms for load balancers, and pools that no other test uses.
 
     `size` addresses from .16 on in the first pool, `spare` in a second one; `pools` names those that the provider uses,
     in the order of its references, with priorities if given.

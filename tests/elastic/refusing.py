@@ -43,7 +43,7 @@ def refusing_webhook(
     kind: tuple[str, str, str] = ("metallb.io", "v1beta1", "ipaddresspools"),
     only: dict[str, str] | None = None,
 ) -> Iterator[Json]:
-    """The ValidatingWebhookConfiguration to put on a server, while somebody answers for it; `only` are labels."""
+    """The ValidatingWebhookConfiguration to put on a cluster, while its webhook is served; `only` are labels."""
     directory.mkdir(parents=True, exist_ok=True)
     file, bundle = certificate_for_loopback(directory)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

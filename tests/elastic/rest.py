@@ -2,8 +2,8 @@
 
 No Service that quota and pools could serve stays without an address. MetalLB has exactly what the tenant holds. The
 figures in the TenantCluster's status are those that one gets by counting, and its condition LoadBalancersReady says
-that all is well exactly if no Service waits and MetalLB hands out addresses. A request that nobody needs any more is
-gone. And at rest nothing is written (`written_since`).
+that all is well exactly if no Service waits and MetalLB hands out addresses. A request that no Service needs any more
+is gone. And at rest nothing is written (`written_since`).
 """
 
 from __future__ import annotations
@@ -203,7 +203,7 @@ class Standing:
             )
 
     def needless(self) -> Iterator[Violation]:
-        """Requests under way although nobody waits."""
+        """Requests under way although no Service waits."""
         for allocation in self.allocations:
             pending = phase(allocation) in ("", "Pending", "Failed") and not allocation["metadata"].get(
                 "deletionTimestamp"

@@ -3,7 +3,7 @@
 S4: an address that a Service shows is held by the Service's own tenant, as long as the Service shows it. S5: what
 stands in `default-pool` is held by that tenant, as long as it stands there. No address stands in the pools of two
 tenants. No Service is moved: the address that it shows stays while it exists, is a load balancer and asks for the same.
-And nobody goes in circles: after Butler began to take a range back, a tenant grows again only if somebody asked for
+And Butler does not go in circles: after it began to take a range back, a tenant grows again only if a user asked for
 something in between.
 
 An accusation is made only where the bounds of all moments leave no other explanation (`moments.py`). What a user did
@@ -106,7 +106,7 @@ def announced_is_held(chronicle: Chronicle) -> Iterator[Violation]:
 
 
 def used_is_held(chronicle: Chronicle) -> Iterator[Violation]:
-    """An address of some other pool of MetalLB's, which nobody ever allocated, is not looked at."""
+    """An address of another pool of MetalLB's, which Butler never allocated, is not looked at."""
     known = track(having(of_kind(chronicle.management, ALLOCATION), granted))
     for tenant, dated in chronicle.tenants.items():
         held = _held(chronicle, tenant)
@@ -199,7 +199,7 @@ def nobody_goes_in_circles(chronicle: Chronicle) -> Iterator[Violation]:
 
 
 def _asked(chronicle: Chronicle, tenant: str) -> list[Moment]:
-    """When somebody changed what the tenant wants or what it may have."""
+    """When a user changed what the tenant wants or what it may have."""
     wished = [
         dated.moment
         for dated in of_kind(chronicle.tenants[tenant], SERVICE)

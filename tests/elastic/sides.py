@@ -2,8 +2,8 @@
 
 On the embedded control plane the tenants are logical clusters of the very server that is the management cluster: one
 counter, and an exact order between both sides. On a real Kubernetes the tenants are in the world's own server: two
-counters, and an order as far as `moments.py` can prove it. Whoever runs on both shows the same behaviour with an exact
-judge and beside a real API server.
+counters, and an order as far as `moments.py` can prove it. A test that runs on both shows the same behaviour with an
+exact judge and beside a real API server.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def test_what_a_service_uses_stays_and_goes_by_the_drain_when_none_does(estate: 
     (address,) = web.gets("a")
     (name,) = [allocation["metadata"]["name"] for allocation in web.allocations("loadbalancer")]
     delete(place, name)
-    # Somebody waits for that very address.
+    # Another allocation waits for that very address.
     rival = f"{place.namespace}-rival"
     pinned(place, rival, address, {"name": "nobody", "namespace": place.namespace})
     web.until(lambda: deleting(web, name).get("reason") == "InUse", "it says that it is in use")

@@ -1,4 +1,4 @@
-"""What somebody changes on the tenant is put right and told, and what is not Butler's is left alone."""
+"""What a user changes on the tenant is corrected and reported, and what is not Butler's is left alone."""
 
 from __future__ import annotations
 

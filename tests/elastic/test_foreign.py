@@ -1,4 +1,4 @@
-"""A tenant with an address pool of its own, in which stand addresses of Butler's pools that nobody granted it."""
+"""A tenant with an address pool of its own that contains addresses of Butler's pools not granted to the tenant."""
 
 from __future__ import annotations
 

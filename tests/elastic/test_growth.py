@@ -147,7 +147,7 @@ def test_a_pool_in_pieces_serves_a_batch_in_pieces(estate: Elastic) -> None:
 
 
 def _held(place: Place, last: int) -> Json:
-    """An address that somebody prepared for a cluster that is yet to come."""
+    """An address that an operator prepared for a cluster that is yet to come."""
     return {
         "apiVersion": API,
         "kind": "IPAllocation",

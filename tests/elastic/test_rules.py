@@ -494,7 +494,7 @@ def test_what_is_written_at_rest_is_found_on_both_sides(story: Story) -> None:
     resting(story)
     seen = story.chronicle
     mark = Chronicle(list(seen.management), {uid: list(dated) for uid, dated in seen.tenants.items()})
-    story.provider()  # of somebody else
+    story.provider()  # of another test
     assert written_since(story.chronicle, mark) == []
     story.pool("1-10.0.0.1", "2-10.0.0.2")
     story.cluster(held=2)

@@ -8,7 +8,7 @@ server forgot the version: 410) or where the record contradicts itself (an updat
 that steps back, a generation that was skipped), the witness fails loudly: a gap is never papered over, because
 the violation could be inside it.
 
-A record is finished by comparing with a consistent list: whoever has seen the listed version of every object, and
+A record is finished by comparing with a consistent list: a watch that has seen the listed version of every object, and
 the end of every object that the list does not name, has seen everything up to the list.
 """
 

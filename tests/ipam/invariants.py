@@ -177,7 +177,7 @@ class Replay:
             self._turns.append(Turn(revision.version, uid, pool, None))
         released, there = self._released.get(uid), self.pools.get(pool)
         if released is None or there is None or self._pool_since[pool] > released:
-            return  # without a pool there is nobody to take note, also when one has come since then
+            return  # without a pool nothing records it, also when one was created since
         if _seen(there) < released:
             yield Violation(
                 "release",
@@ -247,7 +247,7 @@ class Replay:
             return
         turned = next(r.version for r in self._past[uid] if _phase(r.after) in ("Allocated", "Released"))
         if _seen(revision.obj) < turned:
-            # Whoever reads this pool with an older view would take the range for free.
+            # A controller that reads this pool with an older view would take the range for free.
             what = f"the intent of {intent['name']} was dropped, but allocationsSeen {_seen(revision.obj)} is older"
             yield Violation("allocationsSeen", f"{what} than its grant at {turned}", story)
 
@@ -268,7 +268,7 @@ class Replay:
             yield Violation("claims", what, self._story(revision.uid)[-2:])
         allocation = self.allocations.get(uid)
         if allocation is None:
-            return  # promised to somebody who is gone by now: wasteful, not wrong
+            return  # promised to an allocation that is gone by now: wasteful, not wrong
         if ALLOCATION_FINALIZER not in (allocation["metadata"].get("finalizers") or ()):
             yield Violation("finalizer", f"{name} was promised {text(span)} without finalizer", self._story(uid))
         for shown, tenant in _foreign(revision.obj).items():
@@ -327,8 +327,8 @@ class Replay:
     def _differing(self, pool: Json, rules: oracle.Rules, held: Iterable[Turn]) -> dict[str, int]:
         """The counters that a recount finds different.
 
-        An address that anybody holds is not free, whatever pool it came from; only the pool's own are counted as its
-        allocations. One that an edit left outside the windows may count or not: the contract is silent.
+        An address that any allocation holds is not free, whatever pool it came from; only the pool's own are counted as
+        its allocations. One that an edit left outside the windows may count or not: the contract is silent.
         """
         key = (pool["metadata"].get("namespace", ""), pool["metadata"]["name"])
         spans = {turn.uid: turn.span for turn in held if turn.span is not None}
@@ -347,7 +347,7 @@ class Replay:
 
     def _claims(self, revision: Revision) -> Iterator[Violation]:
         data = (revision.after or {}).get("data") or {}
-        # Beside the network an entry says for which state of its pool it was made, which is nobody's business here.
+        # Beside the network an entry says for which state of its pool it was made, which does not matter here.
         old, self.claims = self.claims, {key: oracle.network(entry.split()[0]) for key, entry in data.items()}
         entries = sorted((span, key) for key, span in self.claims.items())
         for (one, key), (two, other) in pairwise(entries):
@@ -377,7 +377,7 @@ class Replay:
     # At rest.
 
     def unmet_requests(self) -> Iterator[Violation]:
-        """L1: nobody waits for what is there."""
+        """L1: no allocation waits for addresses that are available."""
         for uid, allocation in self.allocations.items():
             pool = self.pools.get(_pool_of(allocation))
             if _phase(allocation) not in ("", "Pending", "Failed") or allocation["metadata"].get("deletionTimestamp"):
@@ -449,7 +449,7 @@ def _intents(pool: Json | None) -> dict[str, Json]:
 
 
 def _foreign(pool: Json | None) -> dict[Span, Json]:
-    """Addresses that a Service shows and nobody granted it, and its cluster."""
+    """Addresses that a Service shows although Butler did not grant them, and its cluster."""
     shown = ((pool or {}).get("status") or {}).get("foreignAddresses") or ()
     return {(number(item["address"]), number(item["address"])): item["tenantClusterRef"] for item in shown}
 

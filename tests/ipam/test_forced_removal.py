@@ -29,7 +29,7 @@ async def remove_by_force(estate: Estate) -> None:
 async def test_a_promise_of_a_pool_that_was_removed_by_force_is_not_kept(
     estate: Estate, successor: str, late: str
 ) -> None:
-    """One controller is stopped between promise and grant; another grants the same addresses to somebody else.
+    """One controller is stopped between promise and grant; another grants the same addresses to another allocation.
 
     With its commit on the line the first one is frozen, and knows the request as it was. While the answer to its
     reserve is on the way it lives, and hears of all that happens to the request meanwhile.

@@ -456,7 +456,7 @@ def test_a_witness_that_missed_something_says_so(event: str, meta: Json, why: st
         watched.take(event, {"metadata": meta})
 
 
-# Addresses that Services show and nobody granted them.
+# Addresses that Services show although Butler did not grant them.
 
 
 @pytest.mark.parametrize("still", [True, False])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @scales()
 async def test_what_does_not_fit_waits_and_is_served_when_space_is_freed(estate: Estate) -> None:
-    """Exhausted, then freed: the oldest that fits comes first, and nobody stays behind."""
+    """Exhausted, then freed: the oldest that fits comes first, and no request is left waiting."""
     await estate.butler("one")
     await estate.pool(cidr="10.40.0.0/24", tenantAllocation={"start": "10.40.0.16", "end": "10.40.0.31"})
     waiting = estate.scale.of(3, 12)

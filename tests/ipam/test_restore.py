@@ -31,7 +31,7 @@ POOLS = "networkpools"
 
 @pytest.fixture(params=["embedded", "kubernetes"])
 def restorable(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Restorable]:
-    """A server of this test's own: nobody else would survive it."""
+    """A server of this test's own: the restore would break other tests on it."""
     start = servers.embedded if request.param == "embedded" else servers.kubernetes
     with start(tmp_path) as server:
         yield server

@@ -61,7 +61,7 @@ def recorded(desk: Desk, name: str) -> str:
 @pytest.fixture
 def backup(before: Desk) -> dict[str, Json]:
     """A pool with three allocations, of which the one in the middle is not where it would be granted now."""
-    # Nobody looks for orphans meanwhile: the tenant of `web` is not there either.
+    # The sweep for orphans is off meanwhile: the tenant of `web` is not there either.
     with RunningOperator(before.control_plane, before.namespace, **QUICK | {"sweep_every": 3600.0}):
         before.pool("pool", "10.40.0.0/28", "10.40.0.0-10.40.0.15")
         before.ask("first", 2)

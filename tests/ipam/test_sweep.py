@@ -80,7 +80,7 @@ async def test_a_list_that_is_not_whole_costs_nobody_their_addresses(estate: Est
 
 @scales(long=1)
 async def test_a_server_that_disowns_all_tenants_is_not_believed(estate: Estate) -> None:
-    """Lists are empty and every single tenant is answered with an error that names nobody."""
+    """Lists are empty and every single tenant is answered with an error that names no object."""
     await estate.butler("one")
     await _house_of(estate, 3)
 
@@ -145,7 +145,7 @@ async def test_orphans_that_wait_or_failed_are_collected_and_the_unborn_are_left
 
 @scales(long=1)
 async def test_an_orphan_that_was_adopted_in_the_last_moment_keeps_its_addresses(estate: Estate) -> None:
-    """While its release is on the line, somebody says by label that another tenant owns it: the release comes late."""
+    """While its release is on the line, an operator labels it as owned by another tenant: the release comes late."""
     await estate.butler("one")
     await _house_of(estate, 2)
     heir = await estate.api.get("tenantclusters", "tenant-1")

@@ -1,7 +1,7 @@
 """What the API server makes of Butler's custom resources: accepted, completed or refused with a clear word.
 
 The CRDs are those of the chart, applied by kubectl as an administrator would. Every rule in them has a case in
-`refused_resources`; a rule that nobody breaks in a test might as well not be there.
+`refused_resources`; a rule that no test breaks might as well not be there.
 """
 
 from __future__ import annotations

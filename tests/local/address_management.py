@@ -166,7 +166,7 @@ async def eventually(read: Callable[[], Awaitable[T]], is_so: Callable[[T], bool
     last: T | None = None
     try:
         async with asyncio.timeout(PATIENCE):
-            while not is_so(last := await read()):  # noqa: ASYNC110  # somebody else's state
+            while not is_so(last := await read()):  # noqa: ASYNC110  # the state of another process
                 await asyncio.sleep(0.05)
     except TimeoutError:
         pytest.fail(f"not within {PATIENCE:.0f} s: {what}, but {last}")

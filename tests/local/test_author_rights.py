@@ -1,4 +1,4 @@
-"""Admission asks in the author's name: nobody has Butler do for them what they may not do themselves.
+"""Admission asks in the author's name: a user cannot have Butler do what the user may not do.
 
 On both control planes, with the real kubectl, as people who have exactly the rights that a test gives them.
 """
@@ -34,7 +34,7 @@ class Office(Terminal):
     home = ""
 
     async def person(self, *rules: tuple[str, str, list[str]], namespace: str = "") -> str:
-        """Somebody with these rights in the namespace, and no others: (group, resource, verbs); their name."""
+        """A user with these rights in the namespace, and no others: (group, resource, verbs); their name."""
         name = f"person-{secrets.token_hex(4)}"
         where = ("--namespace", namespace) if namespace else ()
         role = {
@@ -72,7 +72,7 @@ async def team_office(kubectl: Kubectl) -> AsyncIterator[Office]:
         serving(client, found, home_namespace=found.home),
     ):
         yield found
-        await found.run("delete", "tenantclusters", "--all")  # those on no provider would be on anybody's only one
+        await found.run("delete", "tenantclusters", "--all")  # else one without a provider would use another test's
 
 
 # ProviderConfigs.

@@ -40,7 +40,7 @@ class Paper:
     idle_since: dict[tuple[str, str], float] = field(default_factory=dict)
     taken: frozenset[tuple[str, str]] = frozenset()
     others: int = 0
-    """Addresses that somebody else holds."""
+    """Addresses that are allocated to others."""
     history: list[tuple[Step, Scene]] = field(default_factory=list)
 
     @property

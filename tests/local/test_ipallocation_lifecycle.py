@@ -246,7 +246,7 @@ async def test_a_bad_network_delays_the_end_and_prevents_none(
 
 
 class Ignored:
-    """Metrics that nobody reads."""
+    """Metrics that the test does not read."""
 
     def __getattr__(self, name: str) -> Any:
         return lambda *_: None

@@ -407,7 +407,7 @@ def test_deleting_a_pod_is_gentle_unless_told_otherwise(kubectl: Kubectl) -> Non
 
 
 def pod(name: str) -> dict[str, Any]:
-    """A pod on a node that nobody runs: only a real kubelet, or force, ends it."""
+    """A pod on a node without a kubelet: only force ends it."""
     containers = [{"name": "c", "image": "i"}]
     spec = {"nodeName": "nowhere", "terminationGracePeriodSeconds": 30, "containers": containers}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}

@@ -1,4 +1,4 @@
-"""Pools that are edited, broken, overlapping, deleted and made again, with admission off: nobody loses an address."""
+"""Pools that are edited, broken, overlapping, deleted and made again without admission: no address is lost."""
 
 from __future__ import annotations
 
@@ -282,7 +282,7 @@ def test_a_pool_made_again_under_its_name_starts_anew(desk: Desk) -> None:
 
 
 def test_what_a_pool_that_was_torn_out_left_behind_is_kept_clear_of(desk: Desk) -> None:
-    """Somebody removed the finalizer by hand and made the pool again: what is held stays held."""
+    """A user removed the finalizer by hand and created the pool again: what is allocated stays allocated."""
     desk.pool("pool", "10.1.0.0/24", "10.1.0.0-10.1.0.15")
     desk.ask("a", 8)
     assert desk.granted("a") == "10.1.0.0-10.1.0.7"

@@ -1,4 +1,4 @@
-"""Requests that are met, and requests that are not: each reason with what it says, and nobody held up by another."""
+"""Requests that are met, and requests that are not: each reason with its message, and none delays another."""
 
 from __future__ import annotations
 

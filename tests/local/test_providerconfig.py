@@ -347,7 +347,7 @@ def _allocation(name: str, **pinned: str) -> Json:
 
 
 async def test_a_secret_of_another_namespace_is_sent_nowhere_unless_it_says_so(site: Site) -> None:
-    """Its owner decides; and whether there is one at all is told to nobody."""
+    """Its owner decides; and no other user learns whether there is one at all."""
     vault = await asyncio.to_thread(site.kubectl.control_plane.fresh_namespace, "vault")
     values = {"username": "butler", "password": PASSWORD, "ca.pem": site.prism.ca.decode()}
     data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}

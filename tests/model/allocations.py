@@ -81,7 +81,7 @@ class Budget(NamedTuple):
     given_up: int = 0
     """Writes whose controllers go on, or begin anew, without knowing what becomes of them."""
     vanishings: int = 0
-    """Somebody takes an allocation's finalizer off by hand: it is gone at once, whatever it held."""
+    """A user removes an allocation's finalizer by hand: it is gone at once, whatever it held."""
     pool_deletions: int = 0
     forced: int = 0
     """The same for the pool."""
@@ -93,9 +93,9 @@ class State(NamedTuple):
     views: tuple[View, ...]
     minds: tuple[Mind, ...]
     promised: tuple[Intent, ...]
-    """With any number of controllers: intents of former versions of the pool that somebody may still carry out."""
+    """With any number of controllers: intents of former versions of the pool that a controller may still carry out."""
     abandoned: tuple[Write, ...]
-    """Writes on their way that nobody waits for any more."""
+    """Writes on their way whose sender no longer waits for the answer."""
     born: tuple[int, ...]
     """How many allocations had each name so far."""
     budget: Budget
@@ -187,7 +187,7 @@ class AllocationsModel:
         """A new pool has its claim, and all that wait a version that no earlier pool knew.
 
         In one step, though it is many writes: each of them counts only for the version that was listed, and the claim
-        comes last, so whatever gets in between makes whoever claims begin anew.
+        comes last, so whatever gets in between makes the claiming controller start again.
         """
         pool = state.pools[-1]
         if pool is None or pool.claimed != UNCLAIMED:
@@ -281,7 +281,7 @@ class AllocationsModel:
                 )
 
     def _anybody(self, state: State) -> Iterator[Step[State]]:
-        """What somebody could write now who has seen the pool and the allocations as they were at any two moments."""
+        """What a controller could write now if it had seen the pool and the allocations at any two moments."""
         told: set[Write] = set()
         for pool in range(len(state.pools)):
             for view in range(len(state.views)):
@@ -314,7 +314,7 @@ class AllocationsModel:
         return wanted_writes(self.decisions, pool, view, reached, gone)
 
     def _can_arrive(self, state: State, mind: Mind, write: Write) -> bool:
-        """Whether the version that the controller looks at is the newest, or nobody asks about it."""
+        """Whether the version that the controller looks at is the newest, or the server does not check it."""
         if write.kind in ("reserve", "pool goes"):
             newest = mind.pool == len(state.pools) - 1
             return newest or (write.kind == "reserve" and not self.rules.reserve_for_the_version_decided_on)
@@ -352,7 +352,7 @@ class AllocationsModel:
         return Step(words, self._logged(state, slot, None))
 
     def _pool(self, state: State, pool: Pool | None) -> State:
-        """The pool has a new version: whoever was about to write it for another one fails."""
+        """The pool has a new version: a controller about to write it for another one fails."""
         fenced = self.rules.reserve_for_the_version_decided_on
 
         def fails(write: Write) -> bool:
@@ -362,7 +362,7 @@ class AllocationsModel:
         return self._trimmed(state._replace(pools=(*state.pools, pool), abandoned=abandoned))
 
     def _logged(self, state: State, slot: int, allocation: Allocation | None) -> State:
-        """An allocation has a new version: whoever was about to write it for another one fails."""
+        """An allocation has a new version: a controller about to write it for another one fails."""
         if allocation is not None:
             allocation = allocation._replace(version=len(state.views))
         view = _put(state.views[-1], slot, allocation)
@@ -378,7 +378,7 @@ class AllocationsModel:
         return self._trimmed(state._replace(views=(*state.views, view), abandoned=abandoned))
 
     def _trimmed(self, state: State) -> State:
-        """Forget what of the logs nobody looks at any more."""
+        """Forget the parts of the logs that no controller looks at any more."""
         if state.minds:
             return _from(state, min(mind.pool for mind in state.minds), min(mind.view for mind in state.minds))
         pool, rules = state.pools[-1], self.rules

@@ -1,4 +1,4 @@
-"""The model of claims: which network a pool may hand out from, when pools overlap and nobody admits them.
+"""The model of claims: which network a pool may hand out from, when pools overlap and admission is off.
 
 Two pools P and Q and the ConfigMap of claims. The network is cut into a few pieces; a network is a set of them (a bit
 mask), so that an edit of a pool's spec grows it over its neighbour, shrinks it or moves it. Two controllers do what
@@ -9,17 +9,17 @@ mask), so that an edit of a pool's spec grows it over its neighbour, shrinks it 
              for the version of the pool that was looked at
     shrink   look at the pool, read the ConfigMap, read the pool, list the allocations, swap the entry
     drop     the same for a pool that is gone; who removed the finalizer of this very pool need not list
-    and      write a smaller claimedCIDR, remove the finalizer of a pool that nobody holds anything from
+    and      write a smaller claimedCIDR, remove the finalizer of a pool without allocations
 
 Two that have read the same ConfigMap may swap both their entries in one write, as the workers of one process do
 (`.register`): the one that gives something back first, and the other only if its network is free then.
 
 Being paused or having a stale cache is nothing but being late, and a crash or a lost answer is a controller that
-forgets what it was about, which it may always do. No state holds a version: whoever would write with a version that
-is no longer the newest is bound to fail, and is sent back to its beginning at that moment instead of later. So "the
-ConfigMap that I read is still the newest" is what a controller between its read and its swap stands for. In the same
-way a UID and generation are only ever compared with the pool's present ones, so they are a flag for as long as
-nothing but the full comparison is made.
+forgets what it was about, which it may always do. No state holds a version: a controller that would write with a
+version that is no longer the newest is bound to fail, and is sent back to its beginning at that moment instead of
+later. So "the ConfigMap that I read is still the newest" is what a controller between its read and its swap stands for.
+In the same way a UID and generation are only ever compared with the pool's present ones, so they are a flag for as long
+as nothing but the full comparison is made.
 
 Left out: a grant is one step on the pool. That reserving and committing is as good as one step is what the model of
 allocations shows.
@@ -78,7 +78,7 @@ class Mind(NamedTuple):
     blocked: bool = False
     """Whether a rival stands in the ConfigMap that was read: then only a write that takes that away may go on."""
     emptied: bool = False
-    """Whether the entry is still that of the pool that this controller let go, from which nobody held anything."""
+    """Whether the entry is still that of the pool that this controller let go, from which nothing was allocated."""
 
 
 class State(NamedTuple):
@@ -265,7 +265,7 @@ class ClaimsModel:
         return Mind("status", "write the pool", index, network=to)
 
     def _comes_to_something(self, mind: Mind, state: State) -> bool:
-        """Whether anything would be written if nobody else did anything from here on."""
+        """Whether anything would be written if no other process did anything from here on."""
         if mind.stage == "write the pool" or state.claims is None:
             return True
         prepared = self._prepares(mind, state.pools[mind.pool])
@@ -457,7 +457,7 @@ _HAS_READ_THE_CLAIMS = ("read the pool", "list", "swap")
 
 
 def _tidy(state: State, rules: Rules, *, swapped: bool = False) -> State:
-    """Send back those who read claims that are gone, and forget differences that nobody will ever ask about."""
+    """Send back controllers that read claims that are gone, and forget differences that are never compared again."""
     missing = state.claims is None
     minds = list(state.minds)
     for who, mind in enumerate(minds):

@@ -15,7 +15,7 @@ What must never be:
   - an address that a Service has and that is not allocated to its tenant (S4);
   - an automatic Service that loses its address because Butler withdrew it;
   - any Service that loses it though Butler had broken the drain off for its sake.
-And from every state a way leads on, without anybody's help, to where all is published and nothing is drained.
+And from every state a way leads on, without help from outside, to where all is published and nothing is drained.
 """
 
 from __future__ import annotations

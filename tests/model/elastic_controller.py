@@ -393,7 +393,7 @@ def arrives(rules: Rules, tenant: Tenant, late: Late) -> Happening:
 
 
 def pool_written(rules: Rules, tenant: Tenant, pool: Pool) -> Tenant:
-    """Somebody writes the pool: whoever read it before has an old version, and who was about to write is refused."""
+    """A client writes the pool: readers before it have an old version, and a controller about to write is refused."""
     minds = tuple(_outdated(rules, mind) for mind in tenant.minds)
     late = tenant.late
     if rules.pool_for_the_version_read:
@@ -412,7 +412,7 @@ def allocation_written(rules: Rules, tenant: Tenant, slot: int, now: Allocation)
 
 
 def _outdated(rules: Rules, mind: Mind) -> Mind:
-    """Somebody wrote the pool. Who was about to write it is refused, and what follows is the same now as later."""
+    """A client wrote the pool. A controller about to write it is refused, and what follows is the same now as later."""
     job = mind.job
     if job.stage == WRITE and not job.creates and rules.pool_for_the_version_read:
         return mind._replace(well=False, held=NOT if job.purpose == HOLD else mind.held, job=AT_REST)
@@ -422,7 +422,7 @@ def _outdated(rules: Rules, mind: Mind) -> Mind:
 
 
 def _outdated_view(rules: Rules, mind: Mind, slot: int) -> Mind:
-    """Somebody wrote an allocation; likewise."""
+    """A client wrote an allocation; likewise."""
     job = mind.job
     guarded = {UNMARK: rules.marks_for_the_version_seen, RELEASE: rules.release_for_the_version_marked}
     refused = guarded.get(job.stage, False) and bits(job.slots)[0] == slot

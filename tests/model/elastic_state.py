@@ -1,8 +1,8 @@
 """What the model of elastic addresses is made of: the parts of a state, the guards, the bounds.
 
 Everything is a number, a flag or a tuple of them, so that states can be compared, hashed and sorted. Sets of addresses
-are bit masks. No version is ever a number: a version is only compared with the newest, so whoever has read something
-has a flag that says whether it is still the newest, and every write lowers the flags of all others.
+are bit masks. No version is ever a number: a version is only compared with the newest, so a process that has read
+something has a flag that says whether it is still the newest, and every write lowers the flags of all others.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 CONTROLLERS: Final = ("A", "B")
-NOBODY, FORMER = 0, 3  # whose name stands on the pool: nobody's, 1 and 2 for the controllers, a process that is gone
+NOBODY, FORMER = 0, 3  # whose name stands on the pool: none, 1 and 2 for the controllers, a process that is gone
 
 # How MetalLB keeps up.
 PROMPT: Final = "it takes in a change of its pool while Butler waits for it to settle"
@@ -73,7 +73,7 @@ class Job(NamedTuple):
     pool: Pool = Pool(exists=False, mask=0, auto=True)
     """The pool as it was read; from WRITE on, as it is to be."""
     newest: bool = True
-    """Whether nobody has written it since it was read."""
+    """Whether it has not been written since it was read."""
     creates: bool = False
     blocks: int = 0
     unread: int = 0
@@ -123,7 +123,7 @@ class Tenant(NamedTuple):
     services: tuple[Service, ...]
     minds: tuple[Mind, ...]
     by_hand: int = 0
-    """Addresses that somebody took out of the pool by hand."""
+    """Addresses that a user took out of the pool by hand."""
     late: tuple[Late, ...] = ()
 
 
@@ -136,7 +136,7 @@ class Budget(NamedTuple):
     grants: int = 0
     """How often an address that is free is handed out again."""
     edits: int = 0
-    """How often somebody changes the pool by hand."""
+    """How often a user changes the pool by hand."""
     given_up: int = 0
 
 
@@ -182,7 +182,7 @@ class Rules:
 
     # What is not built.
     last_block_stays: bool = False
-    """The pool is never emptied by a drain: nobody could tell a pool that was never there from one that is gone.
+    """The pool is never emptied by a drain: Butler could not tell a pool that was never there from one that is gone.
     But a tenant that began with no addresses is to give back all that it got."""
     sign_is_read_after_the_hold: bool = False
     """MetalLB has to read its pools once more after the hold was read back, and not only after it was decided on:

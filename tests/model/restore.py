@@ -17,8 +17,9 @@ A controller has two caches, of the pool and of the allocations. Each has conten
 it decides: `Rules` has what it asks. The decisions themselves are those of `model.deciding`, or Butler's own.
 
 Beside the controllers that live through the restore there is one that always sees the present, as one does that was
-started later. Time is left out but for one assumption, `World.a_restore_takes_time`: nobody stops etcd, restores it,
-starts it and has a write accepted within the ten seconds for which a cache trusts its last contact (`LONGEST_BLIND`).
+started later. Time is left out but for one assumption, `World.a_restore_takes_time`: no operator stops etcd, restores
+it, starts it and has a write accepted within the ten seconds for which a cache trusts its last contact
+(`LONGEST_BLIND`).
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class Rules:
     """Proof from one cache makes all of the process list anew."""
     older_objects_are_proof: bool = True
     a_grant_confirms_contact: bool = True
-    """Before a pool is decided on that somebody waits for, the last contact is recent, or a quorum read is made."""
+    """Before deciding on a pool that a request waits for, the last contact is recent, or a quorum read is made."""
     pools_are_followed: bool = True
     """Nothing is decided on a pool that the cache of pools does not show, or shows without following the server."""
     seen_is_taken_back: bool = True
@@ -560,7 +561,7 @@ def _only_forgets(before: Pool, after: Pool | None) -> bool:
 
 
 def _passed(state: State) -> bool:
-    """Whether the server has passed what a connection told that nobody knows to be dead."""
+    """Whether the server has passed the position of a watch that is dead without its client knowing."""
     caches = [cache for mind in state.minds for cache in (mind.pools, mind.allocations)]
     return any(cache.watch == DEAD and cache.lost and state.revision >= cache.ahead for cache in caches)
 
@@ -570,7 +571,7 @@ def _under_way(mind: Mind) -> str:
 
 
 def _trimmed(state: State) -> State:
-    """Forget what of the log nobody needs any more."""
+    """Forget the parts of the log that no cache needs any more."""
     positions = [
         cache.position for mind in state.minds for cache in (mind.pools, mind.allocations) if cache.position != NOWHERE
     ]

@@ -27,7 +27,7 @@ S = TypeVar("S", bound="Hashable")
 class Step(Generic[S]):
     """What happens, in words, the state after it, and what this step alone breaks (if anything).
 
-    `outside`: it comes from people or from faults, or has no effect; nobody may count on it to get things done.
+    `outside`: it comes from people or from faults, or has no effect; progress must not depend on it.
     """
 
     __slots__ = ("after", "broken", "outside", "words")
@@ -92,8 +92,8 @@ def search(
 ) -> Outcome:
     """Visit every reachable state, or stop at the first violation.
 
-    `progress`: also ask about coming to rest. `home`: also ask whether from every state a way that nobody outside has
-    to help along leads to a state like this.
+    `progress`: also ask about coming to rest. `home`: also ask whether from every state a way without help from
+    outside leads to a state like this.
     """
     started = time.perf_counter()
     first = model.initial()

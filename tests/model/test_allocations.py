@@ -81,7 +81,7 @@ def test_without_its_guard_an_address_is_held_twice(name: str) -> None:
 
 @pytest.mark.parametrize("name", WITHOUT)
 def test_without_its_guard_a_promise_is_broken(name: str) -> None:
-    """Often long before two hold the same address: a grant that nobody reserved, or one that changes."""
+    """Often long before two hold the same address: a grant without a reservation, or one that changes."""
     rules, world = WITHOUT[name]
     assert explore(rules, world).violation
 

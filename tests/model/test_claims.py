@@ -75,7 +75,7 @@ def test_of_two_rules_against_the_same_danger_one_is_needed(name: str) -> None:
 
 
 def test_a_claims_config_map_deleted_by_hand_is_a_danger() -> None:
-    """The one known hole: whoever makes it anew cannot see a claimedCIDR that is still on its way."""
+    """The one known hole: the controller that creates it again cannot see a claimedCIDR that is still on its way."""
     outcome = search(ClaimsModel(Rules(), LOST))
     print(f"{outcome.figures()}\n{outcome.told()}")
     assert "both handed out high" in outcome.violation

@@ -43,7 +43,7 @@ def plane(local: LocalServer) -> ControlPlane:
 
 @dataclass(frozen=True)
 class Api:
-    """The server, as an administrator's browser sees it; `user` makes it somebody else's."""
+    """The server, as an administrator's browser sees it; `user` makes it that user's."""
 
     url: str
     session: aiohttp.ClientSession

@@ -123,7 +123,7 @@ async def following(
     kinds: tuple[str, ...] = ("pool", "allocation"),
     user: str = "admin",
 ) -> AsyncIterator[Follower]:
-    """Somebody who listens, and has heard hello."""
+    """A client that listens, and has received hello."""
     follower = Follower(session, kinds, user)
     task = asyncio.create_task(follower.run(server.url))
     ready = asyncio.create_task(follower.ready.wait())
@@ -141,7 +141,7 @@ async def following(
 
 @contextlib.asynccontextmanager
 async def serving(plane: ControlPlane) -> AsyncIterator[Running]:
-    """A server of a control plane, where `ROLE` says who somebody is."""
+    """A server of a control plane, where the header `ROLE` names the user."""
 
     async def who(connection: Any) -> Person | None:
         user = connection.headers.get(ROLE, "")

@@ -47,7 +47,7 @@ class Signer:
 
 @dataclass
 class OidcProvider:
-    """Logs in `claims` whenever somebody comes."""
+    """Issues `claims` to every user who logs in."""
 
     claims: dict[str, Any] = field(default_factory=lambda: {"sub": "ada", "groups": ["platform"]})
     signer: Signer = field(default_factory=lambda: Signer.rsa("first"))

@@ -16,7 +16,7 @@ GROUP = "butler.butlerlabs.dev"
 def grant(
     plane: ControlPlane, user: str, verbs: list[str], resources: list[str], *, namespace: str = HOME, group: str = GROUP
 ) -> None:
-    """Let somebody do this in one namespace."""
+    """Allow a user these verbs in one namespace."""
     name = f"{user}-{'-'.join(resources)}-{'-'.join(verbs)}"[:60].strip("-")
     rules = [{"apiGroups": [group], "resources": resources, "verbs": verbs}]
     role = {"metadata": {"name": name}, "rules": rules}
@@ -31,7 +31,7 @@ def grant(
 
 
 def reader(plane: ControlPlane, user: str) -> str:
-    """Somebody who may look at pools and allocations, and do nothing with them."""
+    """A user who may read pools, allocations and providers, and change none of them."""
     grant(plane, user, ["get", "list", "watch"], ["networkpools", "ipallocations", "providerconfigs"])
     return user
 

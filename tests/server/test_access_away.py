@@ -1,6 +1,6 @@
-"""The API server goes away and comes back: nobody is let in meanwhile, and nobody is thrown out for it.
+"""The API server goes away and comes back: no user can log in meanwhile, and none is logged out by it.
 
-It may hang, too, and this server may itself be stopped while somebody waits for an answer."""
+It may hang, too, and this server may itself be stopped while a client waits for an answer."""
 
 from __future__ import annotations
 

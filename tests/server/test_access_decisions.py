@@ -1,4 +1,4 @@
-"""What access decides without asking anybody: names, origins, addresses, waits, limits. No server runs."""
+"""What access decides without asking another server: names, origins, addresses, waits, limits. No server runs."""
 
 from __future__ import annotations
 

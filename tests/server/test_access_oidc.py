@@ -1,4 +1,4 @@
-"""Coming in through an identity provider, and everything that must not let anybody in."""
+"""Logging in through an identity provider, and everything that must not log a user in."""
 
 from __future__ import annotations
 

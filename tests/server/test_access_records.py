@@ -1,4 +1,4 @@
-"""Records of the console, written by people who are not the console: none of it lets anybody in.
+"""Records of the console, written by users and not by the console: none of them lets a user in.
 
 The attacker may read and write Secrets where credentials of providers are, or has old copies of real records. Every
 attack is tried on both control planes, by the wire alone.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 HOME = "butler-system"
 RECORDS = "attacked-records"
-"""Not where records usually are: accounts that are left here are in nobody's way who tests on the same server."""
+"""Not where records usually are: accounts that are left here do not disturb other tests on the same server."""
 MASTERS = ["system:masters", "system:authenticated"]
 LOGIN = "/api/v1/login/password"
 
@@ -151,7 +151,7 @@ async def test_a_password_that_was_changed_does_not_come_back_with_its_secret(pl
     put_back(plane, before)
     async with Browser(up.url) as browser:
         assert await log_in(browser, old) == 401
-        assert await log_in(browser, await new_password(plane)) == 200  # what is no record is in nobody's way
+        assert await log_in(browser, await new_password(plane)) == 200  # what is no record has no effect
 
 
 async def test_wrong_passwords_are_not_forgotten_with_any_secret(plane: ControlPlane, up: Running) -> None:
@@ -254,7 +254,7 @@ async def test_a_link_never_points_to_another_machine(plane: ControlPlane, up: R
     plane.request("POST", at_home, evil)
     plane.request("PUT", f"{at_home}/butler-console-address", evil)
     usual = await asyncio.to_thread(command, plane, "link")
-    assert "evil.example" not in usual.stdout + usual.stderr  # at home nobody looks
+    assert "evil.example" not in usual.stdout + usual.stderr  # the command does not read it there
     made = await asyncio.to_thread(command, plane, "link", "-n", RECORDS)
     assert made.stdout.startswith(f"{up.url}/link?token="), made
     there = f"/api/v1/namespaces/{RECORDS}/configmaps/butler-console-address"

@@ -1,4 +1,4 @@
-"""Every route there is, and nobody who may use it; and requests that are not what they say.
+"""Every route, asked by users who may not use it; and requests that are not what they say.
 
 The routes are those of the application itself: a new one is tried here the moment it exists.
 """
@@ -98,7 +98,7 @@ EMPTY_FOR_NOBODY = {
     "GET /api/v1/activity",
     "GET /api/v1/drift",
 }
-"""Routes that show what one may see, in all namespaces: of somebody who may see nothing, nothing."""
+"""Routes that show what one may see, in all namespaces: for a user who may see nothing they are empty."""
 
 
 def ways() -> list[Way]:

@@ -318,7 +318,7 @@ async def test_a_file_gets_the_lines_for_its_owner_alone(tmp_path: Path) -> None
 
 
 async def test_full_files_are_put_aside_and_so_many_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`local up` has nobody else to do it: 10 MB a file, four old ones, each for its owner alone."""
+    """`local up` has no other program that rotates the file: 10 MB a file, four old ones, each for its owner alone."""
     monkeypatch.setattr(lines, "propagate", False)  # as there
     handler = attach_file(tmp_path / "audit.log", kept=AUDIT_FILES_KEPT)
     try:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 HEAD = b"GET /api/v1/me HTTP/1.1\r\nHost: "
 POST = b"POST /link HTTP/1.1\r\nHost: %s\r\nOrigin: http://%s\r\nContent-Length: 4000\r\n\r\ntoken="
-"""Half a body, by nobody."""
+"""Half a body, without credentials."""
 
 
 async def who(connection: Any) -> Person | None:

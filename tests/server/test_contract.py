@@ -55,7 +55,7 @@ THERE = {
 
 
 def _without_sessions(told: dict[str, Any]) -> dict[str, Any]:
-    """In tests a header says who somebody is; what comes of a missing session is asked in other tests."""
+    """In tests a header names the user; other tests cover a missing session."""
     for path in told["paths"].values():
         for operation in path.values():
             operation.pop("security", None)

@@ -1,4 +1,4 @@
-"""Plans and looks ahead of several people: nobody keeps others waiting, and what nobody waits for ends."""
+"""Plans and forecasts of several users: none keeps others waiting, and one that no client waits for ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What somebody has heard from one replica is in what another one shows them, also while it counts large pools."""
+"""What a user has heard from one replica is in what another one shows them, also while it counts large pools."""
 
 from __future__ import annotations
 

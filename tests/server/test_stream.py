@@ -243,7 +243,7 @@ async def _hear_once(follower: Follower, server: Running) -> None:
 
 
 def _narrow(address: Any) -> socket.socket:
-    """A pipe that holds little, so that the server notices that nobody reads."""
+    """A socket with a small buffer, so that the server notices that the client does not read."""
     made = socket.socket(address[0], address[1], address[2])
     made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     made.setblocking(False)
@@ -251,7 +251,7 @@ def _narrow(address: Any) -> socket.socket:
 
 
 class Slow(Follower):
-    """Somebody who stops reading after the first frame, until told to go on."""
+    """A client that stops reading after the first frame, until told to go on."""
 
     def __init__(self, session: aiohttp.ClientSession, go_on: asyncio.Event) -> None:
         super().__init__(session, ("pool", "allocation"))
@@ -264,7 +264,7 @@ class Slow(Follower):
 
 def _listen_narrowly(host: str, port: int) -> socket.socket:
     made = socket.socket()
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # whoever connects inherits it
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)  # accepted connections inherit it
     made.bind((host, port))
     return made
 
@@ -301,7 +301,7 @@ async def test_who_reads_too_slowly_is_told_to_load_again_and_costs_little(
 
 
 async def _overwhelm(server: Running, plane: ControlPlane) -> tuple[int, int]:
-    """Make allocations until somebody is told to load again; how many, and how much waited at most."""
+    """Create allocations until a client is told to load again; how many, and how much waited at most."""
     most = 0
     for batch in range(60):
         names = [f"slow-{batch}-{number}" for number in range(20)]

@@ -49,7 +49,7 @@ class History:
         self._made = 0
 
     def _provider(self) -> Json:
-        """A provider for tenants of some of the pools; its Secret is not there, and nobody asks it anything."""
+        """A provider for tenants of some of the pools; its Secret does not exist, and the provider is never called."""
         some = self._rng.sample(self._pools, 2)
         spec = {
             "provider": "harvester",
@@ -144,7 +144,7 @@ async def known(url: str, session: aiohttp.ClientSession) -> dict[str, dict[str,
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
 async def test_cuts_lose_nothing(replicas: list[Running], plane: ControlPlane, network: str, seed: int) -> None:
     rng = random.Random(seed)
-    # Before anybody listens: so both replicas have seen every kind change, and know it from then on.
+    # Before any client listens: so both replicas have seen every kind change, and know it from then on.
     history = await asyncio.to_thread(History, plane, rng, network)
     await asyncio.sleep(1)
     async with aiohttp.ClientSession() as session:

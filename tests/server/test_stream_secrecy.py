@@ -150,7 +150,7 @@ def seen_names(shown: str, kind: str) -> set[str]:
 
 
 async def replayed(session: aiohttp.ClientSession, server: Running, user: str) -> Follower:
-    """Somebody who comes back and is told of everything that is remembered."""
+    """A client that comes back and is told of everything that is remembered."""
     async with following(session, server, KINDS, user) as first:
         position = first.frames[0]["position"]
     back = Follower(session, KINDS, user)

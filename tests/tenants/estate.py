@@ -1,7 +1,7 @@
 """A platform with tenants, as its users have it: kubectl to write, and a witness to see what comes of it.
 
 `Estate` is one management cluster with Butler and the world at work. `Site` is what one test has of it: a namespace for
-its clusters, a pool whose network nobody else has, and a provider that takes addresses from it. `Tenant` is a
+its clusters, a pool whose network no other test has, and a provider that takes addresses from it. `Tenant` is a
 TenantCluster. Nothing in here knows Butler's code: what a test learns, it learns from the API server.
 """
 
@@ -31,13 +31,13 @@ API = "butler.butlerlabs.dev/v1alpha1"
 ON_PREMISES = ("harvester", "nutanix", "proxmox")
 CLOUDS = ("aws", "gcp", "azure")
 NOBODY = "https://127.0.0.1:9"
-"""Where nobody answers, at once: an unreachable provider keeps no cluster from being described to it."""
+"""Where connections are refused at once: an unreachable provider keeps no cluster from being described to it."""
 VERSION = "v1.32.4"
 _networks = itertools.count(secrets.randbelow(1000))
 
 
 class Estate:
-    """One management cluster with everybody at work."""
+    """One management cluster with all processes running."""
 
     def __init__(self, plane: ControlPlane, witness: Witness, directory: Path, desk: Desk | None = None) -> None:
         self.plane = plane
@@ -227,7 +227,7 @@ class Site:
         self.estate.apply(self.describe_provider(network, spec))
 
     def held(self) -> int:
-        """Addresses of the pool that somebody holds, by the allocations themselves."""
+        """Allocated addresses of the pool, as the allocations say."""
         return sum(
             (obj.get("status") or {}).get("allocatedCount", 0)
             for obj in self.estate.witness.list("ipallocations", HOME)

@@ -1,4 +1,4 @@
-"""What lies about when clusters have gone, and whether anybody still writes.
+"""What is left when clusters have gone, and whether any process still writes.
 
 Everything that Butler and the world make for clusters is listed, not only what the witness follows: a Secret that was
 forgotten, a template, a namespace, a logical cluster of the world.

@@ -1,7 +1,7 @@
 """A person deletes IPAllocations that a living cluster uses: what admission says, and what happens where it is off.
 
-Nothing that a machine or a Service uses may go to another tenant, and whoever deletes learns what stands in the way.
-Everything runs as processes, Butler with its webhooks. Tests that need them off take the configuration away, as an
+Nothing that a machine or a Service uses may go to another tenant, and the user who deletes learns what stands in the
+way. Everything runs as processes, Butler with its webhooks. Tests that need them off take the configuration away, as an
 administrator may.
 """
 
@@ -53,7 +53,7 @@ def world(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
 def estate(
     control_plane: ControlPlane, world: WorldProcess, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Estate]:
-    """Everybody at work, admission included."""
+    """An estate with all processes running, admission included."""
     directory = tmp_path_factory.mktemp("estate")
     options = ("--webhook-port", str(_free_port()), "--clean-up-limit", "20")
     with (

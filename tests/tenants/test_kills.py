@@ -2,7 +2,7 @@
 
 Everyday in a short form; `make test-tenants-scale` creates 200 clusters at once and deletes 100 while 100 more come.
 However it is disturbed, in the end each cluster is Ready or cleanly gone, every address is accounted for, and the
-record of all revisions shows that nobody ever shared one.
+record of all revisions shows that no two clusters ever shared one.
 """
 
 from __future__ import annotations

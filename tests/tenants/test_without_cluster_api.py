@@ -1,6 +1,6 @@
-"""A management cluster on which nobody has installed Cluster API: what a cluster says there, and that it goes on later.
+"""A management cluster without Cluster API: what a cluster says there, and that it goes on once it is installed.
 
-It has a server of its own, since definitions that are there once are there for everybody.
+It has a server of its own, since definitions, once installed, are there for all tests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
 @pytest.fixture
 def estate(control_plane: ControlPlane, tmp_path: Path) -> Iterator[Estate]:
-    """Butler at work, and nobody else."""
+    """Only Butler runs."""
     with (
         ControllerProcess(control_plane.kubeconfig, tmp_path) as butler,
         Witness(control_plane, OWN) as witness,

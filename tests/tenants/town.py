@@ -1,4 +1,4 @@
-"""A town of tenants that come and go by the dozen, with everybody who looks after them in a process of its own.
+"""A town of tenants that come and go by the dozen, with each program that looks after them in a process of its own.
 
 Two replicas of the controller (one leads), the world, and a witness that writes down every revision of pools,
 allocations, clusters and machines. A test kills and freezes whom it likes; `settle` waits until every cluster is as it

@@ -47,7 +47,7 @@ class Rate:
     seconds: float
     since_start: float = 0.0
     server_seconds: float = 0.0  # of processor time, in API server and etcd
-    client_seconds: float = 0.0  # and in whoever wrote
+    client_seconds: float = 0.0  # and in the client that wrote
 
     @property
     def per_second(self) -> float:
@@ -224,7 +224,7 @@ class Stages:
             return +written, latency, process.memory(), process.memory("VmHWM")
 
     async def check(self) -> int:
-        """Every allocation has its addresses, and nobody else has them."""
+        """Every allocation has its addresses, and no other allocation has them."""
         listed = await self.server.get(objects.ALLOCATIONS)
         held: Counter[str] = Counter()
         for item in listed["items"]:

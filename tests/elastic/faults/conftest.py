@@ -36,7 +36,7 @@ def drill(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
         Ward() as nursery,
         Switchboard() as board,
     ):
-        # Nobody freezes this one: tests bring their own.
+        # No test freezes this controller: tests start their own.
         estate = Elastic(control_plane, record, Butler(control_plane.kubeconfig, directory), directory)
         with closing(estate):
             yield Drill(estate, estate.place(initial=1, size=120, counted=False), nursery, board)

@@ -67,7 +67,7 @@ class Replica(ButlerProcess):
 
 
 class Drill:
-    """Everybody but the controllers at work."""
+    """All processes run but the controllers."""
 
     def __init__(self, estate: Elastic, place: Place, nursery: Ward, board: Switchboard) -> None:
         self.estate = estate

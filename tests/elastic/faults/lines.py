@@ -2,7 +2,7 @@
 
 A controller is given a kubeconfig that leads to a proxy before the management cluster. On the way through that proxy
 the kubeconfig Secrets of tenants are changed, so that it also finds its tenants behind proxies: nothing on the servers
-is different, and everybody else (MetalLB, users, the record) talks to them directly. Each controller has lines of its
+is different, and all other clients (MetalLB, users, the record) talk to them directly. Each controller has lines of its
 own, so a test can tell who wrote, and hold up one and not the other.
 
 The proxies live in an event loop of their own thread; what tests register there is called in it.

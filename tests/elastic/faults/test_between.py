@@ -48,7 +48,7 @@ def test_an_address_that_is_asked_for_by_name_while_its_range_is_withdrawn_stays
     """MetalLB grants it though the pool hands out nothing by itself, and the withdrawal is already on its way.
 
     No write can be conditional on objects of two kinds, so this one window remains: the Service loses its address for
-    a moment. It must get the same one back, and nobody else may have it meanwhile.
+    a moment. It must get the same one back, and no other Service may have it meanwhile.
     """
     web = drill.tenant()
     with drill.replica() as butler:

@@ -1,7 +1,7 @@
 """Services come and go on several tenants at once, while the controller is killed and tenants cannot be reached.
 
-Every wait has the same generous limit, so whoever is forgotten until a far-off timer fails here, not only one who is
-served wrongly. The seed decides who does what; when things happen is left to the machine.
+Every wait has the same generous limit, so a Service that is forgotten until a far-off timer fails here, not only one
+that is served wrongly. The seed decides who does what; when things happen is left to the machine.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from elastic.faults.drill import Drill, Replica
 
 FORGOTTEN = 60.0
-"""Seconds: nobody waits that long, unless forgotten until the next look at everything, which comes after 120."""
+"""Seconds: a Service waits that long only if it is forgotten until the next full pass, which comes after 120."""
 CROWD = 6
 
 

@@ -1,4 +1,4 @@
-"""A tenant that cannot be reached, in the middle of a shrink: nothing of it changes, and nobody else waits for it."""
+"""A tenant that cannot be reached, in the middle of a shrink: nothing of it changes, and other tenants do not wait."""
 
 from __future__ import annotations
 

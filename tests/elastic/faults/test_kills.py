@@ -3,9 +3,10 @@
 The play is a cycle: a Service that is one too many comes and is served, goes, and its address goes back. Two ways:
 
   short lives   the controller is killed after each few writes that it makes, on either side, until the play is over.
-                (After each single one it would never get anywhere: whoever takes over a shrink signs it first.)
+                (After each single one it would never get anywhere: the process that takes over a shrink signs it
+                first.)
   one crash     an undisturbed cycle counts the writes; then one cycle for each write and each side of it, with one
-                crash there, and with a Service that comes while nobody is at work.
+                crash there, and with a Service that comes while no controller runs.
 
 Writes of events, leases and of the clusters' status do not count: nothing depends on them.
 """

@@ -95,7 +95,7 @@ def test_a_release_that_arrives_after_the_range_is_in_use_again_is_refused(drill
 
 @pytest.mark.slow
 def test_two_at_work_without_any_lease_get_only_in_each_others_way(drill: Drill) -> None:
-    """Each signs the other's shrinks, so none may end while both are at it; but nobody is moved, and one alone ends."""
+    """Each signs the other's shrinks, so none ends while both run; but no Service is moved, and one alone ends them."""
     web = drill.tenant()
     with drill.replica("one"):
         with drill.replica("two"):

@@ -84,7 +84,7 @@ class Churn:
         return f"{self.place.namespace}-{act.name}"
 
     def _squat(self, act: Act) -> None:
-        """Somebody prepares a cluster that is yet to come, and takes a part of the pool."""
+        """An operator prepares a cluster that is yet to come, and takes a part of the pool."""
         wanted = {
             "poolRef": {"name": self.place.pool},
             "tenantClusterRef": {"name": "later", "namespace": self.place.namespace},

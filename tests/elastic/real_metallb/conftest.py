@@ -68,7 +68,7 @@ def estate(
     metallb: MetallbController,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[RealEstate]:
-    """Everybody at work."""
+    """An estate with all processes running."""
     directory = tmp_path_factory.mktemp("management")
     with (
         management_cluster("embedded", directory, request.config.rootpath) as plane,

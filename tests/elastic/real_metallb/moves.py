@@ -4,7 +4,7 @@ The real MetalLB has two habits that no order of Butler's writes can keep from c
 leaves a trace that cannot be mistaken, because Services and pool are in one store and their order is exact.
 
 *Its own race.* It serves a Service, looks at an old copy of it that shows no address, forgets what it gave, gives that
-to another, and then moves the first. The address stood in the pool all the time, so nobody asked for the move; and
+to another, and then moves the first. The address stood in the pool all the time, so Butler did not cause the move; and
 only a Service that was served a moment ago can be hit.
 
 *A reach into a drain.* A Service that names an address or the pool itself is served from a pool that hands out nothing

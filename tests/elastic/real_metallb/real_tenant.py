@@ -1,8 +1,8 @@
 """A tenant whose API server is a real Kubernetes, and whose load balancers are served by the real MetalLB.
 
-The management cluster has Butler and nobody else: no Cluster API, no world. The tests play Steward's part themselves,
+The management cluster runs only Butler: no Cluster API, no world. The tests play Steward's part themselves,
 which is a namespace and a Secret with the tenant's kubeconfig; from there on Butler follows the tenant as it follows
-any other. There is one Kubernetes, so there is one such tenant at a time, and whoever leaves it leaves it empty.
+any other. There is one Kubernetes, so there is one such tenant at a time, and each test leaves it empty.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class RealEstate(Elastic):
             if service["spec"].get("type") == "LoadBalancer" or service["metadata"]["namespace"] == "default":
                 self._wipe(service)
         for tenant in tenants:
-            self.send("DELETE", f"/api/v1/namespaces/{tenant.home}")  # nobody else would, without Cluster API
+            self.send("DELETE", f"/api/v1/namespaces/{tenant.home}")  # without Cluster API no controller would
             tenant.gone()
         for plural in ("ipaddresspools", "l2advertisements"):
             path = f"{METALLB}/namespaces/{NAMESPACE}/{plural}"

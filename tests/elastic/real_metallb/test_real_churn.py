@@ -1,7 +1,7 @@
 """Churn on the real MetalLB: Services of all shapes come and go, and not one that stays loses its address.
 
-At every rest, whoever quota and pools could serve is served; in the end, everything is given back but what the tenant
-began with. `BUTLER_SEED=7` replays a churn, `BUTLER_CHURN_SECONDS` sets how long it lasts.
+At every rest, each Service that quota and pools allow is served; in the end, everything is given back but what the
+tenant began with. `BUTLER_SEED=7` replays a churn, `BUTLER_CHURN_SECONDS` sets how long it lasts.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _churn(real: RealEstate, *, seed: int, rounds: int, seconds: float) -> None:
 
 
 def _incidents(real: RealEstate, number: int, *, alone: bool) -> list[tuple[float, Callable[[], None]]]:
-    """Each round, one of everybody's deaths; all in one round where there is only one."""
+    """In each round one process is killed or stopped; all of them in one round where there is only one."""
     deaths: list[list[tuple[float, Callable[[], None]]]] = [
         [(0.3, real.butler.kill), (0.36, real.butler.again)],
         [(0.6, real.metallb.kill), (0.66, real.start_metallb)],

@@ -51,7 +51,7 @@ class Witness:
         self.looked_at[key] = None if seen is None else version_of(seen)
 
     def told_state(self) -> dict[Key, str]:
-        """The state that somebody has who only heard the changes; fails when they contradict each other."""
+        """The state known to a client that only heard the changes; fails when they contradict each other."""
         state: dict[Key, Json] = {}
         for change in self.changes:
             known = state.get(change.key)
@@ -111,7 +111,7 @@ def cache_state(cache: Cache[Json]) -> dict[Key, str]:
 async def until(condition: Any, what: str, timeout: float = HEALING) -> None:
     try:
         async with asyncio.timeout(timeout):
-            while not condition():  # noqa: ASYNC110  # the condition is somebody else's state
+            while not condition():  # noqa: ASYNC110  # the condition is the state of another task
                 await asyncio.sleep(0.02)
     except TimeoutError:
         pytest.fail(f"not within {timeout} s: {what() if callable(what) else what}")

@@ -1,4 +1,4 @@
-"""API servers that are out to hurt whoever watches them, one for each path prefix. A process of its own.
+"""API servers that attack the clients that watch them, one for each path prefix. A process of its own.
 
     python hostile_server.py        prints its port, and serves until standard input ends
 

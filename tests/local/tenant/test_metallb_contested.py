@@ -1,4 +1,4 @@
-"""Somebody else at the same pool, on real API servers: a version that was not read is never written over, a drain
+"""Another client writes the same pool, on real API servers: a version that was not read is never written over, a drain
 leaves nothing behind, and every drain makes the versions before it old."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOBODY = "00000000-0000-4000-8000-000000000000"
 
 
 async def recreate(tenant: Client, *texts: str) -> Json:
-    """Somebody else's pool in the place of the one that was there."""
+    """Another client's pool in the place of the one that was there."""
     await tenant.delete(ADDRESS_POOLS, POOL, NAMESPACE)
     return await tenant.create(ADDRESS_POOLS, address_pool(ranges(*texts)), field_manager="kubectl-create")
 

@@ -185,7 +185,7 @@ class Replay:
                 }
             again = self._look_at(step.name)
         while again:
-            asked = [self._look_at(name) for name in self._in_turn()]  # all of them, whoever asks for another pass
+            asked = [self._look_at(name) for name in self._in_turn()]  # all of them, even if one asks for another pass
             again = any(asked)
         return self.addresses()
 

@@ -121,7 +121,7 @@ class Served:
         """Let the real one hear of its own last write: it takes back an address that it does not know it has shown.
 
         (It works from what it has heard; told to go through all Services in that moment, it gives such a Service
-        another address, and its first one to somebody else.)
+        another address, and its first one to another Service.)
         """
         if self.kind == "real":
             await asyncio.sleep(SETTLE_SECONDS)

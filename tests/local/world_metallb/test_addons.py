@@ -62,7 +62,7 @@ async def test_an_addon_waits_and_says_for_what(estate: Estate) -> None:
         await estate.add_addon("cilium", annotations={FAIL: "no kernel"})
         await _until_message(estate, name, "The pod network of cluster payments (addon cilium) is not installed yet.")
         await tenant.add_node("node-0")
-        # Nobody waits for what is not wanted any more.
+        # No addon waits for one that was deleted.
         await estate.client.delete(ADDONS, "payments-cilium", TEAM)
         await estate.until_phase(name, "Installed")
 
@@ -141,7 +141,7 @@ async def test_deleting_an_addon_takes_its_objects_away_but_not_the_namespace(es
         await estate.until_gone("payments-metallb")
         assert not await tenant.exists(DEPLOYMENTS, "metallb-controller", "metallb-system")
         assert await tenant.exists(NAMESPACES, "metallb-system")
-        # Nobody is there any more to take the address away.
+        # No controller is left that could take the address away.
         await tenant.add_service("b")
         await asyncio.sleep(0.3)
         assert await tenant.addresses() == {"a": ["10.0.0.10"], "b": []}
@@ -172,7 +172,7 @@ async def test_what_a_stop_left_half_done_is_finished_by_the_next_start(estate: 
         tenant = await estate.add_tenant()
         name = await estate.add_addon("traefik")
         await estate.until_phase(name, "Installing")
-    # Helm may have got so far, and somebody may have been faster.
+    # Helm may have got so far, or a user may have created it first.
     await ensure_namespace(tenant.client, "traefik")
     async with estate.world():
         await estate.until_phase(name, "Installed")

@@ -41,7 +41,7 @@ async def play(served: Served, steps: list[Step]) -> None:
             await asyncio.sleep(0.02)
         else:
             raise AssertionError("\n".join([*story, f"    but there is {seen}"]))
-    await asyncio.sleep(0.2)  # nobody has second thoughts
+    await asyncio.sleep(0.2)  # nothing changes any more
     assert await shown(served.tenant) == wanted, "\n".join(story)
 
 

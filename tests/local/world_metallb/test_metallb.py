@@ -88,7 +88,8 @@ async def test_requests_are_met_or_refused_with_the_reason(served: Served) -> No
     await told(tenant, "outside", "Warning", "AllocationFailed", reason)
     await told(tenant, "taken", "Warning", "AllocationFailed", "address also in use by default/by-spec")
     await told(tenant, "by-pool", "Warning", "deprecatedAnnotation", "metallb.universe.tf/address-pool")
-    # One that moves frees an address, and nobody looks for who waits for it; one that stops being served does.
+    # A Service that moves frees an address, but MetalLB does not retry the Services that wait for it. It does when a
+    # Service stops being served.
     await tenant.change_service("by-spec", {"spec": {"loadBalancerIP": "10.0.0.16"}})
     await tenant.until_addresses(by_spec="10.0.0.16", taken=None, **others)
     await tenant.change_service("by-annotation", {"spec": {"type": "ClusterIP"}})
@@ -221,7 +222,7 @@ async def test_a_restart_moves_nobody_and_writes_nothing(served: Served) -> None
     await tenant.until_addresses(b="10.0.0.11", c="10.0.0.12", zz="10.0.0.10")
     before = {name: await tenant.service(name) for name in ("b", "c", "zz")}
     await served.metallb.stop()
-    await tenant.add_service("early")  # waits while nobody is there, and comes first by name
+    await tenant.add_service("early")  # waits while no controller runs, and comes first by name
     await served.metallb.start()
     await told(tenant, "early", "Warning", "AllocationFailed", "")
     await asyncio.sleep(0.2)

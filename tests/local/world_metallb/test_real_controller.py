@@ -1,6 +1,6 @@
 """What only the real MetalLB can be asked: how it comes through faults.
 
-Whoever withdraws addresses from a running cluster builds on these facts.
+The controller that withdraws addresses from a running cluster relies on these facts.
 """
 
 from __future__ import annotations

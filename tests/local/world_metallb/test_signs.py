@@ -1,6 +1,6 @@
 """What MetalLB shows of itself: stories that the stand-in and the real one both tell.
 
-Whoever withdraws addresses from a running cluster builds on these facts, and reads them as is done here
+The controller that withdraws addresses from a running cluster relies on these facts, and reads them as is done here
 (`butler.tenant.metallb_health`).
 """
 
@@ -89,7 +89,7 @@ async def test_a_refused_configuration_shows_and_freezes_what_is_handed_out(serv
     await tenant.add_service("a")
     await tenant.until_addresses(a="10.0.0.10")
     await counted(tenant, Counts(1, 1), other=Counts())  # of what it goes on with
-    # After a restart there is nothing to go on with: it has no addresses, and leaves everybody alone.
+    # After a restart there is nothing to go on with: it has no addresses, and leaves all Services alone.
     await served.restart()
     await tenant.add_service("b")
     await counted(tenant, Counts(), other=Counts())

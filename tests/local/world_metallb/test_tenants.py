@@ -1,4 +1,4 @@
-"""The way into tenants: one client each, made when needed, and closed when the cluster goes and nobody uses it."""
+"""Clients for tenants: one each, made when needed, and closed when the cluster is gone and the client is not in use."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 
 @pytest.fixture(scope="package")
 def estate(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
-    """Everybody at work."""
+    """An estate with all processes running."""
     install_cluster_api(control_plane)
     directory = tmp_path_factory.mktemp("estate")
     with (

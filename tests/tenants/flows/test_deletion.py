@@ -59,7 +59,7 @@ def test_addresses_stay_while_a_machine_does(estate: Estate) -> None:
 
 @alongside
 def test_machines_are_waited_for_though_the_cluster_is_gone(estate: Estate) -> None:
-    """Somebody took the Cluster's finalizer away: the machines count all the same."""
+    """A user removed the Cluster's finalizer: the machines count all the same."""
     site = estate.site()
     web = site.cluster(replicas=2)
     web.ready()
@@ -93,7 +93,7 @@ def test_force_is_heeded_and_on_record(estate: Estate) -> None:
     assert not web.events("ForcedDeletion")
     web.edit(annotations={FORCE: "web"})
     web.until(lambda: web.find() is None, "it is gone")
-    # No webhook asked who that was, and a machine still runs: its address is given to nobody.
+    # No webhook asked who that was, and a machine still runs: its address is not given away.
     assert {phase_of(allocation) for allocation in web.allocations()} == {"Allocated"}
     told = [item["message"] for item in web.until(lambda: web.events("ForcedDeletion"), "an event tells of it")]
     assert f"ClusterAPI: by annotation {FORCE}, not waiting for Cluster API to delete Cluster {web.home}/web" in told

@@ -1,4 +1,4 @@
-"""A tenant's kubeconfig, written by somebody who may write Secrets in the tenant namespace and no more."""
+"""A tenant's kubeconfig, written by a user who may write Secrets in the tenant namespace and no more."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Bait:
-    """A server on this machine that is nobody's tenant: who asks it is noted, and told a secret."""
+    """A server on this machine that is no tenant: it counts its clients, and sends them a secret."""
 
     def __init__(self) -> None:
         self.asked = 0

@@ -31,7 +31,7 @@ def _held(estate: Estate, path: str) -> tuple[str, str]:
 def _lose(estate: Estate, tenant: str, allocations: list[str]) -> None:
     """Take the objects away as a lost cluster does: without a word to the machines."""
     estate.delete(tenant)
-    estate.patch(tenant, {"metadata": {"finalizers": None}})  # now nobody can put it back, and it is paused
+    estate.patch(tenant, {"metadata": {"finalizers": None}})  # now no controller can put it back, and it is paused
     estate.until(lambda: estate.find(tenant) is None, f"{tenant} is gone")
     for path in allocations:
         estate.delete(path)

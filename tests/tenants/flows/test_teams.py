@@ -139,7 +139,7 @@ def test_a_namespace_that_butler_made_lends_its_team_to_nobody(estate: Estate) -
 
 @alongside
 def test_of_other_namespaces_providers_nothing_is_used_and_nothing_told(estate: Estate) -> None:
-    """Whether it exists, is broken or belongs to somebody: one sentence."""
+    """Whether it exists, is broken or belongs to another team: one sentence."""
     hidden = estate.site()
     hidden.estate.apply(
         _in_namespace(hidden.login(), hidden.namespace),

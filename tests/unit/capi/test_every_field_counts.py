@@ -4,7 +4,7 @@ A field counts in one of four ways, and each is shown, not claimed:
 
 1. Changing it changes the objects that are built for a cluster, or is refused with the field's name, on every provider
    that it can be set for. This is tried for every field; nothing needs to be listed.
-2. Somebody else reads it, a controller before or after the objects are built. Then field_readers.py has a
+2. Other code reads it, a controller before or after the objects are built. Then field_readers.py has a
    function that makes that decision without and with the change; the two must differ.
 3. The schema refuses it. REFUSED_BY_SCHEMA has the spec, and a rule of the CRD must blame the field.
 4. It belongs to something that is refused whole. REFUSED_WHOLE has a function that shows the refusal.

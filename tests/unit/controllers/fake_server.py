@@ -60,7 +60,7 @@ class FakeCache(Generic[T]):
         return sum(value in self._indexes[index](key) for key in self.objects.values())
 
     def index_ranges(self, name: str, function: object) -> None:
-        """Nobody asks for these here."""
+        """Not used here."""
 
     async def wait_synced(self) -> None:
         """Always."""

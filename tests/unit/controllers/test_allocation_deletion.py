@@ -26,7 +26,7 @@ def deleted(name: str = "web-nodes", kind: str = "nodes", *, insists: str | None
 
 
 def marked(name: str) -> Any:
-    """One that somebody has begun to take back."""
+    """One that a controller has begun to take back."""
     made = deleted(name)
     return msgspec.structs.replace(made, status=msgspec.structs.replace(made.status, draining_since=NOW))
 

@@ -146,7 +146,7 @@ async def test_a_tenant_made_anew_under_its_name_inherits_nothing() -> None:
 
 
 async def test_addresses_are_held_while_the_namespace_of_the_machines_is_there() -> None:
-    """Somebody took the finalizer of the TenantCluster away: it is gone, its machines are not."""
+    """A user removed the finalizer of the TenantCluster: it is gone, its machines are not."""
     yard = Yard(allocation("Allocated", owner="0f1e2d3c-4b5a"))
     home = Key("", "web-0f1e2d3c")
     yard.server.answers[home] = {"metadata": {"name": home.name}}

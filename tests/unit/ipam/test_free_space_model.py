@@ -82,7 +82,7 @@ class FreeSpaceAgainstBitmap(RuleBasedStateMachine):
 
     @rule(first=ADDRESSES, length=LENGTHS)
     def give_back_anything(self, first: int, length: int) -> None:
-        """A part of one grant, several grants at once, or what nobody holds; the records stay and are cut later."""
+        """A part of one grant, several grants at once, or what is not allocated; the records stay and are cut later."""
         self._give((first, first + length - 1))
         freed = {address for address in range(first, first + length) if self.bitmap.letter(address) == "."}
         kept = [[a for a in range(start, end + 1) if a not in freed] for start, end in self.held]

@@ -97,7 +97,7 @@ async def test_a_list_that_takes_for_ever_is_a_failure(api: FakeApi, client: Cli
 
 
 async def test_an_object_of_the_wrong_shape_is_a_failure_until_it_is_put_right(api: FakeApi, client: Client) -> None:
-    """Where nobody is trusted, what is kept of objects that cannot be read must not grow, nor be logged one by one."""
+    """For servers that are not trusted, what is kept of unreadable objects must not grow, nor be logged one by one."""
     put(api, "a", size=1)
     async with running(client, WIDGETS) as cache:
         await until(lambda: cache.has_synced)

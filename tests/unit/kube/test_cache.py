@@ -143,7 +143,7 @@ async def test_repeated_lines_change_nothing(api: FakeApi, client: Client) -> No
 
 @pytest.mark.parametrize("late", ["MODIFIED", "ADDED", "DELETED"])
 async def test_a_line_that_comes_too_late_and_is_news_lists_anew(api: FakeApi, client: Client, late: str) -> None:
-    """Nobody was told of the change to `a` when `b` came along, so the place in time that `b` gave was not true."""
+    """The change to `a` was not reported when `b` came along, so the position in time that `b` gave was not true."""
     if late != "ADDED":
         api.put(f"{MAPS}/a")
     async with running(client) as (cache, told):

@@ -119,7 +119,7 @@ def test_a_reconcile_cut_off_from_inside_costs_no_worker(caplog: pytest.LogCaptu
             nonlocal looks
             looks += 1
             if looks < 4:
-                raise asyncio.CancelledError  # as when a task that it awaits was cancelled by somebody else
+                raise asyncio.CancelledError  # as when a task that it awaits was cancelled by another task
 
         controller = Controller("test", reconcile, workers=1)
         cache = watching(controller)

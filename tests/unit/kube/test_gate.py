@@ -1,4 +1,4 @@
-"""A few at a time, and nobody stands in the door."""
+"""A few at a time, and no caller blocks the gate."""
 
 import asyncio
 

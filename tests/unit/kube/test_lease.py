@@ -92,7 +92,7 @@ class Line:
 
 
 class Candidate:
-    """Somebody who wants to lead, and who was at work when."""
+    """A process that wants to lead, and a record of when it led."""
 
     def __init__(self, server: Leases, name: str, seed: int = 0) -> None:
         self.line = server.line()

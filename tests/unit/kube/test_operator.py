@@ -201,7 +201,7 @@ async def test_a_side_task_that_breaks_ends_the_process_loudly(client: Client) -
 
 
 async def test_a_service_runs_from_start_to_stop_leading_or_not(api: FakeApi, client: Client) -> None:
-    """Beside controllers that wait for somebody else's lease; it ends after them and before the caches."""
+    """Beside controllers that wait for a lease another process holds; it ends after them and before the caches."""
     story: list[str] = []
     busy = ["starting"]
     api.put("/apis/coordination.k8s.io/v1/namespaces/default/leases/test", held_by("another"))

@@ -1,4 +1,4 @@
-"""Caches of kinds that may not be installed: nobody waits for them, and they fill when the kind appears."""
+"""Caches of kinds that may not be installed: no controller waits for them, and they fill when the kind appears."""
 
 import asyncio
 import logging

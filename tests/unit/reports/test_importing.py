@@ -1,4 +1,4 @@
-"""Rows held against the estate: made, there, or in conflict with somebody who is named."""
+"""Rows compared with the estate: made, there, or in conflict with an object that is named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is published to a tenant's MetalLB, when it is written, and what counts as somebody else's change."""
+"""What is published to a tenant's MetalLB, when it is written, and what counts as another client's change."""
 
 from typing import Any
 

@@ -121,7 +121,7 @@ async def test_no_ranges_delete_the_pool_and_keep_the_advertisement(api: FakeApi
     assert (await publish(client, await read(client), [])).outcome is ApplyOutcome.CURRENT
 
 
-# Where somebody else writes between reading and publishing.
+# Another client writes between reading and publishing.
 
 
 async def test_a_pool_that_was_written_since_is_not_written_over(api: FakeApi, client: Client) -> None:

@@ -90,7 +90,7 @@ async def test_replicas_agree_and_change_together(client: Client, api: FakeApi) 
 
 
 async def test_a_restart_changes_the_path(client: Client) -> None:
-    """An API server that could not reach us may have told it to somebody."""
+    """An API server that could not reach us may have disclosed it."""
     clock = Clock()
     first = await SharedPaths(client, "home", "path", clock).fetch()
     clock.passes(timedelta(minutes=10))

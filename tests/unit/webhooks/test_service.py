@@ -91,7 +91,7 @@ async def test_an_api_server_that_is_away_is_waited_for(api: FakeApi, caplog: py
 
 
 async def test_in_a_cluster_the_registration_outlives_its_server(api: FakeApi) -> None:
-    """Or nobody would mind the pools while a Deployment is rolled."""
+    """Otherwise no webhook would guard the pools during the rollout of a Deployment."""
     async with running(api, service=SERVICE) as (operator, service):
         await until(lambda: not operator.why_unready())
         first = service.server.ca_bundle

@@ -172,7 +172,7 @@ class Tenant(Management):
         old = self.find(resource.plural, meta["namespace"], meta["name"]) or {}
         self._insist(old, meta.get("uid"), meta.get("resourceVersion"))
         kept = copy.deepcopy(old)
-        kept.get("metadata", {}).pop("annotations", None)  # nobody but us has any there
+        kept.get("metadata", {}).pop("annotations", None)  # only Butler writes annotations there
         new = merge(kept, obj)
         new["metadata"]["managedFields"] = [{"manager": field_manager, "operation": "Apply", "fieldsV1": _fields(obj)}]
         self._wrote("apply", resource, obj)

@@ -1,4 +1,4 @@
-"""MetalLB kept in step: what somebody else changed there, and what it says against what it is told."""
+"""MetalLB kept in step: what other clients changed there, and what it says against what it is told."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ async def test_whoever_builds_the_cluster_is_told_when_metallb_has_its_addresses
 
 
 async def look_on(house: Household) -> None:
-    """Some seconds in which somebody's edit may have taken addresses from Services."""
+    """Some seconds in which a user's edit may have taken addresses from Services."""
     for _ in range(5):
         await house.look()
         house.tenant.serve()

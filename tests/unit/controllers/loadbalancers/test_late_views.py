@@ -62,7 +62,7 @@ async def held_back() -> Household:
 
 
 async def test_a_hold_whose_answer_is_lost_is_waited_for_anew(held_back: Household) -> None:
-    """Somebody turned the pool on again; the second hold arrives, and its answer does not."""
+    """A user turned the pool on again; the second hold arrives, and its answer does not."""
     house = held_back
     house.answer()
     house.pass_(3)

@@ -133,7 +133,7 @@ async def test_who_slept_through_a_whole_drain_announces_nothing_that_was_given_
 
 
 async def test_a_drain_of_what_is_out_of_the_pool_already_stops_who_would_put_it_back() -> None:
-    """Somebody took the range out by hand: the drain withdraws nothing then, and has to write the pool all the same."""
+    """A user removed the range by hand: the drain withdraws nothing then, and has to write the pool all the same."""
     house = Household()
     house.management.put("ipallocations", lb("web-lb-2", "10.40.0.22", growth=True, idle=500))
     await house.live(10)

@@ -133,7 +133,7 @@ async def test_a_paused_cluster_does_not_say_that_nobody_waits(full: Household) 
     assert full.reason() == "InStep"
 
 
-# Drains that nobody goes on with.
+# Drains that no controller goes on with.
 
 
 def to_cloud(house: Household) -> None:
@@ -206,7 +206,7 @@ async def test_a_drain_whose_mark_went_just_before_the_process_ended_ends_too(
     assert body is not None
     status = {name: value for name, value in body["status"].items() if name != "drainingSince"}
     house.management.put("ipallocations", {**body, "status": status})
-    if change is not deleted:  # of a cluster that goes, nothing is followed that nobody marked
+    if change is not deleted:  # of a cluster that goes, only marked allocations are followed
         change(house)
         house.restart()
         await house.live(120)

@@ -1,4 +1,4 @@
-"""How a pool's claim follows its spec: grows register first, shrinks status first, and never leaves anybody behind."""
+"""How a pool's claim follows its spec: grows register first, shrinks status first, and never drops an allocation."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ async def test_a_pool_moves_by_giving_up_first() -> None:
 
 
 async def test_a_pool_made_anew_elsewhere_says_who_still_holds_addresses_of_the_one_before() -> None:
-    """Somebody removed the old one by force, with its finalizer."""
+    """A user removed the old one by force, with its finalizer."""
     left = allocation("a", holds="10.0.0.7-10.0.0.8")
     estate = Estate(pool(cidr="10.9.0.0/24", uid="p2"), left, register={"vlan40": "10.0.0.0/24"})
     claimed, obstacle, again = await estate.step()
@@ -218,7 +218,7 @@ async def test_nobody_waits_for_an_older_pool_that(older: NetworkPool) -> None:
 
 
 async def test_a_rival_that_nobody_sees_any_more_is_named_all_the_same() -> None:
-    """The claim of a pool that went while somebody still holds its addresses, or of one in a scope we do not watch."""
+    """The claim of a pool that went while its addresses are still allocated, or of one in a scope we do not watch."""
     estate = Estate(pool(), register={"gone": "10.0.0.0/16"})
     _, obstacle, _ = await estate.step()
     assert obstacle is not None

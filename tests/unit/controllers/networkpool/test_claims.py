@@ -108,7 +108,7 @@ def test_only_entries_that_differ_are_told() -> None:
 
 
 async def test_the_first_claim_makes_the_register_with_what_pools_claim_already() -> None:
-    """Somebody deleted it: what pools may hand out from must not be given away."""
+    """A user deleted it: what pools may hand out from must not be given away."""
     first, second = pool(name="a"), pool(name="b", claimed_cidr="10.0.0.0/24", uid="p2")
     server = SmallServer(first, second, pool(name="c", claimed_cidr="nonsense", uid="p3"))
     assert await register(server).claim(first) == (NAMESPACE, "b")

@@ -1,4 +1,4 @@
-"""Allocations that come back from a backup, without status: they get what they had, and nobody else does."""
+"""Allocations that come back from a backup, without status: they get what they had, and no other allocation does."""
 
 from __future__ import annotations
 

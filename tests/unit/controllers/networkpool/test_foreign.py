@@ -1,4 +1,4 @@
-"""Addresses that tenants' Services show and nobody granted them: never handed out to others meanwhile."""
+"""Addresses that tenants' Services show although Butler did not grant them: never granted to others meanwhile."""
 
 from __future__ import annotations
 

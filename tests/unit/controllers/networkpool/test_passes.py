@@ -45,7 +45,7 @@ CLAIMS_PATH = f"/api/v1/namespaces/{NAMESPACE}/configmaps/{CLAIMS}"
 
 
 class Events:
-    """Nobody reads them here."""
+    """The test does not read them."""
 
     def record(self, *_: object) -> None:
         pass
@@ -222,7 +222,7 @@ async def test_after_a_restart_nothing_is_granted_beside_a_status_that_makes_no_
 
 @pytest.mark.parametrize("exists", [True, False])
 async def test_an_object_that_does_not_fit_stops_the_pool_that_it_names_and_no_other(desk: Desk, exists: bool) -> None:
-    """Unless there is no such pool: then nobody knows whose its addresses are."""
+    """Unless there is no such pool: then it is unknown which pool its addresses belong to."""
     strange = to_json(allocation("strange", holds="10.0.0.1-10.0.0.4"))
     strange["spec"]["poolRef"]["name"] = "another"
     strange["status"]["allocatedAt"] = "2026-02-15T10:00:30+24:00"

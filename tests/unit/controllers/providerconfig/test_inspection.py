@@ -143,7 +143,7 @@ async def test_a_new_secret_is_shown_at_once(office: Office) -> None:
     office.prism.on(ME, {}, 401)
     await office.look()
     office.secrets.put(secret("nutanix", password=b"better", ca__pem=office.prism.ca))
-    assert isinstance((await office.look()).outcome, CredentialsRefused)  # nobody has said so yet
+    assert isinstance((await office.look()).outcome, CredentialsRefused)  # the controller was not told yet
     office.prism.on(ME, {})
     office.inspection.secret_changed(LAB)
     known = await office.look()

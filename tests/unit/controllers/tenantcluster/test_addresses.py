@@ -405,7 +405,7 @@ def test_a_third_block_counts_the_first_two() -> None:
     assert asked(planned(cluster(replicas=9), own=[NODES, more, BALANCERS])) == [("web-nodes-3", "nodes", "vlan40", 2)]
 
 
-# Elastic pools: somebody else asks for more.
+# Elastic pools: another controller asks for more.
 
 ELASTIC = provider(balancers={"allocationMode": "elastic", "initialPoolSize": 2})
 GROWING = allocation("web-lb-2", "loadbalancer", 4, phase="Failed", growth=True, why=FULL)

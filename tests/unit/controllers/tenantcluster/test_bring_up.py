@@ -46,11 +46,11 @@ async def test_at_rest_nothing_is_written(site: Site) -> None:
     assert [count for count in site.management.counts if count.split()[0] not in ("get", "list")] == []
 
 
-# Whoever sleeps through a deletion.
+# A controller that sleeps through a deletion.
 
 
 def ends(site: Site, *, replaced: bool = False) -> None:
-    """The whole deletion, by somebody else: addresses are free afterwards."""
+    """The whole deletion, by another process: addresses are free afterwards."""
     site.management.objects["tenantclusters"].clear()
     site.management.objects["namespaces"].clear()
     if replaced:
@@ -222,7 +222,7 @@ async def test_a_tenant_that_hangs_holds_no_place_in_the_turnstile(site: Site) -
 
 
 async def test_between_two_answers_nothing_is_written_unless_the_second_is_slow(site: Site) -> None:
-    """When hundreds come at once, everybody has one block for a moment: that is not worth two writes each."""
+    """When hundreds come at once, each has one block for a moment: that is not worth two writes each."""
     site.management.put("ipallocations", allocation("web-lb", "loadbalancer", phase="Pending"))
     wanted = site.wish()
     wanted = msgspec.structs.replace(wanted, metadata=msgspec.structs.replace(wanted.metadata, finalizers=()))

@@ -1,4 +1,4 @@
-"""Who may go on to be built, and when: everybody in the end, a few at a time, and with few questions."""
+"""Which clusters may be built, and when: all in the end, a few at a time, and with few questions."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def test_an_answer_that_does_not_come_is_waited_for_a_moment_only(door: Door) ->
 
 
 def test_when_the_line_moves_up_while_someone_asks_its_new_head_comes_to_look(door: Door) -> None:
-    """Or else, when nothing but time has to pass, nobody would be there to see it."""
+    """Otherwise, when nothing but time has to pass, no cluster would look and notice it."""
     full(door)
     for name in "abc":
         door.enter(name)

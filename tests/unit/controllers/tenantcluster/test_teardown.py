@@ -124,7 +124,7 @@ async def test_what_was_released_by_force_says_so_for_as_long_as_it_is_kept(site
 
 
 async def test_force_that_nobody_checked_lets_the_cluster_go_and_its_addresses_not() -> None:
-    """Without admission, whoever may write the cluster can say that machines are gone which run."""
+    """Without admission, a user who may write the cluster can claim that running machines are gone."""
     site = Site(TenantSettings(force_is_checked=False))
     site.wish(going=True, of=cluster(annotations={Annotation.FORCE_DELETE: "web"}))
     site.stands("machines", "m1")

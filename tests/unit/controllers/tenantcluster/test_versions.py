@@ -34,7 +34,7 @@ from butler.rules.tenant.versions import WORKERS_BEHIND, Version, next_versions
         ("v1.32.0", None, "v1.31.4", ("v1.32.0", "v1.31.4")),
         ("v1.31.0", None, "v1.32.0", ("v1.31.0", "v1.31.0")),
         ("v1.32.0", "unknown", "v1.31.4", ("v1.32.0", "v1.31.4")),
-        # Workers that somebody told to run more than the control plane does are brought back.
+        # Workers that a user set to a newer version than the control plane are brought back.
         ("v1.32.0", "v1.31.4", "v1.32.0", ("v1.32.0", "v1.31.4")),
     ],
 )

@@ -197,7 +197,7 @@ class World:
     # The end.
 
     def come_to_rest(self) -> None:
-        """With nobody interfering, everything is done within bounds, and stays done."""
+        """Without interference, everything is done within bounds, and stays done."""
         self._go_on(timedelta(0))
         self._go_on(GRACE * 3)
         before = self.actions

@@ -66,7 +66,7 @@ def test_free_addresses_are_metallbs_to_hand_out_first() -> None:
 
 
 def test_an_address_that_is_only_asked_for_by_name_is_free_for_whoever_comes() -> None:
-    """MetalLB keeps it for nobody."""
+    """MetalLB does not reserve it for a Service."""
     assert growth(look(lb(), services=[service("x", asks=("10.40.0.20",)), *waiting(2)])) == ENOUGH
 
 

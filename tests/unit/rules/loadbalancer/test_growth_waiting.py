@@ -93,7 +93,7 @@ def test_who_waits_while_requests_wait_is_asked_for_as_well() -> None:
 
 
 def test_a_service_that_can_never_be_served_asks_for_nothing() -> None:
-    """Growing for it, and giving back what nobody uses, went on for ever."""
+    """Growing for it, and giving back what no Service uses, went on for ever."""
     hopeless = [
         service("a", class_name="other"),
         service("b", asks=("192.0.2.9",)),

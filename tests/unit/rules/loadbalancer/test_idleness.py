@@ -1,4 +1,4 @@
-"""Which addresses nobody needs any more, and since when."""
+"""Which addresses no Service needs any more, and since when."""
 
 from __future__ import annotations
 

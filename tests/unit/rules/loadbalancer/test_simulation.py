@@ -1,4 +1,4 @@
-"""Any history of Services, pools and settings whatever: nobody gets more than may be, and who can be served is."""
+"""Any history of Services, pools and settings: no tenant gets more than its limit, and who can be served is."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ def test_those_whose_addresses_an_edit_took_out_of_the_pool_are_named() -> None:
 
 
 def test_holdings_that_overlap_are_all_named_and_each_address_counts_once() -> None:
-    """Somebody wrote statuses by hand."""
+    """A user wrote statuses by hand."""
     big, small = allocation("big", holds="10.0.0.4-10.0.0.11"), allocation("small", holds="10.0.0.9-10.0.0.10")
     holdings = holdings_of(big, small)
     book = holdings.book(POOL, LAYOUTS[0])
@@ -247,7 +247,7 @@ def test_after_any_history_the_book_says_what_a_recount_says(
                 recount.held[name] = now
         if before is not None or now is not None:
             holdings.changed(Change(Key(NAMESPACE, name), before, now))
-        if look:  # else changes pile up in a book that nobody has asked yet
+        if look:  # else changes pile up in a book that has not been read yet
             recount.check(book)
         assert holdings.count(POOL) == len(recount.held)
     recount.check(book)

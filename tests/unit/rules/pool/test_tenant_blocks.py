@@ -123,7 +123,7 @@ def test_a_grant_under_way_counts_as_granted() -> None:
     ],
 )
 def test_requests_that_say_nothing_of_others_are_granted_by_themselves(annotations: dict[str, str]) -> None:
-    """Those of older versions, those made by hand, and those that somebody edited into nonsense."""
+    """Those of older versions, those made by hand, and those that a user edited into nonsense."""
     made = block("a", "nodes")
     made = msgspec.structs.replace(made, metadata=msgspec.structs.replace(made.metadata, annotations=annotations))
     assert set(grants(planned(SMALL, made))) == {"a-nodes"}

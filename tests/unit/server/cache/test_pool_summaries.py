@@ -34,7 +34,7 @@ NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 
 class Cached:
-    """A cache that follows nobody."""
+    """A cache that follows no API server."""
 
     def __init__(self) -> None:
         self.found: dict[Key, Any] = {}
