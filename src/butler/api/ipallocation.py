@@ -1,8 +1,8 @@
 """IPAllocation: the request for a range of addresses, and the record of what was granted.
 
-The spec never changes after creation: an allocation that could move to another pool or another tenant would take
-its addresses out of everybody's books. The status is the truth about who holds which range; the pool's counters
-are derived from it. A new allocation shows phase Pending through a default in the CRD, so nobody has to write it.
+The spec never changes after creation: an allocation that moved to another pool or tenant would make the counters of
+both wrong. The status is the truth about which tenant holds which range; the pool's counters are derived from it.
+A new allocation shows phase Pending through a default in the CRD, so no client has to write it.
 """
 
 from datetime import datetime

@@ -146,7 +146,7 @@ class AllocationReason(StrEnum):
     OTHER_BLOCK_UNAVAILABLE = "OtherBlockUnavailable"
     """It would fit, but the tenant, which is not built yet, cannot get its other block from another pool."""
     OTHER_BLOCK_NOT_REQUESTED = "OtherBlockNotRequested"
-    """The tenant, which is not built yet, needs another block that nobody has asked for so far."""
+    """The tenant, which is not built yet, needs another block, and no IPAllocation requests it yet."""
 
 
 class TenantReason(StrEnum):
@@ -179,7 +179,7 @@ class PoolReason(StrEnum):
     VALIDATION_FAILED = "ValidationFailed"
     DELETING = "Deleting"
     ALLOCATION_UNREADABLE = "AllocationUnreadable"
-    """Nobody can tell which addresses are free, because an allocation of the namespace makes no sense to us."""
+    """Butler cannot tell which addresses are free, because it cannot read an allocation of the namespace."""
     VERSIONS_WENT_BACK = "VersionsWentBack"
     """The pool's status is from another life of the API server, or from another one; it is put right by itself."""
     UTILIZATION_ABOVE_THRESHOLD = "UtilizationAboveThreshold"
@@ -260,7 +260,7 @@ class TenantClusterReason(StrEnum):
     PAUSED = "Paused"
     NOT_PAUSED = "NotPaused"
     NOT_MANAGED = "NotManaged"
-    """Addons are somebody else's business, by spec.managementPolicy."""
+    """Butler does not manage the addons, by spec.managementPolicy."""
     # On the way.
     WAITING = "Waiting"
     PROVISIONING = "Provisioning"
@@ -269,7 +269,7 @@ class TenantClusterReason(StrEnum):
     DELETING = "Deleting"
     # In the way.
     RESTORED = "Restored"
-    """The cluster came back from a backup, and nobody has said yet what became of its machines."""
+    """The cluster came back from a backup, and no administrator has said yet what became of its machines."""
     PROVIDER_NOT_FOUND = "ProviderNotFound"
     PROVIDER_NOT_READY = "ProviderNotReady"
     PROVIDER_ACCESS_DENIED = "ProviderAccessDenied"

@@ -4,7 +4,7 @@ The status is also the place where the allocator makes its decisions safe. Two a
 them paused and stale; what keeps them from granting an address twice is that each batch of grants is first written
 here, under the resource version that it was based on. Hence `status.intents` (what was decided and perhaps not yet
 written into the allocations) and `status.allocationsSeen`: once an intent is dropped, only the allocation itself
-knows of the grant, so nobody may decide from a view of the allocations that is older than the drop.
+knows of the grant, so no process may decide from a view of the allocations that is older than the drop.
 
 The status holds no list of addresses and no history: it is rewritten with every batch and has to stay small.
 """

@@ -1,8 +1,8 @@
 """ProviderConfig: an infrastructure that clusters can be put on, and how its addresses are managed.
 
-One block, named after `spec.provider`, holds the settings of that provider; a block of any other provider would be
-read by nobody and is refused. The same goes for the parts of `spec.network` that only mean something in ipam mode:
-a person who lists pools and forgets `mode: ipam` is told so, and does not wait for addresses that never come.
+One block, named after `spec.provider`, holds the settings of that provider; no code would read the block of another
+provider, so it is refused. The same goes for the parts of `spec.network` that only mean something in ipam mode: a
+user who lists pools and forgets `mode: ipam` gets an error, and does not wait for addresses that never come.
 """
 
 from datetime import datetime

@@ -6,7 +6,7 @@ differ. It refuses what would make a poor CRD: a field without a description, a 
 merges or how long it may get.
 
 A default in the schema is the default of the struct's field. Status types should have none (but for a phase): the
-API server fills defaults in on every read, and a default there shows as if somebody had written it.
+API server fills defaults in on every read, and a default there looks as if a controller had written it.
 """
 
 from typing import Any

@@ -1,7 +1,7 @@
 """TenantAddon: a Helm chart that is wanted on a tenant cluster.
 
 A TenantCluster's own addons become TenantAddons too, named `<cluster>-<addon>`, so that what is installed, which
-version, and what went wrong can be read and waited for in one way, whoever asked for it.
+version, and what went wrong can be read and waited for in one way, for addons of every origin.
 """
 
 from datetime import datetime

@@ -3,14 +3,14 @@
 What we rely on, from its source and its webhooks:
 
 - `controlPlaneLoadBalancer.loadBalancerType: disabled` is for control planes that live elsewhere. CAPA then makes no
-  load balancer and waits until somebody fills in `controlPlaneEndpoint`; capi-steward does. No other field of that
+    load balancer and waits for `controlPlaneEndpoint` to be filled in; capi-steward does that. No other field of that
   load balancer may be set beside it, and the type can never be changed, so both are fixed here.
 - `identityRef` says whose credentials are used. Left out, CAPA would put its own account's there, so it is always
   given. An AWSClusterStaticIdentity has no namespace, and its Secret is read from the namespace that CAPA itself runs
   in, capa-system as it installs itself. Both are made per cluster and named after the tenant namespace, which is
   unique: the identity admits that namespace alone, a cluster that goes takes only its own credentials along, and two
   ProviderConfigs never meet. They lie outside the tenant namespace, so they have to be deleted by name.
-- A VPC that is given is somebody else's: CAPA wants its subnets listed. Without a VPC it makes one per cluster, of
+- A VPC that is given belongs to the user: CAPA wants its subnets listed. Without a VPC it makes one per cluster, of
   10.0.0.0/16, and then neither subnets nor security groups of another VPC make sense.
 - CAPA puts a machine into the first private subnet of the cluster unless the template names one. Each cluster gets
   one of the subnets by a hash of its UID (rendezvous hashing: a subnet more moves few clusters), so clusters spread

@@ -5,7 +5,7 @@ What we rely on, from its source and its webhooks:
 - `controlPlaneEnabled: false` is for control planes that live elsewhere: no load balancer for an API server, no subnet
   for control-plane machines. capi-steward fills in `controlPlaneEndpoint`.
 - `identityRef` is required and names an AzureClusterIdentity. That has a namespace: ours lies in the tenant's, admits
-  that namespace alone (an identity without a list admits nobody), and finds the password under the key `clientSecret`.
+    that namespace alone (one without a list admits no namespace), and finds the password under the key `clientSecret`.
 - Subscription, resource group and location can never be changed, so the location has to be known. CAPZ adopts a
   resource group and a virtual network that exist and removes neither. It knows a network by its name in the resource
   group, and wants a subnet of role `node` in it. One that does not exist it makes, so without any name each cluster

@@ -5,8 +5,8 @@ token that Cluster API makes and renews. What the machine is called, and by whic
 known on the machine; cloud-init puts it in from the provider's metadata (`{{ ds.meta_data... }}`), and for Ignition
 a command does (`${COREOS_...}`).
 
-`externalCloudProvider` becomes the kubelet's `cloud-provider: external`: the node stays tainted until somebody, a
-cloud controller manager or the provider itself, has initialized it. Nothing else needs to know: the controller manager
+`externalCloudProvider` becomes the kubelet's `cloud-provider: external`: the node stays tainted until a cloud
+controller manager, or the provider itself, has initialized it. Nothing else needs to know: the controller manager
 has no cloud code any more.
 
 Steward's control planes have no machines of their own, so there is only `joinConfiguration` here.

@@ -6,7 +6,7 @@ x86-64 and all of them offered in nearly every region. The first type, by CPUs a
 asked for is taken; a request that none holds is refused, never cut down.
 
 A cloud gives machines their addresses, routes and (mostly) resolvers itself. Settings of a ProviderConfig that say
-otherwise cannot be carried anywhere, so they are refused here: whoever wrote them expects them to be obeyed.
+otherwise cannot be carried anywhere, so they are refused here: the user who wrote them expects them to take effect.
 """
 
 from __future__ import annotations

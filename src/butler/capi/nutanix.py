@@ -19,7 +19,7 @@ spoken for. It keeps clusters from starting that would find no address, and it i
 NetworkPool for nodes describes the addresses that the subnet hands out, and nothing else takes from it. A pool that
 serves load balancers as well would sooner or later give a Service the address of a machine. So a pool for nodes must
 be for nodes alone (`types: [nodes]`), or the cluster is refused; without any pool for nodes Butler counts none. The
-NutanixCluster says what was reserved in its annotations, so that nobody takes the ranges for assignments; gateway and
+NutanixCluster names the reservations in its annotations, so that users do not take them for assignments; gateway and
 DNS servers stand beside them, as what the subnet has to hand out.
 """
 

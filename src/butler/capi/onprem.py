@@ -26,7 +26,7 @@ MACHINE = "spec.workers.machineTemplate"
 
 
 def image_name(system: OperatingSystem) -> str:
-    """What an image of this operating system is called where nobody gave it another name."""
+    """The default name of an image of this operating system."""
     version = (system.talos or TalosSettings()).version if system.type is OSType.TALOS else system.version
     return f"{system.type.value}-{version}"
 

@@ -6,7 +6,7 @@ What we rely on, from its types, webhooks and source (v0.7.0):
   makes an IP pool of it, gives each machine one address, and writes it into the machine's cloud-init network
   configuration together with `dnsServers`. Ranges may be added while the cluster lives. Neither can be left out, so a
   Proxmox cluster needs a pool for nodes; DHCP is not an option.
-- `externalManagedControlPlane` makes CAPMOX wait for somebody else to fill in the endpoint; capi-steward does.
+- `externalManagedControlPlane` makes CAPMOX wait for another controller to fill in the endpoint: capi-steward.
 - Credentials are an API token, not a password: `username` holds the token's id (`butler@pve!capi`), `password` its
   secret. They are copied into the tenant namespace under the names that CAPMOX reads. `insecure` is always written,
   because CAPMOX takes a missing one for permission to skip the check of certificates. `ca.pem`, where the

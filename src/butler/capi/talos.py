@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 INSTALLER: Final = "ghcr.io/siderolabs/installer"
 KUBELET: Final = "ghcr.io/siderolabs/kubelet"
 USUAL_DISK: Final = "/dev/sda"
-"""Where the root disk is on the providers that Talos runs on, when nobody says anything about Talos."""
+"""Where the root disk is on the providers that Talos runs on, when the spec has no Talos settings."""
 CLUSTER_DNS: Final = 10
 """Which address of the Service network cluster DNS has: the tenth, as kubeadm and Steward have it."""
 TRUSTD_KEYS: Final = ("token", "os-ca.crt")

@@ -2,8 +2,8 @@
 
 Everything below the API works on integers: an address is an `int`, a range is its first and last address, both
 included, and the family travels with the pool, not with each address. Text is read strictly: no leading zeros
-(some programs take 010 for 8), no netmasks, no zones, no bits after the prefix. Whoever reads less strictly than
-the network gear does hands out another address than was meant. IPv4, the common case by far, has a short way
+(some programs take 010 for 8), no netmasks, no zones, no bits after the prefix. A parser that is less strict than
+the network gear hands out another address than was meant. IPv4, the common case by far, has a short way
 through; a cold start reads tens of thousands of addresses.
 """
 

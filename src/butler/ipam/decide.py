@@ -78,7 +78,7 @@ def decide(
 
 
 class _Trial:
-    """Grants tried out on the free space. `without`: first requests of units whose pins are kept for nobody."""
+    """Grants tried out on the free space. `without`: first requests of units whose pins are not kept free."""
 
     def __init__(self, free: FreeSpace, layout: PoolLayout, holders: Holders, most: int, without: set[str]) -> None:
         self._free = free
@@ -96,7 +96,7 @@ class _Trial:
         """Pins that were refused because something was in their way."""
         self._left_over: list[AddressRequest] = []
         self._kept_for = ""
-        """Name of an aged request without room: nobody behind it is served, except at a range of their own."""
+        """Name of an aged request without room: no request behind it is granted, except at a range of its own."""
         self._no_room: dict[tuple[int, str], Why] = {}
         """What requests for so many addresses of a pool are told, until the free space changes."""
 
@@ -124,7 +124,7 @@ class _Trial:
         return PoolDecision(tuple(self._grants), refused, tuple(self._left_over), capacity)
 
     def _with_passed(self, refusal: Refusal) -> Refusal:
-        """The refusal with how many were granted behind it; a range of one's own is passed by nobody."""
+        """The refusal with how many were granted behind it; none can pass a request for a range of its own."""
         passed = len(self._grants) - self._granted_before[refusal.uid]
         return replace(refusal, passed=passed) if passed and refusal.reason in refusals.NO_ROOM else refusal
 

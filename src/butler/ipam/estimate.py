@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from butler.api.providerconfig import PoolReference, ProviderNetwork
 
 MOST: Final = 10_000
-"""Nobody plans beyond this; more is told as this many."""
+"""More than any plan needs; larger figures are reported as this one."""
 
 NODES, LOAD_BALANCER = IPAllocationType.NODES, IPAllocationType.LOAD_BALANCER
 
@@ -103,7 +103,7 @@ def wanted_purposes(network: ProviderNetwork) -> tuple[IPAllocationType, ...]:
 def estimated_tenants(rooms: Sequence[Room], purposes: Sequence[IPAllocationType]) -> int:
     """How many more tenants fit into these pools, which come in the order they are tried; at most `MOST`.
 
-    `purposes` are what each tenant needs a block for. One that no pool serves lets nobody in.
+    `purposes` are what each tenant needs a block for. If no pool serves one of them, no tenant fits.
     """
     pools = [_Pool(room) for room in rooms]
     if not purposes:

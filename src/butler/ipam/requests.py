@@ -64,7 +64,7 @@ class AddressRequest:
     tenant: UnbuiltTenant | None = None
     """Whom it is granted together with: all requests of this tenant. None: it is granted by itself."""
     had: bool = False
-    """Whether it had these addresses before, and comes back from a backup: nobody else may get them."""
+    """Whether it had these addresses before, and comes back from a backup: no other request may get them."""
     unavailable: str = ""
     """Why the tenant cannot have another of its blocks, which is asked of another pool; empty: it may."""
     aged: bool = False
@@ -109,7 +109,7 @@ def read_request(allocation: IPAllocation, layout: PoolLayout) -> AddressRequest
 
 
 def objection(request: AddressRequest, layout: PoolLayout) -> Why | None:
-    """Why this pool could never grant the request, whoever holds what; None when it might."""
+    """Why this pool could never grant the request, no matter what is held; None when it might."""
     pinned = request.pinned
     if pinned is None:
         return None if 1 <= request.count <= LARGEST_RANGE else refusals.invalid_count(request.count)

@@ -30,6 +30,6 @@ async def read(client: Client, resource: Resource[T], key: Key) -> T | None:
 
 
 def proves_absence(error: NotFound, resource: Resource[T], name: str) -> bool:
-    """Whether a 404 says that this object does not exist, rather than that nobody knows the path."""
+    """Whether a 404 says that this object does not exist, rather than that the path is unknown."""
     said = error.status.details
     return error.reason == "NotFound" and (said.name, said.group, said.kind) == (name, resource.group, resource.plural)

@@ -12,7 +12,7 @@ Versions may go back, when a server is restored from a backup (see `timeline`). 
 its position compared with a quorum read of the collection, and nothing counts as `reached` before that; after long
 without contact everything is listed anew.
 
-A cache may be optional: of a kind whose definition may not be installed yet. Nobody waits for it, it looks for the
+A cache may be optional: of a kind whose definition may not be installed yet. No reader waits for it, it asks for the
 kind now and then, and it fills when the kind appears. That a kind is not served says nothing about its objects (a
 server that starts serves none for a moment), so what is known stays; until `has_synced` an optional cache knows
 nothing, and that it holds no object must not be taken for there being none.
@@ -117,7 +117,7 @@ class Cache(Generic[T]):
         self.last_error = ""
         self.failures = 0  # how many attempts failed in a row, up to now
         self.cut_short = 0  # how many watches in a row did not last, though the server took them
-        self.lists = 0  # how many lists were taken over; what came and went before one, nobody was told
+        self.lists = 0  # how many lists were taken over; what came and went before one was reported to no handler
         self._client = client
         self._labels = label_selector
         self._fields = field_selector
@@ -213,7 +213,7 @@ class Cache(Generic[T]):
     async def wait_settled(self) -> None:
         """Wait for what a reader should wait for: everything; of an optional kind, the outcome of asking once.
 
-        So a kind that is there is read before anybody works with it, and one that is not holds nobody up.
+        So a kind that is there is read before any controller works with it, and one that is missing delays none.
         """
         await (self._synced if self.required else self._tried).wait()
 
@@ -337,7 +337,7 @@ class Cache(Generic[T]):
         self.last_error = ""
 
     def forget(self) -> None:
-        """Nobody needs it any more: take its objects out of the metrics. Not while it runs."""
+        """No reader needs it any more: take its objects out of the metrics. Not while it runs."""
         self._client.timeline.leave(self)
         self._metrics.cache_objects.labels(str(self.resource)).dec(len(self._store))
 
@@ -381,7 +381,7 @@ class Cache(Generic[T]):
             self._quiet_failures += 1
 
     async def _wait_for_kind(self, error: NotFound) -> None:
-        self._must_list = True  # what a watch from before would tell once the kind is back, nobody promises
+        self._must_list = True  # what a watch from before would report once the kind is back is not defined
         self._heard()  # a clear answer: we are not blind, there is nothing to see
         self._tried.set()
         if not self._looked:
@@ -485,7 +485,7 @@ class Cache(Generic[T]):
         self.lists += 1
         self._unreadable = undecodable
         changes = self._store.replace(entries, keep=ahead | undecodable.keys())
-        if in_doubt:  # whoever waits for what never was has to look again
+        if in_doubt:  # a reader that waits for what never was has to check again
             told = {change.key for change in changes}
             changes += [Change(key, entry.obj, entry.obj) for key, entry in entries.items() if key not in told]
         self._publish(changes)
@@ -555,7 +555,7 @@ class Cache(Generic[T]):
                 comparing.cancel()
                 await asyncio.gather(comparing, return_exceptions=True)
         self._metrics.watch_restarts.labels(str(self.resource), "closed").inc()
-        if self.cut_short != cut_before:  # what was no failure is told by nobody else
+        if self.cut_short != cut_before:  # what was no failure is reported nowhere else
             self._tell_state()
         if asyncio.get_running_loop().time() - started < 1:
             # A proxy that ends every watch at once must not turn us into a busy loop.

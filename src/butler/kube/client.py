@@ -516,7 +516,7 @@ def _delete_options(preconditions: Json, propagation: Propagation | None, grace:
 
 
 def _path_of_one(resource: Resource[Any], namespace: str, name: str, subresource: str = "") -> str:
-    """The path of a single object; without a name it would be that of all of them, which nobody means."""
+    """The path of a single object; without a name it would be that of all of them, which no caller means."""
     if not name:
         raise BadName(f"{resource}: the name is empty")
     return resource.path(namespace, name, subresource)

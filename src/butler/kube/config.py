@@ -56,7 +56,7 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """All that is needed to reach one API server as somebody. `source` is for error messages."""
+    """All that is needed to reach one API server as one user. `source` is for error messages."""
 
     server: str
     namespace: str = "default"

@@ -78,7 +78,7 @@ class Controller:
     ) -> Controller:
         """Reconcile the keys that `to_keys` names (by default the object's own) when it changes.
 
-        Both the old and the new state are asked, so that whoever an object points away from hears of it too.
+        Both the old and the new state are asked, so that an object that is no longer pointed at is reconciled too.
         Work begins when the caches have caught up; an optional one whose kind is missing is not waited for.
         """
 
@@ -154,7 +154,7 @@ class Controller:
                 result = "requeue_after"
                 self.queue.add_after(key, outcome.seconds)
         except Conflict as error:
-            # Somebody else wrote first. That is the protection working, not a failure to shout about.
+            # Another process wrote first. That is the protection working, not a failure to report.
             result = "conflict"
             self._later(key)
             log.debug("%s %s: %s", self.name, key, error)

@@ -209,8 +209,8 @@ def api_error(
 ) -> ApiError:
     """The error for an HTTP answer. Bodies that are not a Status (a proxy's HTML) keep their first words.
 
-    Of a `foreign` server only a Status is repeated, in short and on one line: whoever says where that server is could
-    have us read aloud what another one says to us.
+    Of a `foreign` server only a Status is repeated, in short and on one line: a user who sets that server's address
+    could otherwise make us repeat what another server answers to us.
     """
     if foreign:
         return error_from_status(_foreign_status(code, body), code, request, retry_after)

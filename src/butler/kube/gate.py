@@ -1,10 +1,10 @@
 """A door through which only a few go at a time: for things that are dear to start and cheap to have.
 
 A process that starts, or whose network comes back, wants a thousand TLS connections at the same moment. Begun together
-they starve each other until all run out of time, and begin again. So they queue here, and whoever has its connection
-makes room for the next. Nobody may stand in the door: after `hold` seconds a place is given on, whatever became of it,
-so that servers that never answer delay the others by little. And whoever failed before uses a door apart: of those that
-are down there may be hundreds, for hours, and who is well must not queue behind them.
+they starve each other until all run out of time, and begin again. So they queue here, and one that has its connection
+makes room for the next. None may block the door: after `hold` seconds a place is given on, whatever became of it,
+so that servers that never answer delay the others by little. And one that failed before uses a door apart: of those
+that are down there may be hundreds, for hours, and those that are well must not queue behind them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A Lease object names the leader, which renews it; others take over once it has not changed for its duration,
 measured on their own monotonic clock (wall clocks of two machines cannot be compared). The leader stops its work
 when its last successful renewal, counted from the moment it was *sent*, is older than the renew deadline, which is
-shorter than the duration: so it stops before anybody else may start, as long as clocks run and nothing is frozen.
+shorter than the duration: so it stops before another may start, as long as clocks run and nothing is frozen.
 
 Things do freeze, at times. Hence the one thing this must never be taken for: a lease is no fence. It keeps two
 processes from getting in each other's way; what keeps their writes from doing harm is the resourceVersion on each.
@@ -56,7 +56,7 @@ DEFAULT_TERMS = LeaseTerms()
 
 
 class LeadershipLost(Exception):  # an event in a leader's life, not an error
-    """The lease could not be renewed in time, or somebody else holds it."""
+    """The lease could not be renewed in time, or another process holds it."""
 
 
 class LeaderLease:

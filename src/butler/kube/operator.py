@@ -6,7 +6,7 @@ turn unready, controllers finish what they are at, the lease is handed on, event
 caches go, all within one time limit.
 
 Health is about seeing: /healthz turns red when a cache has not heard from the server for longer than a silent watch
-may last, because a blind controller that looks alive is the failure nobody notices. Probes and metrics listen on
+may last, because a blind controller that looks alive is a failure without symptoms. Probes and metrics listen on
 the loopback interface unless told otherwise.
 """
 
@@ -88,7 +88,7 @@ class Operator:
         """The cache of a kind and scope, shared by all who ask for the same; the first to ask sets its options.
 
         With `required=False` the kind may be missing on the server: start and readiness do not wait for it, and the
-        cache fills when it appears. It is optional only as long as nobody asks for it without saying so.
+        cache fills when it appears. It is optional only as long as every caller asks for it with `required=False`.
         """
         key = (resource, namespace, label_selector, field_selector)
         if key not in self._caches:
@@ -196,7 +196,7 @@ class Operator:
         confirmed = await asyncio.gather(*(cache.confirm(CONFIRMED) for cache in caches), return_exceptions=True)
         for cache, outcome in zip(caches, confirmed, strict=True):
             if isinstance(outcome, BaseException):
-                # Whoever needs it waits until it is followed again; the others can work.
+                # A controller that needs it waits until it is followed again; the others can work.
                 log.warning("%s leads without having confirmed %s: %s", self.name, cache.resource, outcome)
         await self._work()
 

@@ -80,7 +80,7 @@ class WorkQueue(Generic[K]):
             self._wake()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Look at this after a while, or earlier if somebody asks earlier."""
+        """Reconcile this key after a while, or earlier if a caller asks earlier."""
         if seconds <= 0:
             self.add(key)
             return
@@ -156,7 +156,7 @@ class WorkQueue(Generic[K]):
         try:
             await getter
         except BaseException:
-            # Woken and cancelled at the same moment: the wake-up belongs to somebody else then.
+            # Woken and cancelled at the same moment: the wake-up belongs to another worker then.
             if getter.done() and not getter.cancelled() and self._ready:
                 self._wake()
             raise

@@ -2,8 +2,8 @@
 
 Every change to it comes back as a list of `Change`s for the handlers, computed by comparing, so that a list that
 replaces everything reports the same additions, updates and deletions as a watch would have. An object that was
-deleted and made anew under its name is two changes, never one: whoever tracks a UID must hear of its end. An object
-never steps back to an older version.
+deleted and made anew under its name is two changes, never one: a handler that tracks a UID must see its end. An
+object never steps back to an older version.
 """
 
 from __future__ import annotations

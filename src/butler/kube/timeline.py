@@ -4,7 +4,7 @@ Everything here rests on resourceVersions that only grow: a watch resumes after 
 etcd that is restored from a snapshot under running processes breaks that. The server counts on from an older version,
 gives the numbers between to other writes, and takes a watch from its own future with 200 and stays silent.
 
-So each client has one `Timeline`. Whoever holds proof that versions went back (a quorum read that is behind what was
+So each client has one `Timeline`. Code that has proof that versions went back (a quorum read that is behind what was
 seen before it was sent, an object that is older than it was) says so here, and every cache of that client lists
 anew before anything is decided on it. What cannot be proven is not trusted either: a cache that was out of contact for
 longer than `LONGEST_BLIND`, or while the process stood still, does not resume its watch, because the server may have

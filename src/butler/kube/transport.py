@@ -5,7 +5,7 @@ errors, and the rules of `retry` decide whether to ask again. Connections are ke
 connections (HTTP/2 buys nothing in Python), and watches have theirs beside it. The clock of a request covers all
 its attempts, so that callers wait no longer than they asked. Redirects are refusals: credentials go nowhere else.
 For servers that are not ours to trust: with `max_answer`, no answer takes more memory than that, and with `stream_rate`
-nobody keeps us busy by talking fast.
+no server keeps us busy by talking fast.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class Transport:
         return _Answer(self, request, limits)
 
     def reads(self, answer: aiohttp.ClientResponse) -> None:
-        """Somebody reads this answer: `close` tells them."""
+        """A caller reads this answer: `close` tells it."""
         self._answers.add(answer)
 
     def has_read(self, answer: aiohttp.ClientResponse) -> None:

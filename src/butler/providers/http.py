@@ -1,4 +1,4 @@
-"""One cautious HTTP request to somebody else's API.
+"""One cautious HTTP request to a provider's API.
 
 Credentials travel with these requests, so: TLS is checked unless the administrator switched that off, no redirect is
 followed, no cookie is kept, nothing is taken from the environment except the proxy that the operator of this process
@@ -32,11 +32,11 @@ TOTAL_SECONDS: Final = 8.0
 
 
 class NoAnswer(Exception):
-    """Nobody answered, or not in a way that could be read; the message is a sentence about the server."""
+    """No server answered, or not in a way that could be read; the message is a sentence about the server."""
 
 
 class Untrusted(NoAnswer):
-    """Somebody is there, with a certificate that nobody vouches for."""
+    """A server answers, with a certificate that is not trusted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Asking a provider whether it takes the credentials: which module asks, and what it is given.
 
 A probe reads and changes nothing. It costs one to three requests with short time limits. It always ends with an
-outcome and never raises for what a provider or a Secret can do, because whoever waits for it has a status to write.
+outcome and never raises for what a provider or a Secret can do, because the caller has a status to write.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _OWN_AUTHORITY: Final = (Provider.NUTANIX, Provider.PROXMOX)
 
 
 def can_be_asked(provider: Provider) -> bool:
-    """Whether there is anybody to ask."""
+    """Whether there is a server to ask."""
     return provider in _PROBES
 
 

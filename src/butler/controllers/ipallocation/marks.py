@@ -1,9 +1,9 @@
 """The mark on a cluster that is not built: which of its blocks is given back.
 
-A cluster is built, or gives a block back, never both. Two processes may look after it at once, one of them frozen at
-any point and with an old view. So both write the TenantCluster first, each valid only for the version that was looked
-at: who gives back names the allocation's UID, who builds says in the status where the cluster is. Whoever comes second
-is refused, looks again, and sees the other.
+A cluster is built, or gives a block back, never both. Two processes may reconcile it at once, one of them frozen at
+any point and with an old view. So both write the TenantCluster first, each valid only for the version that it read:
+the one that gives back names the allocation's UID, the one that builds writes the phase into the status. The second
+write is refused; its process reads again and finds the other's.
 
 A mark is never taken back, nor replaced as long as the block that it names is held: another process may be about to
 release that block.
@@ -64,5 +64,5 @@ async def is_begun(client: Client, cluster: TenantCluster) -> bool:
     kind = untyped(CLUSTER.group, CLUSTER.version, CLUSTER.plural, CLUSTER.kind)
     try:
         return await read(client, kind, Key(namespace, cluster.metadata.name)) is not None
-    except NotFound:  # Cluster API is not served, so nobody can tell
+    except NotFound:  # Cluster API is not served, so whether the Cluster exists is unknown
         return await read(client, NAMESPACES, Key("", namespace)) is not None

@@ -7,8 +7,8 @@ for by name. Only the answer that it does not exist, or that another one has its
 two sightings that lie at least `gap` seconds apart, the second a moment ago, the allocation is released. Whatever
 else happens (a list that fails, a server that does not answer) teaches nothing, neither for nor against.
 
-A tenant may be gone and its machines still run: somebody took the finalizer away. They are in its namespace, so for
-as long as that is there its addresses are held, and a person is told.
+A tenant may be gone and its machines still run, if a user removed the finalizer. They are in its namespace, so as
+long as that exists its addresses stay held, and an event reports it.
 
 What has been seen is kept in memory alone: after a restart the two sightings are made anew. An allocation whose
 owner was never seen is no orphan and is not looked at.
@@ -108,7 +108,7 @@ class Sightings:
         self._first.pop(claim, None)
 
     def keep_only(self, claims: Collection[OwnerClaim]) -> None:
-        """Forget the claims that nobody makes any more."""
+        """Forget the claims that no allocation makes any more."""
         self._first = {claim: first for claim, first in self._first.items() if claim in claims}
 
 

@@ -1,9 +1,9 @@
 """Release: the one place that turns an allocation Released.
 
-Whoever lets go of addresses (a person's delete, the orphan sweep, a tenant's end, a pool that shrinks) comes
+Every release of addresses (a person's delete, the orphan sweep, a tenant's end, a pool that shrinks) comes
 through here, so that it always looks the same: one status write, valid only for the version that the decision was
 made on; phase, time and a sentence that says why; and an event on the pool. What was granted stays in the status,
-for whoever asks later who had an address.
+as the record of which tenant had an address.
 
 Released is final. Nothing here or elsewhere brings an allocation back from it, and the write never touches
 `addresses`: views may have been trimmed of them to save memory.

@@ -3,8 +3,8 @@
 Grows: the register first, the pool's status second. Shrinks: the status first, the register second. A network in
 which this pool's allocations still live is never given up. See `claims` for why that order is safe.
 
-A pool that another one is in the way of waits for that one, and is looked at again when its entry in the register or
-the pool itself changes: nobody else is, so a change costs as much as pools wait for it.
+A pool that another one blocks waits for that one, and is reconciled again when that one's entry in the register or
+the pool itself changes. No other pool is, so a change costs as much as pools wait for it.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Claiming:
             return Claimed(claimed)
         if claimed == wanted and self._covers(pool, claimed):
             return Claimed(claimed)
-        # Also when the register does not have what the pool claims: then somebody edited or deleted the register.
+        # Also when the register does not have what the pool claims: then a user edited or deleted the register.
         if claimed is None or contains(wanted, claimed):
             return await self._grow(pool)
         held = self._held(pool, claimed, wanted)
@@ -100,7 +100,7 @@ class Claiming:
         return Claimed(None, moving, again=True)
 
     async def settle(self, pool: NetworkPool) -> None:
-        """Give back what the register has for the pool beyond its claim, once nobody holds any of it."""
+        """Give back what the register has for the pool beyond its claim, once no allocation holds any of it."""
         claim, claimed = self._entries().get(key_of(pool)), claimed_network(pool)
         if claim is None or claimed is None or claimed != pool.spec.cidr or claim.cidr == claimed:
             return
@@ -112,7 +112,7 @@ class Claiming:
         return self._entries().get(key) is not None
 
     def emptied(self, pool: NetworkPool) -> None:
-        """We let a pool go, in a version from which nobody held anything, nor was about to."""
+        """We removed a pool's finalizer, in a version in which no allocation held its addresses or was about to."""
         self._emptied[key_of(pool)] = pool.metadata.uid
 
     async def forget(self, key: Key) -> None:
@@ -159,13 +159,13 @@ class Claiming:
 
     async def _grow(self, pool: NetworkPool) -> Claimed:
         claimed, wanted = claimed_network(pool), pool.spec.cidr
-        # Nobody goes before a pool that has its claim already.
+        # No other pool goes before one that has its claim already.
         older = self._older_rival(pool) if claimed != wanted else None
         if older is not None:
             return self._overlap(pool, older)
         try:
             rival = await self._register.claim(pool)
-        except StillHeld as held:  # from an earlier pool of this name, which somebody removed by force
+        except StillHeld as held:  # from an earlier pool of this name, which a user removed by force
             return Claimed(claimed, _stays(held.cidr, wanted, held.holder))
         except (NotFound, Forbidden, Invalid, AnswerTooLarge) as error:
             message = f"Butler cannot record which pool has which network: {error.message}"
@@ -212,7 +212,7 @@ class Claiming:
         return claim is not None and claim.uid == pool.metadata.uid and contains(claim.cidr, claimed)
 
     def _held(self, pool: NetworkPool, claimed: str, wanted: str) -> str | None:
-        """Somebody who holds addresses in the network that is to be given up."""
+        """An allocation that holds addresses in the network that is to be given up."""
         _, old = parse_network(claimed)
         _, new = parse_network(wanted)
         held = [(holding.name, holding.range) for holding in self._holdings.of(key_of(pool))]

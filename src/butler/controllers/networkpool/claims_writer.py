@@ -12,7 +12,7 @@ A swap that comes too late, because another process was quicker, is decided anew
 
 Why requests are written: a pool that was removed by force takes its intents along, and some controller may still be
 about to carry one out. It does so only for a version of the request that it read while that pool was there (`writes`).
-So once all that wait have a newer one, whoever has the network next may grant all that nobody holds.
+So once all that wait have a newer one, the next pool of the network may grant every address that is not held.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class _Wish:
     age: tuple[float, str] | None = None
     """Of the pool that wants to have a network; the older goes first, after all that give something back."""
     emptied: str | None = None
-    """UID of a pool in whose entry surely nobody holds anything."""
+    """UID of a pool from which surely no allocation holds anything."""
     failure: Exception | None = None
 
     def passes_on(self, before: NetworkClaim | None, after: NetworkClaim | None) -> bool:
@@ -113,7 +113,7 @@ class _Wish:
         return before is not None and before.uid != self.emptied and (after is None or after.uid != before.uid)
 
     def loses(self, before: NetworkClaim | None, after: NetworkClaim | None) -> bool:
-        """Whether the entry would give up something that somebody may hold."""
+        """Whether the entry would give up addresses that an allocation may hold."""
         if before is None or before.uid == self.emptied:
             return False
         return after is None or not contains(after.cidr, before.cidr)
@@ -142,10 +142,10 @@ class ClaimRegister:
         await self._ask(key, shrunk)
 
     async def drop(self, key: Key, emptied: str | None = None) -> None:
-        """Forget the claim of a pool that is gone, unless somebody still holds addresses from it.
+        """Forget the claim of a pool that is gone, unless an allocation still holds addresses from it.
 
-        `emptied` is the UID of the pool that we let go ourselves, in a version from which nobody held anything: in
-        its entry nobody does now.
+        `emptied` is the UID of a pool whose finalizer we removed ourselves, in a version in which no allocation held
+        its addresses: then none does now.
         """
         await self._ask(key, dropped, emptied=emptied)
 
@@ -198,7 +198,7 @@ class ClaimRegister:
         """One read and one swap; the rival of each wish. A wish that cannot be met says so itself."""
         config_map = await self._read()
         self._table.take(config_map)
-        # Only now: whoever claims for a newer state of one of them changes the ConfigMap that we have read.
+        # Only now: a process that claims for a newer state of one of them changes the ConfigMap that we have read.
         found = await asyncio.gather(*(self._pool(wish.key) for wish in wishes), return_exceptions=True)
         wanted: dict[_Wish, NetworkClaim | None] = {}
         for wish, pool in zip(wishes, found, strict=True):
@@ -332,7 +332,7 @@ def _holds_in(allocation: IPAllocation, before: str, after: NetworkClaim | None)
     try:
         holding = holding_of(allocation)
     except BadAddress:
-        return True  # nobody can tell what it holds, so it may be this
+        return True  # what it holds is unknown, so it may be this
     if holding is None:
         return False
     family, old = parse_network(before)

@@ -250,7 +250,7 @@ class NetworkPoolController:
         view = self._view(key, layout, grants_wait=unseen is not None)
         if view.unreadable:
             obstacle = NotHandingOut(PoolReason.ALLOCATION_UNREADABLE, unreadable(view.unreadable))
-            claim = Claimed(claimed_network(pool))  # nor is anything given up that somebody may hold
+            claim = Claimed(claimed_network(pool))  # nor is anything given up that an allocation may hold
         is_new = claimed_network(pool) is None and claim.cidr is not None and bool(view.waiting)
         if is_new:  # its claim comes first: only from then on do we know what there is to be seen, see `_meet`
             view = replace(view, waiting=())
@@ -275,9 +275,9 @@ class NetworkPoolController:
             return None
         pool = reserved
         if claim.again or is_new:
-            return None  # it lasts a moment only: nobody is refused for it
+            return None  # it lasts a moment only: no request is refused for it
         pairs = [(allocation, refusal) for refusal in made.refusals if (allocation := view.find(refusal.uid))]
-        # Side by side, whatever becomes of either: who cannot be written to keeps nobody else waiting.
+        # Side by side, whatever becomes of either: a write that fails must not delay the others.
         newest, next_refusal = await asyncio.gather(
             self._writer.commit(due), self._writer.refuse(pairs), return_exceptions=True
         )
@@ -328,7 +328,7 @@ class NetworkPoolController:
         """Allocations that do not fit their type, and may hold addresses of this pool.
 
         An allocation holds addresses of the pool that it names. Where that cannot be read, or there is no such pool,
-        nobody can tell which other pool the addresses may have passed to.
+        it is unknown which other pool the addresses may have passed to.
         """
         found = []
         for key, text in self._allocations.unreadable.items():
@@ -367,7 +367,7 @@ class NetworkPoolController:
         """Have a view of all that an earlier pool of this name granted, once, before a new one grants anything.
 
         Where that pool was removed by force, nothing tells how new a view has to be; but once the new one has its
-        claim, nobody can carry out what the earlier one promised.
+        claim, no process can carry out the intents of the earlier one.
         """
         if pool.status.allocations_seen is not None or claimed_network(pool) is None:
             return

@@ -1,6 +1,6 @@
 """Writing grants and refusals into the allocations, many at a time.
 
-Each write is valid only for the very version of the allocation that the view showed. Failing is ordinary: somebody
+Each write is valid only for the very version of the allocation that the view showed. Failing is ordinary: a user
 labelled or deleted the allocation meanwhile, or another process was quicker. Then nothing is done about it here: the
 intent stands in the pool, and the change that got in the way brings the pool up for another pass; should it not
 show, the pool is looked at again after a moment.

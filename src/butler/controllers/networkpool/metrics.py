@@ -220,7 +220,7 @@ class IpamMetrics:
     def granted(self, key: Key, seconds: float, *, refused_before: bool = False) -> None:
         """Record how long an IPAllocation took to get its addresses.
 
-        One that was Failed waited for somebody to make space, which says nothing about how fast Butler is.
+        One that was Failed waited for an operator to make space, which says nothing about how fast Butler is.
         """
         if key not in self._gone:
             path: Way = "retried" if refused_before else "direct"

@@ -2,8 +2,8 @@
 
 Nothing is written while nothing changes. What pools have room for changes with every address that is handed out, so
 it is counted at most every few seconds, while a pool that appears or goes is noticed at once. A ProviderConfig that
-is deleted stays until the last TenantCluster that uses it is gone, because without it nobody could take that
-cluster's machines away; that none is left is read from the server, not from a cache.
+is deleted stays until the last TenantCluster that uses it is gone, because its credentials are needed to delete that
+cluster's machines; that none is left is read from the server, not from a cache.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class ProviderConfigController:
     async def reconcile(self, key: Key) -> After | None:
         """Observe, decide, act."""
         if self._settings.namespace not in ("", key.namespace):
-            return None  # somebody else's
+            return None  # another controller's
         config = self._configs.get(key)
         if config is None or config.metadata.deletion_timestamp is not None:
             self._secrets.follow(key, None)
@@ -201,8 +201,8 @@ def _pool_names(config: ProviderConfig) -> list[str]:
 def _wanted_otherwise(old: ProviderConfig | None, new: ProviderConfig | None) -> bool:
     """Whether a ProviderConfig changed in more than its status.
 
-    To look again because of our own write would make a loop while addresses come and go: each write would find the
-    next figure, and the pace that was set for counting would be nobody's.
+    To reconcile because of our own write would make a loop while addresses come and go: each write would find the next
+    figure, and the interval that was set for counting would have no effect.
     """
     if old is None or new is None:
         return True

@@ -3,8 +3,8 @@
 What came of it is remembered for as long as the ProviderConfig and the Secret stay the same, without the Secret's
 content. The first answer about something new is waited for, but only for a moment, as most come within one and spare
 a second status; all other answers are awaited in the background, and wake the controller when they bring news. So a
-provider that hangs holds up nobody. Who refused is left alone for longer, since every wrong try counts against an
-account.
+provider that hangs delays no other. One that refused is asked again after a longer pause, since every wrong try counts
+against an account.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Known:
     due: float
     """When to look again."""
     is_waited_for: bool = False
-    """Whether somebody stands by for the answer, and needs no waking."""
+    """Whether a reconcile waits for the answer, and needs no waking."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Inspection:
             task.cancel()
 
     async def run(self) -> None:
-        """Until cancelled; then nobody is asked any more, and everything is looked at afresh the next time."""
+        """Until cancelled; then no provider is asked any more, and everything is inspected afresh the next time."""
         try:
             await asyncio.Event().wait()
         finally:
@@ -157,7 +157,7 @@ class Inspection:
                 ProviderReason.SECRET_UNREADABLE, f"Butler may not read Secret {key}: give its role the right to"
             )
         if not_for := secret_not_for(config, annotations_of(secret) if secret is not None else {}):
-            # In the same words where there is none: whether it exists is nobody's business.
+            # In the same words where there is none: the message must not reveal whether it exists.
             return _without(ProviderReason.SECRET_NOT_ALLOWED, f"Secret {key}: {not_for}")
         if secret is None:
             keys = " and ".join(credentials.needed_keys(config))
@@ -197,7 +197,7 @@ class Inspection:
 
 
 def _can_be_asked(config: ProviderConfig, secret: _Secret) -> bool:
-    """Whether there is somebody to ask, at an address that makes sense, and something to show."""
+    """Whether there is a server to ask, at an address that makes sense, and something to show."""
     return secret.state.complete and can_be_asked(config.spec.provider) and not settings_problems(config.spec)
 
 

@@ -1,7 +1,7 @@
 """Hearing of changes to the Secrets that ProviderConfigs name, and of no others.
 
 Each named Secret is watched alone, by its name. That needs no right to read all Secrets, and no Secret's content is
-kept or even decoded here: what comes in is dropped except for the metadata. Whoever is woken reads the Secret anew.
+kept or even decoded here: what comes in is dropped except for the metadata. The controller reads the Secret anew.
 """
 
 from __future__ import annotations

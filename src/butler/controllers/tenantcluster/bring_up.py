@@ -94,7 +94,7 @@ TRIES: Final = 3
 """How often in a row a cluster is looked at again that others write too."""
 A_WHILE: Final = 5.0
 LATER: Final = 15.0
-"""Seconds after which something that somebody has to change is tried again."""
+"""Seconds after which something that a user has to change is tried again."""
 _KINDS: Final = {(kind.api_version, kind.kind): kind for kind in (*KINDS, SECRET, NAMESPACE)}
 
 
@@ -247,14 +247,14 @@ class Building:
         cluster = made.cluster
         if made.blocked is not None:
             return Built(cluster, replace(facts, blocked=made.blocked), LATER)
-        # Past the turnstile: tenants are asked from here on, and one that hangs keeps nobody from being built.
+        # Past the build slots: tenants are asked from here on, and one that hangs does not delay others.
         try:
             if facts.addresses.given_up.once_withdrawn:
                 await self._node_ranges.release(cluster, facts.addresses.given_up.once_withdrawn)
             facts = replace(facts, seen=await self._see(cluster))
             self._note_endpoint(cluster, facts.seen)
             built = await self._furnish(cluster, provider, facts, made.parts)
-            # Machines that wait for a word from the tenant: nobody tells when it could give one.
+            # Machines that wait for an answer of the tenant: no event reports when it could give one.
             silent = all(part["kind"] != MACHINE_DEPLOYMENT.kind for part in made.parts)
             return replace(built, again=built.again or A_WHILE) if silent else built
         except NotServed as missing:

@@ -2,13 +2,13 @@
 
 A cluster is some twenty writes, of which two ask for its addresses. When hundreds come at once, the API server is
 what they all wait for, and those that are being built would keep the others from even asking. So a cluster is let
-through when nobody has just asked for addresses and waits for the answer, and only a few are built at a time; who waits
-for addresses that do not come, or asks for them time and again, holds nobody up for long.
+through when no other has just asked for addresses and waits for the answer, and only a few are built at a time; one
+that waits for addresses that do not come, or asks for them time and again, does not delay the others for long.
 
-Who is not let through stands in line and is called when it is its turn: were each to ask time and again, hundreds would
-keep the controller busy with nothing else. Those that are begun go before those that are not. Who does not come when
-called, because it is gone or waits for something else by now, holds nobody up; and who was not called, because
-something was overlooked, comes by itself.
+A cluster that is not let through stands in line and is called when it is its turn: were each to ask time and again,
+hundreds would keep the controller busy with nothing else. Those that are begun go before those that are not. One that
+does not come when called, because it is gone or waits for something else by now, delays no other; and one that was not
+called, because something was overlooked, comes by itself.
 """
 
 from __future__ import annotations

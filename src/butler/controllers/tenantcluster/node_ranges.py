@@ -2,7 +2,7 @@
 
 A machine may get an address of any range that the cluster's objects name. So one that a person deletes goes in steps:
 
-1. its allocation is marked as draining, for good: whoever looks at it from then on builds nothing more with it;
+1. its allocation is marked as draining, for good: every process that reads it from then on builds nothing with it;
 2. the objects are written without it; where it is the only one, they must not ask for machines, by a fresh read;
 3. machines are listed afresh, and it is released if none has an address of it, or may have.
 
@@ -80,7 +80,7 @@ class NodeRanges:
         try:
             found = await read(self._client, resource_of_kind(MACHINE_DEPLOYMENT), key)
         except NotFound:
-            return  # without Cluster API nobody can tell
+            return  # without Cluster API the machines are unknown
         if found is None or found.get("spec", {}).get("replicas") == 0:
             await self.release(cluster, leaving)
 
@@ -89,7 +89,7 @@ class NodeRanges:
         try:
             listed = await self._client.list(resource_of_kind(MACHINE), tenant_namespace(cluster))
         except NotFound:
-            return  # without Cluster API nobody can tell
+            return  # without Cluster API the machines are unknown
         machines = tuple(map(read_machine, listed.items))
         for allocation in leaving:
             if allocation.status.draining_since is not None and not users_of(allocation, machines):
@@ -98,7 +98,7 @@ class NodeRanges:
 
 
 def _is_as_seen(found: IPAllocation, seen: IPAllocation) -> bool:
-    """Whether an allocation holds what it held, and nobody has deleted or marked it since."""
+    """Whether an allocation holds what it held, and has not been deleted or marked since."""
     held, was = found.status, seen.status
     return (
         uid_of(found) == uid_of(seen)

@@ -1,7 +1,7 @@
 """Harvester: a Kubernetes API, asked who we are there, then for its versions.
 
-`/version` alone proves nothing: Kubernetes shows it to anybody, and takes a client certificate that it does not know
-for none at all. So the server is asked to say as whom it sees us.
+`/version` alone proves nothing: Kubernetes shows it to every client, and takes a client certificate that it does
+not know for none at all. So the server is asked to say as whom it sees us.
 """
 
 from __future__ import annotations
