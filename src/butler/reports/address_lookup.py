@@ -118,7 +118,7 @@ class Answer:
 
     @property
     def is_known(self) -> bool:
-        """Whether anybody knows any of them."""
+        """Whether any of them is on record anywhere."""
         return bool(self.pools or self.earlier or self.wanted or self.known_as or self.owners)
 
     @property
@@ -242,7 +242,7 @@ def _owner(allocation: IPAllocation, addresses: Range, estate: Estate) -> Addres
 
 
 def role_of(allocation: IPAllocation) -> str:
-    """What the allocation is to its tenant: `initial`, `growth`, or `pinned` where nobody said."""
+    """What the allocation is to its tenant: `initial`, `growth`, or `pinned` where its label is missing."""
     said = allocation.metadata.labels.get(Label.ALLOCATION_ROLE, "")
     return said or ("pinned" if allocation.spec.pinned_range is not None else "")
 

@@ -1,6 +1,6 @@
 """What keeps Butler from working: facts in, a verdict and the next step for each out. Pure.
 
-PASS is as it should be. WARN works, and somebody should look. FAIL does not work, or will not for long.
+PASS is as it should be. WARN works, and an operator should check it. FAIL does not work, or will not for long.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OLDEST = (1, 31)
 """The first Kubernetes whose CEL knows `ip()` and `cidr()`, which the definitions use."""
 SKEW_WARN, SKEW_FAIL = 5.0, 300.0
 SLOW_LEASE = 2.0
-"""How many times its duration a lease may be old before nobody is taken to hold it."""
+"""How many times its duration a lease may be old before it counts as held by no process."""
 NAMED = 3
 
 
@@ -60,7 +60,7 @@ class AdmissionCheck(StrEnum):
     SILENT = "silent"
     """It is registered, and does not answer."""
     ABSENT = "absent"
-    """Nobody refused."""
+    """No webhook refused."""
     UNKNOWN = "unknown"
     """It could not be tried."""
 
@@ -162,7 +162,7 @@ def permissions(denied: Sequence[str], *, asked: int, may_look: bool) -> Check:
 
 
 def controllers(lease: Json | None, admission: AdmissionCheck, now: datetime) -> Check:
-    """Whether somebody works: by the lease, or by admission, which runs in the same process, where there is none."""
+    """Whether controllers run: by the lease, or, where there is none, by admission, which runs in the same process."""
     start = "start them with `butleradm controller run`, or see why they stopped"
     if lease is None:
         if admission is AdmissionCheck.ANSWERS:

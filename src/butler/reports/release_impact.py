@@ -1,6 +1,6 @@
-"""What hangs on an allocation that somebody is about to release: whose it is, who uses it, and what Butler does then.
+"""What hangs on an allocation that a user is about to release: whose it is, what uses it, and what Butler does then.
 
-Pure. What Machines the management cluster knows, and what the tenant itself tells, comes in as it was read.
+Pure. Which Machines the management cluster knows, and what the tenant itself reports, comes in as it was read.
 """
 
 from __future__ import annotations

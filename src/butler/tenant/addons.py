@@ -1,6 +1,6 @@
 """The platform's addons: which chart each one is, from where, in which version, and where on a cluster it lives.
 
-Plain data, and the one place for it: what is installed when nobody names a version, what the console offers and what
+Plain data, and the one place for it: the version that is installed by default, what the console offers and what
 the stand-ins of a local world pretend to install are the same. A TenantAddon may name an addon that is not here;
 then it must bring along what is said here.
 """
@@ -65,6 +65,6 @@ CHARTS: Final = {chart.name: chart for chart in _CHARTS}
 
 
 def platform_version(addon: str) -> str | None:
-    """The version of an addon that is installed when nobody names one; None for one that the platform does not know."""
+    """The version of an addon that is installed by default; None for one that the platform does not know."""
     chart = CHARTS.get(addon)
     return None if chart is None else chart.version

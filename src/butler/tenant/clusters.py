@@ -2,7 +2,7 @@
 
 A tenant's API server belongs to the tenant: it may be down, slow, full of garbage or out to hurt us, and there are
 hundreds. So each gets few connections, little time and little memory, is never followed to another address, and one
-that does not answer is left alone for a while: until then whoever asks for its client is told at once, instead of
+that does not answer is left alone for a while: until then a caller that asks for its client gets an error instead of
 keeping a worker waiting that the next tenant needs. Clients are remembered by the TenantCluster's UID (names come
 back, UIDs do not) and made anew when the kubeconfig Secret changes; the old one may finish what it is at.
 
@@ -53,7 +53,7 @@ class TenantLimits:
     stream_rate: int = 1024 * 1024
     """Bytes a second that its watches may say in the long run; what comes faster waits in the tenant's own socket."""
     keep_idle: float = 10.0
-    """Seconds that a connection is kept which nobody uses: a thousand of them take 70 MB."""
+    """Seconds that an unused connection is kept: a thousand of them take 70 MB."""
     rest: Backoff = REST
 
 
@@ -73,9 +73,9 @@ def kubeconfig_secret(cluster_name: str) -> str:
 def connection_from(secret: Json, endpoint: str | None = None, *, in_cluster: bool = False) -> Connection:
     """The connection that a kubeconfig Secret describes; ConfigError, without its contents, when it is no use.
 
-    `endpoint` is the URL of the tenant's API server by the word of the management cluster. Whoever may write Secrets in
-    a tenant's namespace must not have us ask other servers, so the kubeconfig has to lead there; None: it is not known,
-    and only those ask who were given the kubeconfig by whoever made the tenant.
+    `endpoint` is the URL of the tenant's API server by the word of the management cluster. A user who may write Secrets
+    in a tenant's namespace must not make us ask other servers, so the kubeconfig has to lead there. None: it is not
+    known, and only callers ask that were given the kubeconfig by the creator of the tenant.
     """
     connection, _ = _read(secret, in_cluster=in_cluster)
     if endpoint is not None:
@@ -199,7 +199,7 @@ class TenantClients:
                 raise ConfigError(f"Secret {key_of(secret)}: where the tenant's API server is, is not known yet")
             connection = connection_from(secret, endpoint, in_cluster=self._in_cluster)  # before the old one goes
             if known is not None and known.client.connection == connection:
-                known.version = version  # somebody put a label on it: no reason to hang up
+                known.version = version  # a user put a label on it: no reason to hang up
             else:
                 self._leave(self._known.pop(uid, None))
                 known = self._known[uid] = self._open(version, connection)

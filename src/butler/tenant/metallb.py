@@ -2,8 +2,8 @@
 
 All load-balancer ranges of a tenant stand in one IPAddressPool, `default-pool`, one entry for each allocation, and
 one L2Advertisement, `default`, announces that pool. Both are applied with force under Butler's IPAM field manager:
-an address that is not the tenant's must never be announced, so what somebody else wrote there is put right, and the
-caller is told what it was. Nothing is written that is so already: MetalLB looks at every Service on each change.
+an address that is not the tenant's must never be announced, so what another writer put there is put right, and the
+caller learns what it was. Nothing is written that is so already: MetalLB looks at every Service on each change.
 
 No ranges at all is a state too. MetalLB's definition of the kind takes an empty list of addresses, but its webhook
 refuses one ("pool has no prefixes defined"), and where the webhook is off its controller rejects its whole
@@ -11,15 +11,15 @@ configuration over it and goes on with the last good one, announcing what it sho
 and an advertisement may name a pool that is not there. So without ranges the pool is deleted, the advertisement
 stays, and nothing is announced.
 
-Publishing has two halves, because a process may be paused anywhere, and others may work in the meantime. `read` tells
-what stands on the tenant; the caller then makes sure, by asking afresh, of whatever its decision rests on; `publish`
-writes only if nobody has written the pool since. Without that, a process that slept through a withdrawal would put
-addresses back that are another tenant's by now, or take some away that a Service has got since. MetalLB counts in the
+Publishing has two halves, because a process may be paused anywhere, and others may run in the meantime. `read` returns
+what is on the tenant; the caller then checks by a fresh read whatever its decision rests on; `publish` writes
+only if the pool has not been written since. Without that, a process that slept through a withdrawal would put addresses
+back that are another tenant's by now, or take some away that a Service has got since. MetalLB counts in the
 pool's status what it has handed out, so one more Service with an address makes a version old as well: CONTESTED is
 nothing out of the ordinary, and the answer to it is to read and decide again.
 
-Whoever withdraws a range must first see `Published.is_current`: only then has the tenant's own API server confirmed
-it (read back, not assumed). What MetalLB does about Services is not looked at here.
+A caller that withdraws a range must first see `Published.is_current`: only then has the tenant's own API server
+confirmed it (read back, not assumed). What MetalLB does about Services is not checked here.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ApplyOutcome(StrEnum):
     REFUSED = "Refused"
     """A webhook, a policy or the schema refused it; the message says why."""
     CONTESTED = "Contested"
-    """Somebody else writes it at the same time: ours was not taken, or read back as something else."""
+    """Another client writes it at the same time: ours was not taken, or read back as something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class MetalLBStanding:
 
     @property
     def is_in_drain(self) -> bool:
-        """Whether the pool carries the mark of a drain, which nobody may have gone on with."""
+        """Whether the pool carries the mark of a drain, which may have been abandoned."""
         notes = _part(_part(self.pool, "metadata"), "annotations") if self.pool is not None else {}
         return Annotation.DRAINED_BY.value in notes
 
@@ -95,7 +95,7 @@ class Published:
     before: tuple[str, ...] | None = None
     """The addresses that the pool had; None where there was no pool."""
     drift: tuple[str, ...] = ()
-    """A sentence for each thing that somebody else had changed and that was put right."""
+    """A sentence for each thing that another client had changed and that was put right."""
     message: str = ""
     pool: Json | None = None
     """The pool as it was read back."""
@@ -145,7 +145,7 @@ def address_pool(
     auto_assign: bool = True,
     drained_by: str = "",
 ) -> Json:
-    """The IPAddressPool. All of its addresses can be used: whoever may not have one is not given it in the first place.
+    """The IPAddressPool. All of its addresses can be used: what the tenant may not have is not in it.
 
     MetalLB hands out the first free address in the order of the entries: those of `last` when no other is left.
     `drained_by` tells one drain from the next, so that the pool's version changes with every one that begins.
@@ -193,7 +193,7 @@ def differs(wanted: Json, live: Json | None) -> bool:
 
 
 def drift_of(wanted: Json, live: Json | None) -> tuple[str, ...]:
-    """What somebody else made of the fields that are ours to say. What we ourselves wrote earlier is no drift."""
+    """What other clients changed in the fields that are ours. What we ourselves wrote earlier is no drift."""
     if live is None:
         return ()
     spec = _part(live, "spec")
@@ -224,7 +224,7 @@ def _managers(live: Json, name: str = "") -> list[Json]:
 
 
 def _fields(entry: Json, *path: str) -> set[str]:
-    """The fields below a path that are a manager's: it wrote them last, and nobody has changed them since."""
+    """The fields below a path that are a manager's: it wrote them last, and no client has changed them since."""
     fields = _part(entry, "fieldsV1")
     for step in path:
         fields = _part(fields, f"f:{step}")
@@ -357,7 +357,7 @@ async def _withdraw(client: Client, live: Json | None) -> bool:
 
 
 async def _advertise(client: Client, wanted: Json, live: Json | None) -> bool:
-    """Name no address, and so need no version: whoever comes last says the same."""
+    """Names no address, and so needs no version: every writer writes the same."""
     if not differs(wanted, live):
         return False
     await client.apply(ADVERTISEMENTS, wanted, force=True, field_manager=FieldManager.IPAM)

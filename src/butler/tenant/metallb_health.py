@@ -1,7 +1,7 @@
 """What MetalLB's controller lets be seen of itself: whether it has taken in a change of its pool, or refuses to.
 
 MetalLB works from memory and takes in a change when it hears of it. That is a matter of milliseconds, unless its
-controller hangs; and a single pool that makes no sense, anybody's, makes it keep all of its old configuration. Then it
+controller hangs; and a single invalid pool, Butler's or not, makes it keep all of its old configuration. Then it
 would go on handing out addresses that were withdrawn. Newer versions tell: an object named after the component says
 when pools were last read and whether they were refused, and the pool's own status counts the addresses that MetalLB
 sees in it. Older ones (before 0.15) say nothing; who relies on them has to wait and hope.

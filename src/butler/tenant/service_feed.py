@@ -9,7 +9,7 @@ tenant 75 KB and a connection, and what changes there shows in the Services as s
 A tenant costs only itself. Every feed has its own connections and its own pauses, which grow while it fails; what a
 tenant sends is bounded in bytes, objects, seconds and speed, and whatever does not fit is the tenant's `trouble`, not
 ours: then the last answers stay, nothing is concluded from their absence, and the tenant is asked again, for ever.
-All they share is the door to new connections (`butler.kube.gate`), in which nobody may stand.
+All they share is the gate to new connections (`butler.kube.gate`), which none of them can block.
 
 Credentials are renewed under way: when the kubeconfig Secret changes, the feed lists anew through the new ones, and
 until that list is in, the old answers stay. A Secret that became useless is trouble, while what it replaced works on.

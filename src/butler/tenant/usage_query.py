@@ -1,9 +1,9 @@
 """Asking tenants which addresses they use, through the kubeconfigs that Butler keeps of them.
 
-A tenant may be down, and whoever asks may not be allowed to read its kubeconfig. Neither is an error of the question
-that was asked: what could not be learned is said in a sentence, beside what could.
+A tenant may be down, and the user may not be allowed to read its kubeconfig. Neither is an error of the question that
+was asked: what could not be learned is said in a sentence, beside what could.
 
-The kubeconfigs are read with the client of whoever asks: only those who may read them learn what the tenant says.
+The kubeconfigs are read with the client of the user: only users who may read them learn what the tenant says.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def why_silent(one: Whom, error: KubeError) -> str:
     if isinstance(error, Unreachable):
         return f"its API server cannot be reached ({_short(error)})"
     if isinstance(error, ApiError):
-        # What it says is not repeated: it may be anybody's words.
+        # What it says is not repeated: the text may come from any server.
         return f"its API server answers {error.code}"
     return _short(error)
 

@@ -271,7 +271,7 @@ class AdmissionWebhook:
             leaving = _decoded(IPAllocation, text, "oldObject")
         except _Unreadable:
             if meta.annotations.get(Annotation.FORCE_DELETE) == meta.name:
-                return review.allow()  # nobody can say what it holds, and a way has to be left
+                return review.allow()  # what it holds is unknown, and there has to be a way to delete it
             raise
         if leaving.status.phase is not IPAllocationPhase.ALLOCATED:
             return review.allow()
@@ -452,7 +452,7 @@ class AdmissionSettings:
     certificate: Path | None = None
     key: Path | None = None
     authorities: Path | None = None
-    """Files that somebody else keeps, in place of a certificate of our own."""
+    """Files that another program maintains, in place of a certificate of our own."""
     name: str = registration.NAME
     """Of the ValidatingWebhookConfiguration."""
     home_namespace: str = HOME_NAMESPACE

@@ -4,10 +4,10 @@ Three ways to come by one, each a `Source`:
 
 - `SelfMade`: an authority and a certificate in memory, for one process. For a machine of its own, where the one
   process that serves also writes the webhook configuration.
-- `FromFiles`: somebody else (cert-manager, an operator) keeps the files; they are read again when they change.
-- `FromSecret`: the replicas of a Deployment share one authority through a Secret. Whoever comes first makes it, by
-  compare-and-swap, and whoever finds the certificate near its end renews it under the same authority, so the bundle
-  in the webhook configuration stays right for all replicas.
+- `FromFiles`: cert-manager or an operator maintains the files; they are read again when they change.
+- `FromSecret`: the replicas of a Deployment share one authority through a Secret. The first replica makes it, by
+  compare-and-swap, and a replica that finds the certificate near its end renews it under the same authority, so the
+  bundle in the webhook configuration stays right for all replicas.
 
 A source is asked again and again (`fetch`); it answers with the same object while nothing changed. What cannot be
 used raises `UnusableCertificate`, and the server goes on with what it has. Keys are never logged.
@@ -112,7 +112,7 @@ class SelfMade:
 
 
 class FromFiles:
-    """Files that somebody else keeps: certificate, key, and the authorities (the certificate itself when not given)."""
+    """Files of another program: certificate, key, and the authorities (by default the certificate itself)."""
 
     def __init__(self, certificate: Path, key: Path, authorities: Path | None = None) -> None:
         self._paths = (certificate, key, authorities or certificate)

@@ -1,10 +1,10 @@
 """Connections to the admission server, and how many of them strangers may have.
 
-Everybody who reaches the port may connect, and the API server comes from the same address as everybody else of its
-machine. So a connection is a stranger's until a request under the secret path came on it (`knows`). Strangers have a
-few seconds for the handshake and the head of a request, then they are hung up on; and there is room for so many of
-them. One more makes the oldest go, of those of the address that has the most. An API server needs a few milliseconds to
-make itself known, and keeps its connections: strangers can be many, and do not get in its way.
+Every client that reaches the port may connect, and the API server comes from the same address as every other process
+of its machine. So a connection is a stranger's until a request under the secret path came on it (`knows`). Strangers
+have a few seconds for the handshake and the head of a request, then they are hung up on; and there is room for so many
+of them. One more makes the oldest go, of those of the address that has the most. An API server needs a few milliseconds
+to make itself known, and keeps its connections: strangers can be many, and do not get in its way.
 """
 
 from __future__ import annotations

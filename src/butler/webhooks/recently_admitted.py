@@ -1,7 +1,7 @@
 """Pools that were admitted a moment ago: the cache may not show them yet, and the next one must not overlap them.
 
 What is here is a hint and never a verdict. A pool that was admitted may not have been stored, because it was a dry run
-or because another webhook refused it; whoever finds it here asks the server for it.
+or because another webhook refused it; a caller that finds it here asks the server for it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class AdmittedPools:
         return [key for _, key in self._networks.touching(network)]
 
     def forget_shown(self, cached: Callable[[Key], NetworkPool | None]) -> None:
-        """Forget the oldest, up to one that is neither shown by the cache nor so old that nobody can still await it."""
+        """Forget the oldest, up to one that the cache does not show yet and that is still recent enough."""
         now = self._clock()
         while self._known:
             key, (admitted, networks) = next(iter(self._known.items()))

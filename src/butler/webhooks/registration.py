@@ -8,9 +8,9 @@ Only what people decide is asked about: pools and providers when their spec is m
 they name a team or a provider or are deleted by force, allocations that are not made by Butler itself, and the deletion
 of allocations that hold addresses, which Butler itself never does: it releases them first. Status writes are a
 subresource, which the rules do not name; finalizers and labels are let pass by a match condition, so that a controller
-can still let go of an object while nobody serves the webhooks.
+can still let go of an object while no process serves the webhooks.
 
-A configuration outlives its server. In a cluster that is meant: while no replica runs, nobody may shrink a pool
+A configuration outlives its server. In a cluster that is meant: while no replica runs, no user may shrink a pool
 behind its back. On a machine of one's own it would be a trap, so there it is removed at the end (`remove`), and also
 at the start of a control plane that serves no webhooks.
 """
@@ -55,13 +55,13 @@ _CHANGES_SPEC_TO_THE_END: Final = {
     "expression": "request.operation != 'UPDATE' || object.spec != oldObject.spec",
 }
 _NOT_FROM_BUTLER: Final = {
-    # Butler's own requests carry the finalizer from birth. Nobody reads the warnings about them, and they come in
+    # Butler's own requests carry the finalizer from birth. No user reads the warnings about them, and they come in
     # hundreds, so the API server is spared the questions.
     "name": "not-from-butler",
     "expression": f"!has(object.metadata.finalizers) || !('{Finalizer.IP_ALLOCATION}' in object.metadata.finalizers)",
 }
 _HOLDS_ADDRESSES: Final = {
-    # What holds nothing may go at any time: Butler deletes records and refused requests, also while nobody serves.
+    # What holds nothing may go at any time: Butler deletes records and refused requests, also with no server running.
     "name": "holds-addresses",
     "expression": "has(oldObject.status) && has(oldObject.status.phase) && oldObject.status.phase == 'Allocated'"
     " && !has(oldObject.metadata.deletionTimestamp)",
@@ -123,7 +123,7 @@ def configuration(reach: AtUrl | AtService, ca_bundle: bytes, *, name: str = NAM
             _webhook(
                 ProviderConfig, ("CREATE", "UPDATE", "DELETE"), _CHANGES_SPEC_TO_THE_END, "Fail", client, selector
             ),
-            # Mostly good advice: what slips through while nobody serves turns Failed and says why.
+            # Mostly good advice: what slips through while no process serves turns Failed and says why.
             _webhook(IPAllocation, ("CREATE",), _NOT_FROM_BUTLER, "Ignore", client, selector),
             # Without an answer the deletion would begin, and could only wait for what it would have been refused for.
             # Who insists is told in an event: a side effect, though none of a dry run.

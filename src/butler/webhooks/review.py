@@ -5,7 +5,7 @@ with one cause per field, which kubectl prints as it prints the refusals of a sc
 editor again); otherwise it is one sentence. A question that is none raises `BadReview`: the server turns that into
 a plain HTTP error, which the API server treats as a failed call, and so, by our failure policy, as a refusal.
 
-Objects inside the question stay raw text here. They are decoded by whoever knows their kind.
+Objects inside the question stay raw text here. The code that knows their kind decodes them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the author of a write must be allowed to do themselves, before Butler does it for them.
 
-Butler's account may read Secrets and build machines, and most authors may not. So whoever names another object in
-theirs has to be allowed to use it in their own name. The API server knows, and is asked by a SubjectAccessReview, whose
+Butler's account may read Secrets and build machines, and most authors may not. So an author who names another object
+has to be allowed to use it in their own name. The API server knows, and is asked by a SubjectAccessReview, whose
 answer is the same whether the object exists or not. Only admission can ask: afterwards the author is not known.
 """
 

@@ -1,7 +1,7 @@
 """The secret in the path by which the admission server knows its caller.
 
 A webhook configuration has no room for a password, but it has a path, and only administrators may read it. So the path
-ends in a secret: whoever asks under another one is a stranger and is told nothing.
+ends in a secret: a client that asks under another one is a stranger and gets no information.
 
 API servers repeat the whole URL to the author of a write when they do not get through to a webhook. So a secret is not
 kept for long: it changes at every start and every hour. There are always two that are good, the one that is registered
@@ -102,7 +102,7 @@ class OwnPaths:
 
 
 class SharedPaths:
-    """The secrets of all replicas, in a Secret. Whoever finds them old changes them."""
+    """The secrets of all replicas, in a Secret. A replica that finds them old changes them."""
 
     def __init__(
         self, client: Client, namespace: str, name: str, clock: Callable[[], datetime.datetime] = _now

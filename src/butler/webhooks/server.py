@@ -1,10 +1,11 @@
 """HTTPS for admission: takes an API server's question, has it decided, and always answers in time.
 
-Who asks under the secret path (`paths`) is an API server. Everybody else gets a bare 404, whatever they ask, and is
-hung up on: answers name pools, allocations and addresses. Of an API server, what is no question gets an HTTP error and
-a word on why; a question gets an AdmissionReview, also when the rules fail or take too long: then the answer is a
-refusal that says to try again. Nothing that a caller sends may end the process, hold a connection for ever or fill the
-memory (`connections`), and a place among those that are decided is only taken by a question that has come whole.
+A client that asks under the secret path (`paths`) is an API server. Every other client gets a bare 404, whatever it
+asks, and is hung up on: answers name pools, allocations and addresses. An API server that sends what is no question
+gets an HTTP error with the reason; a question gets an AdmissionReview, also when the rules fail or take too long: then
+the answer is a refusal that says to try again. Nothing that a caller sends may end the process, hold a connection for
+ever or fill the memory (`connections`), and only a question that has come whole takes a place among those that are
+decided.
 
 The certificate is looked at again every few seconds, so that files that were replaced, or a certificate that was
 renewed, are shown to the next connection without a restart. It listens on the loopback interface unless told

@@ -83,7 +83,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """Addresses that somebody has, is being given or insists on."""
+    """Addresses that a tenant has, is being given or requests by a pinned range."""
 
     addresses: Range
     name: str

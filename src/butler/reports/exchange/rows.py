@@ -58,7 +58,7 @@ class UnreadableFile(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ExchangeRow:
-    """Addresses that somebody says a tenant has."""
+    """Addresses that, by a row of the file, a tenant has."""
 
     where: str
     """Where it is said, as a person finds it: `line 4`, `entry 3`, `Node web-1`."""
@@ -84,7 +84,7 @@ class Contents:
     rows: tuple[ExchangeRow, ...] = ()
     bad: tuple[BadRow, ...] = ()
     passed_over: tuple[BadRow, ...] = ()
-    """Rows that say themselves that nobody has the addresses now."""
+    """Rows which say themselves that no tenant has the addresses now."""
 
 
 # Writing.

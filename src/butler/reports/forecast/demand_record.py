@@ -3,7 +3,7 @@
 The unit is an arrival: what one tenant was granted within an hour. A new cluster's two blocks come and go together,
 and two of them do not tell more than one.
 
-The record has gaps, and whoever reads it must know them. An allocation that Butler released stays on record for a
+The record has gaps, and its readers must know them. An allocation that Butler released stays on record for a
 retention time (24 h by default) and is then gone, grant and all; one that a person deleted is gone at once. So of
 long ago only those are seen that are still held. Pinned blocks say nothing about demand: most were taken over from
 before, many at a time.

@@ -2,7 +2,7 @@
 
 Many futures are played through, on the allocator's own free space, and the days counted in each. A future's days
 repeat days of the record, drawn at random, so that busy days, quiet ones and bursts come as often as they did. That
-nobody knows how typical the record is shows in the band: each future trusts some of its days more than others
+it is unknown how typical the record is shows in the band: each future trusts some of its days more than others
 (a Bayesian bootstrap).
 
 Some tenants leave again, and most who left are no longer on record. How many leave per day is therefore estimated from
@@ -232,7 +232,7 @@ def _leaving_rates(record: DemandRecord) -> Callable[[Random], float]:
     for rate in _RATES:
         seen = window + (1 - math.exp(-rate * max(0.0, reach - window))) / rate
         likelihood = record.left * math.log(rate) - rate * exposure - rate * sum(older) - len(older) * math.log(seen)
-        # The prior leans to few: with it, pools that nobody leaves and pools that many leave are met equally well.
+        # The prior leans to few: with it, pools that no tenant leaves and pools that many leave are met equally well.
         logs.append(likelihood + 0.25 * math.log(rate))
     highest = max(logs)
     steps = list(accumulate(math.exp(log - highest) for log in logs))
@@ -305,7 +305,7 @@ class _Future:
         while at < len(self._held):
             self._held[at], self._held[-1] = self._held[-1], self._held[at]
             for span in self._held.pop():
-                with suppress(NotTaken):  # two hold the same, by somebody's hand
+                with suppress(NotTaken):  # two hold the same, because a status was edited by hand
                     self._free.give(span)
             at += int(math.log(1.0 - random.random()) / stay)
 

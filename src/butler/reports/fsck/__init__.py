@@ -9,7 +9,7 @@
     report.py       a look, two looks, and how they are told
 
 Nothing is trusted that can be computed: counters are recounted by the allocator's own code, and orphans are what the
-orphan sweep would call one. Whoever checks looks twice, and believes only what stands both times.
+orphan sweep would call one. The caller checks twice, and reports only what it finds both times.
 """
 
 from butler.reports.fsck.finding import MEANINGS, Code, FsckFinding, FsckSeverity, Repair, standing

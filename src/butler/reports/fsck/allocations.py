@@ -31,7 +31,7 @@ LABELLED: Mapping[Label, Callable[[IPAllocationSpec], str]] = {
     Label.TENANT: lambda spec: spec.tenant_cluster_ref.name,
     Label.ALLOCATION_TYPE: lambda spec: str(spec.type),
 }
-"""The labels that repeat what the spec says; people select by them, nobody decides by them."""
+"""The labels that repeat what the spec says; users select by them, and no code decides by them."""
 
 
 def check_allocations(books: Books) -> Iterator[FsckFinding]:

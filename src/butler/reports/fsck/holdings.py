@@ -54,7 +54,7 @@ class Books:
         return sorted(found, key=lambda pair: pair[1])
 
     def holder(self, address: int) -> IPAllocation | None:
-        """Whoever holds an IPv4 address."""
+        """The allocation that holds an IPv4 address."""
         for uid, holding in self.live.items():
             if holding.family is Family.V4 and holding.range.first <= address <= holding.range.last:
                 return self.by_uid[uid]

@@ -1,7 +1,7 @@
 """MetalLB's pools on one tenant, against the load-balancer addresses that it holds. Pure.
 
-The rule is one-sided and strict: MetalLB may announce only what the tenant holds (S5). That something is missing costs
-nobody else anything. Pools that Butler did not make are judged by whose addresses they have.
+The rule is one-sided and strict: MetalLB may announce only what the tenant holds (S5). That something is missing harms
+no other tenant. Pools that Butler did not make are judged by whose addresses they have.
 """
 
 from __future__ import annotations
@@ -205,7 +205,7 @@ def _using(services: Sequence[Balancer], pieces: Sequence[Range]) -> list[str]:
 
 
 def _others(pieces: Sequence[Range], books: Books) -> str:
-    """Whose these addresses are, or could be; empty where nobody's."""
+    """Whose these addresses are, or could be; empty where they are no tenant's."""
     holders = sorted(
         {
             f"{tenant_key(books.by_uid[uid])} holds {address_text(max(piece.first, holding.range.first), Family.V4)}"

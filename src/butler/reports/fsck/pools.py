@@ -1,7 +1,7 @@
 """Pools against a recount, against what they promised, and against each other. Pure.
 
-The recount is the allocator's own: the same `plan` that writes the counters, asked what it would write if nobody were
-waiting. A counter that is being written at this moment is told apart by the pool's version.
+The recount is the allocator's own: the same `plan` that writes the counters, asked what it would write if no request
+were waiting. A counter that is being written at this moment is recognized by the pool's version.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _versions(pool: NetworkPool) -> FsckFinding:
 
 
 def recounted(pool: NetworkPool, layout: PoolLayout, books: Books, now: datetime) -> NetworkPoolStatus:
-    """The status that the allocator would write now, if nobody were waiting."""
+    """The status that the allocator would write now, if no request were waiting."""
     key = key_of(pool)
     view = PoolView(
         waiting=(),

@@ -85,7 +85,7 @@ def concerning(findings: Iterable[FsckFinding], pool: str | None, tenant: str | 
     return [
         finding
         for finding in findings
-        if finding.code is Code.UNREADABLE  # nobody can tell whom it concerns
+        if finding.code is Code.UNREADABLE  # it is unknown which pools and tenants it concerns
         or ((pool is None or pool in finding.pools) and (tenant is None or tenant in finding.tenants))
     ]
 

@@ -1,6 +1,6 @@
 """New requests: how they are written down, and what their pool would say to them right now. Pure.
 
-The pool's answer is that of the production engine, with everybody else who waits at the table (`rehearsal`): it is
+The pool's answer is that of the production engine, together with all requests that wait (`simulation`): it is
 what would happen if nothing else changed. Nothing is reserved by asking.
 """
 
@@ -41,7 +41,7 @@ def request_for(
 ) -> IPAllocation:
     """A request as a person makes it. `cluster` is the TenantCluster of that name, where there is one already.
 
-    Its UID goes onto the request, so that nobody takes the addresses for those of another cluster of that name.
+    Its UID goes onto the request, so that the addresses are not taken for those of another cluster of that name.
     """
     labels = {
         Label.NETWORK_POOL: pool,
@@ -86,7 +86,7 @@ def answers(estate: Estate, requests: Iterable[IPAllocation], now: datetime) -> 
 
 
 def _answer(request: IPAllocation | None) -> Range | Why | None:
-    """What became of a request; None: nobody has looked at it."""
+    """What became of a request; None: the pool has not decided about it."""
     if request is None:
         return None
     if (held := readable_range(request)) is not None:

@@ -1,7 +1,7 @@
 """What would happen if: more tenants, single requests, a pool that is edited. Pure, and decided by the controllers' own
 functions on a `Rehearsal`; nothing is written.
 
-An edit comes first. What waits at present is served before anybody new, as in reality. Then the tenants come, one
+An edit comes first. What waits at present is served before any new request, as in reality. Then the tenants come, one
 after the other, and then the single requests.
 """
 

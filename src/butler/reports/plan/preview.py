@@ -1,7 +1,7 @@
 """The addresses that a cluster would get, were it made or changed this very moment. Pure.
 
-Played through on a `Rehearsal`, by the functions that decide in production, after everybody who waits already. It is a
-look ahead and no promise: who asks in the meantime comes first.
+Played through on a `Rehearsal`, by the functions that decide in production, after all requests that wait already. It is
+a look ahead and no promise: a request made in the meantime comes first.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Preview:
     obstacle: str
     """Why it would not have all it needs; empty when it would."""
     waits: bool
-    """Whether it would go on by itself, as soon as there is room; else somebody has to change something."""
+    """Whether it would go on by itself, as soon as there is room; else a user has to change something."""
 
 
 def of_a_new_cluster(estate: Estate, cluster: TenantCluster, now: datetime) -> Preview:

@@ -122,7 +122,7 @@ class Rehearsal:
         return dict(self._holdings.book(self._pool_key(name), layout).stranded) if layout else {}
 
     def hands_out(self, name: str) -> tuple[PoolLayout | None, NotHandingOut | None]:
-        """What a pool may hand out, and why it hands out nothing, as far as anybody knows."""
+        """What a pool may hand out, and why it hands out nothing, as far as the API server shows."""
         pool = self.pools[name]
         layout, invalid = layout_of(pool)
         return layout, invalid or self._obstacle(pool)
@@ -130,7 +130,7 @@ class Rehearsal:
     # What happens to it.
 
     def later(self, seconds: float = 1.0) -> None:
-        """Time passes: whoever asks from now on comes after those who asked before."""
+        """Time passes: requests made from now on come after those made before."""
         self._check()
         self._now += timedelta(seconds=seconds)
 
@@ -140,7 +140,7 @@ class Rehearsal:
         self.pools[meta.name] = msgspec.structs.replace(pool, metadata=meta)
 
     def settle(self) -> None:
-        """Let everybody who waits have what is there: requests as they stand, then clusters, the oldest first."""
+        """Let all that wait have what is there: requests as they stand, then clusters, the oldest first."""
         self.serve(*sorted({*self.pools, *self._waiting}))
         oldest = sorted(
             self.clusters.values(), key=lambda key: (str(key.metadata.creation_timestamp), key.metadata.uid)
@@ -150,7 +150,7 @@ class Rehearsal:
                 self.look_after(cluster)
 
     def ask(self, request: IPAllocation) -> str:
-        """Somebody creates an IPAllocation; its UID, by which its fate can be found."""
+        """Create an IPAllocation; returns its UID, by which its outcome can be found."""
         self._made += 1
         meta = msgspec.structs.replace(
             request.metadata,

@@ -3,11 +3,11 @@
 Between the holes of a pool lie blocks: allocations, and what is reserved. To take away blocks that follow each other
 makes one hole of theirs and of the holes around them. Which blocks are worth it is a question of what it costs:
 
-    nothing      blocks that nobody uses, as far as Butler knows: being drained, idle growth, those of tenants that are
-                 gone
+    nothing      blocks that are not in use, as far as Butler knows: being drained, idle growth, those of tenants that
+                 are gone
     a move       blocks in use, or of tenants that Butler has never seen and cannot ask: every address in them may be
                  live, and would have to be given up by its user first
-    a decision   reserved blocks, which somebody keeps back for a reason; thought of last
+    a decision   reserved blocks, which an administrator keeps back for a reason; considered last
 
 What is told about holes is computed by the allocator's own free space.
 """
@@ -99,7 +99,7 @@ class HoleOpening:
 
     @property
     def is_free(self) -> bool:
-        """Whether it moves nobody, and touches nothing that is kept back on purpose."""
+        """Whether no tenant has to move, and nothing that is kept back on purpose is touched."""
         return not self.live and not self.asks_for_reserved
 
     @property
@@ -138,7 +138,7 @@ def advise(pool: NetworkPool, estate: Estate) -> PoolAdvice:
     held = list(_held(pool, layout, estate))
     free = FreeSpace.without(layout.usable, [obstacle.range for obstacle in held])
     waiting = tuple(_waiting(pool, layout, estate, free.largest))
-    # One run that all requests fit into is as good as it gets: to take somebody's addresses would mend nothing.
+    # One run that all requests fit into is as good as it gets: to take a tenant's addresses would mend nothing.
     is_well = free.holes == 1 and not waiting
     return PoolAdvice(
         name,
@@ -220,7 +220,7 @@ def _openings(
         for blocks, hole in _runs(window, inside):
             meets = tuple(name for name, count in waiting if count <= hole.size)
             found = HoleOpening(blocks, hole, hole.size - largest, meets)
-            # To move somebody and to give up what is kept back, both at once, is more than one would ask for.
+            # To move a tenant and to give up what is kept back, both at once, is more than one would ask for.
             if found.gain > 0 and not (found.live and found.asks_for_reserved):
                 yield found
 

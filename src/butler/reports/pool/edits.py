@@ -107,7 +107,7 @@ def grown_by(spec: NetworkPoolSpec, count: int) -> NetworkPoolSpec:
 
     Without windows, the network that holds this one and is just large enough. With windows, the addresses after the
     last one; where the network has no more, the next larger network and what it adds. Gaps before and between windows
-    stay: whoever left them out had a reason.
+    stay: the administrator who left them out had a reason.
     """
     layout = read_layout(spec)
     wanted = layout.total + count

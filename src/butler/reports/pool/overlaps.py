@@ -58,7 +58,7 @@ class OverlapFinding:
 
 
 class _Claim(NamedTuple):
-    """Addresses that somebody has."""
+    """Addresses that an allocation or a pool has."""
 
     family: Family
     addresses: Range

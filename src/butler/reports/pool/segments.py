@@ -8,7 +8,7 @@ free segments are exactly the holes of the engine's `FreeSpace`: touching window
 
 Who holds an address shows before what the spec says about it. Where a pool was edited by hand, addresses may be held
 that it does not hand out (`stranded`), or held twice (`held_by` above one): both are shown as they are. A pool whose
-spec makes no sense hands out nothing: what nobody holds of it, and is not reserved, is outside.
+spec makes no sense hands out nothing: what is neither held nor reserved of it is outside.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Kind(StrEnum):
     RESERVED = "reserved"
     """Kept back by spec.reserved."""
     OUTSIDE = "outside"
-    """In no window, and so handed out to nobody."""
+    """In no window, and so never handed out."""
     ALLOCATED = "allocated"
     GRANTING = "granting"
     """Promised in status.intents; the allocation does not say so yet."""
@@ -67,7 +67,7 @@ class Holder(NamedTuple):
     """`namespace/name`; empty for a promise whose allocation is not known."""
     type: str
     role: str
-    """`initial` or `growth`; empty where nobody said."""
+    """`initial` or `growth`; empty where the label is missing."""
     pool: str
     """The pool that the allocation asks. Another one than the pool shown, where pools overlap."""
     kind: Kind
@@ -154,7 +154,7 @@ class _Span(NamedTuple):
 
 
 def segments_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> PoolSegments:
-    """A pool with everybody who holds addresses of it.
+    """A pool with all allocations that hold addresses of it.
 
     `allocations` may be those of the whole estate, and must have been read after the pool: then an intent whose
     allocation is not there is settled, as the engine has it.
@@ -240,7 +240,7 @@ def _without_gaps(pieces: Iterable[_Piece], network: Range) -> Iterator[_Piece]:
 def _held_in(
     pool: NetworkPool, allocations: Sequence[IPAllocation], family: Family, network: Range | None
 ) -> tuple[list[tuple[Range, Holder]], list[HeldElsewhere]]:
-    """Everybody with addresses inside the network, and the pool's own with addresses elsewhere."""
+    """All allocations with addresses inside the network, and the pool's own with addresses elsewhere."""
     held: list[tuple[Range, Holder]] = []
     elsewhere: list[HeldElsewhere] = []
     own = key_of(pool)

@@ -1,7 +1,7 @@
 """What is wrong with a provider: its settings, its pools, its credentials, and what Butler found when it asked. Pure.
 
 Judged by what judges in production: admission's rules, the controller's look at the pools, the shapes of credentials,
-and, when all of that is well, the builder of clusters, on a small one. What somebody may not read is a note, and no
+and, when all of that is well, the builder of clusters, on a small one. What the user may not read is a note, and no
 finding. Nothing of a Secret's contents is ever repeated.
 """
 
@@ -42,7 +42,7 @@ class IssueSeverity(StrEnum):
     PROBLEM = "problem"
     """No cluster could be put there, or not as it is meant."""
     WARNING = "warning"
-    """It works, or will, and somebody should look."""
+    """It works, or will, and an administrator should check it."""
     NOTE = "note"
     """Something that could not be looked at."""
 
@@ -141,7 +141,7 @@ def _credentials(config: ProviderConfig, secret: SecretSeen) -> Iterator[Provide
 
 
 def _trial(config: ProviderConfig, pools: Mapping[str, NetworkPool], secret: SecretSeen) -> Iterator[ProviderIssue]:
-    """What the builder of a small cluster would complain of, who sees settings that nobody looks at before."""
+    """What the builder of a small cluster would complain of: it reads settings that no earlier check reads."""
     if secret.key is None or secret.data is None:
         return
     cluster = TenantCluster(

@@ -51,7 +51,7 @@ class ProviderView:
     why: str
     """Why it is not ready; empty when it is."""
     room: int | None
-    """How many more tenants there is room for; None in cloud mode, or where nobody can tell."""
+    """How many more tenants there is room for; None in cloud mode, or where it is unknown."""
     pools: tuple[PoolUse, ...]
     clusters: tuple[str, ...] | None
     """The clusters that are on it, as namespace/name; None where they may not be read."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class AddressUse(NamedTuple):
-    """Somebody on a tenant who has an address."""
+    """A Node or Service of a tenant that has an address."""
 
     tenant: Key
     kind: str

@@ -1,4 +1,4 @@
-"""Every address of a tenant cluster, and who has it: its nodes, its Services, nobody. Pure.
+"""Every address of a tenant cluster, and what has it: a node, a Service, or neither. Pure.
 
 Two sides are put together: what Butler gave the cluster (its allocations), and what the cluster's own API server says
 it uses (an `Inventory`). Either may be out of sight: then a side is shown for what it is, and nothing is concluded from
@@ -30,7 +30,7 @@ IN_USE, IDLE, NOT_KNOWN, NOT_HELD = "in use", "idle", "not known", "not held"
 
 @dataclass(frozen=True, slots=True)
 class AddressSpan:
-    """One address that somebody has, or a run of addresses that are all alike."""
+    """One address that a node or a Service has, or a run of addresses that are all alike."""
 
     range: Range
     state: str
@@ -52,7 +52,7 @@ class Announced:
     """What the tenant's MetalLB may hand out, beside what it should."""
 
     in_step: bool | None
-    """None: nobody can tell."""
+    """None: unknown."""
     missing: tuple[str, ...] = ()
     """The cluster's, and not in the pool that Butler writes."""
     strange: tuple[str, ...] = ()

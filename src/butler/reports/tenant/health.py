@@ -98,7 +98,7 @@ def _in_life_order(conditions: Sequence[Condition]) -> list[Condition]:
 
 
 def trouble(cluster: TenantCluster) -> tuple[str, ...]:
-    """What somebody should look at. That a cluster is on its way is no trouble."""
+    """What an operator should check. That a cluster is on its way is no trouble."""
     status, found = cluster.status, []
     deleting = find_condition(status.conditions, ConditionType.DELETING)
     if deleting is not None and deleting.reason == TenantClusterReason.STALLED:

@@ -2,7 +2,7 @@
 
 Teams (`butlerctl cluster`), operators (`butleradm tenant`) and the console tell the same story from here. What only
 some may read (allocations and providers live in Butler's own namespace) comes in as None where it was refused; then
-the cluster's own status has to do, and whoever draws this says so.
+the cluster's own status has to do, and the page or table that shows it says so.
 """
 
 from __future__ import annotations
@@ -92,14 +92,14 @@ class Tenant:
     waits_for: str
     """Why it is not ready, or what it waits for; empty when it waits for nothing."""
     trouble: tuple[str, ...]
-    """What somebody should look at, in sentences."""
+    """What an operator should check, in sentences."""
     version: str
     goes_to: str
     """The version that it is on its way to; empty when it is there."""
     workers_ready: int
     workers_wanted: int
     provider: str
-    """`name` or `namespace/name` of its ProviderConfig; empty when nobody can tell."""
+    """`name` or `namespace/name` of its ProviderConfig; empty when it is unknown."""
     team: str
     endpoint: str
     steps: tuple[Condition, ...]
@@ -111,7 +111,7 @@ class Tenant:
     """None: the provider may not be read, or leaves addresses to the cloud."""
 
     def held(self, purpose: IPAllocationType) -> int | None:
-        """How many addresses it holds; None where nobody can tell."""
+        """How many addresses it holds; None where that is unknown."""
         if self.blocks is not None:
             return sum(block.size for block in self.blocks if block.purpose is purpose)
         if purpose is IPAllocationType.LOAD_BALANCER and self.load_balancers is not None:

@@ -95,7 +95,7 @@ def _cannot_be_met_now(
         others = [held.name for held in conflicts if held.name not in at_fault]
         return [_will_fail(refusals.held_conflict(request.pinned, taken, at_fault, others, layout)[1])]
     if request.count > max(piece.size for piece in layout.usable):
-        # Of a request for more than the whole pool nobody wants to know how much is free.
+        # For a request of more than the whole pool, how much is free does not matter.
         held = held_in(pool, allocations) if request.count <= layout.total else ()
         free = FreeSpace.without(layout.usable, [holder.addresses for holder in held])
         return [_will_fail(refusals.no_room(request.count, free, layout, request.pool)[1])]

@@ -30,7 +30,7 @@ class OwnerClaim(NamedTuple):
 
 
 def claim_of(allocation: IPAllocation) -> OwnerClaim | None:
-    """What a sweep would have to check; None for an allocation that is over, or that nobody is known to own."""
+    """What a sweep would have to check; None for an allocation that is over, or that has no known owner."""
     if allocation.status.phase is IPAllocationPhase.RELEASED or allocation.metadata.deletion_timestamp is not None:
         return None
     owner = recorded_owner(allocation)

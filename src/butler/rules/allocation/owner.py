@@ -2,9 +2,9 @@
 
 Names come back, UIDs do not: a cluster that was deleted and made anew under its name owns nothing of what the old
 one had. So the owner's UID is recorded once, when the cluster is first seen, and never changes afterwards. A label
-put there by whoever created the allocation knows better than anyone who looks later, and wins.
+that the creator of the allocation set is more reliable than what is seen later, and wins.
 
-An allocation may be older than its cluster (a migration prepared ahead). Then nobody is known to own it; it says so
+An allocation may be older than its cluster (a migration prepared ahead). Then its owner is not known; it says so
 in condition TenantFound, and nothing may be concluded from the cluster's absence.
 
 Controllers and admission call the same functions, so that a deletion that admission would refuse is also the one that
@@ -38,9 +38,9 @@ def tenant_key(allocation: IPAllocation) -> Key:
 
 
 def recorded_owner(allocation: IPAllocation) -> str | None:
-    """The UID of the TenantCluster that the allocation belongs to; None as long as nobody has seen it.
+    """The UID of the TenantCluster that the allocation belongs to; None as long as the cluster has not been seen.
 
-    Of one that came back from a backup nobody knows: the UIDs that it names are of another life. It belongs to the
+    Of one that came back from a backup it is unknown: the UIDs that it names are of another life. It belongs to the
     TenantCluster that has the name now, or waits for one.
     """
     if is_from_another_life(allocation):
@@ -90,7 +90,7 @@ def deletion_waits(allocation: IPAllocation, tenant: TenantCluster | None) -> bo
 
 
 def is_insisted(allocation: IPAllocation) -> bool:
-    """Whether a person vouches for nothing using it. The value is its name, so that nobody does it by habit."""
+    """Whether a person vouches for nothing using it. The value is its name, so that it is not set by habit."""
     return allocation.metadata.annotations.get(Annotation.FORCE_DELETE) == allocation.metadata.name
 
 

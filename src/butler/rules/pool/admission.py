@@ -10,7 +10,7 @@ pool by an edit:
 - a pool that holds addresses in use is not deleted.
 
 An edit is judged by what it makes worse. A pool that overlaps another one already, or whose addresses in use are
-stranded already (both happen where admission was off), can still be edited, or nobody could ever put it right; the
+stranded already (both happen where admission was off), can still be edited, or it could never be put right; the
 author is warned. What is unchanged in its spec, or on its way out, is never refused.
 """
 

@@ -6,11 +6,11 @@ overlaps. An entry covers the pool's `claimedCIDR` at all times: to grow, the en
 follows; to shrink, the status shrinks first and the entry follows.
 
 Every change reads the ConfigMap first, then the pool, then swaps (`register`). An entry also names the pool's UID and
-generation, so that a claim for a newer state of the pool always changes the ConfigMap: whoever is about to write an
-entry for what the pool looked like a moment ago then fails.
+generation, so that a claim for a newer state of the pool always changes the ConfigMap: a process that is about to
+write an entry for an older state of the pool then fails.
 
 Changes for several pools may share one read of the ConfigMap and one swap. Each pool is still read after the
-ConfigMap, and until the swap nobody else has changed any entry, so each of them is as safe as alone; what the swap
+ConfigMap, and until the swap no other process has changed any entry, so each of them is as safe as alone; what the swap
 enters for one pool counts as a rival for the next.
 
 It is one object, so a write costs as much as it has entries, and the API server takes no more than 1 MiB of them:
@@ -151,6 +151,6 @@ def overlaps(one: str, other: str) -> bool:
 
 
 def claimed_network(pool: NetworkPool) -> str | None:
-    """The network that a pool's status claims; what somebody edited into nonsense claims nothing."""
+    """The network that a pool's status claims; a value that was edited into nonsense claims nothing."""
     claimed = pool.status.claimed_cidr
     return claimed if claimed is not None and is_network(claimed) else None

@@ -1,10 +1,10 @@
-"""Addresses of pools that Services of tenants show, though nobody granted them: they are not handed out meanwhile.
+"""Addresses of pools that Services of tenants show without a grant: they are not handed out meanwhile.
 
 A tenant's MetalLB is the tenant's: with an address pool of its own it announces what it likes. The controller of load
-balancers sees what Services show, and writes down in the TenantCluster's status which of it is an address of a pool
-that the tenant does not hold. Here these addresses are kept from being granted to others: two clusters that answer for
-one address help nobody. A tenant whose own request pins such an address gets it: that is how a running estate is taken
-over.
+balancers sees what Services show, and writes into the TenantCluster's status which of it is an address of a pool
+that the tenant does not hold. Here these addresses are kept from being granted to others, because two clusters must
+not answer for one address. A tenant whose own request pins such an address gets it: that is how a running estate is
+taken over.
 
 A tenant cannot block a pool that way: `MOST_FOREIGN` addresses of a tenant count, and `MOST_WITHHELD` of a pool. What
 goes beyond is told, and granted like any other.

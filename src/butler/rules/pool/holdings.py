@@ -3,7 +3,7 @@
 One `Book` per pool answers what the pool's next decision needs: the free space, and who holds a given address. It
 changes only when the cache does, that is, when the server has said so: a decision that was made but not written
 leaves no trace here. Every live allocation is entered into every book whose addresses it touches, whatever pool it
-names: an address that anybody holds is not free for anybody else. Which books those are, and which allocations a new
+names: an address that one allocation holds is free for no other. Which books those are, and which allocations a new
 book begins with, is looked up by address: neither costs more because there are many pools.
 
 State that people edited by hand can be absurd. Two allocations that overlap do no harm: the book rebuilds its free
@@ -135,7 +135,7 @@ class Book:
 
     @property
     def free(self) -> FreeSpace:
-        """What nobody holds. Borrow it for a decision and leave it as it was."""
+        """What is not held. Borrow it for a decision and leave it as it was."""
         if not self._exact:
             self._rebuild()
         return self._free

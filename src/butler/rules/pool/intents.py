@@ -1,4 +1,4 @@
-"""What a pool has promised and nobody holds yet. Pure."""
+"""What a pool has promised and no allocation holds yet. Pure."""
 
 from __future__ import annotations
 

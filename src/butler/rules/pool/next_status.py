@@ -82,7 +82,7 @@ class PoolPlan:
     next_notice: float | None
     """Seconds until a capacity event that is held back now may be sent."""
     awaited: bool
-    """Somebody's release waits for this status to take note of it."""
+    """An allocation that was released waits for this status to record it."""
     next_refusal: float | None = None
     """Seconds until a request is refused whose tenant has not asked for its other block."""
 
@@ -108,7 +108,7 @@ def layout_of(
 
 
 def open_intents(pool: NetworkPool, view: PoolView) -> tuple[Intent, ...]:
-    """The intents that nobody may forget yet."""
+    """The intents that must not be dropped yet."""
     return tuple(
         intent
         for intent in pool.status.intents
@@ -361,12 +361,12 @@ def no_such_pool(allocation: IPAllocation) -> Refusal:
 
 
 def intent_range(intent: Intent) -> tuple[Family, Range]:
-    """What an intent grants. Raises BadAddress for one that somebody edited into nonsense."""
+    """What an intent grants. Raises BadAddress for one that was edited into nonsense."""
     return parse_range(intent.start_address, intent.end_address)
 
 
 def is_promise(intent: Intent) -> bool:
-    """Whether an intent promises anything; what cannot be read can be carried out by nobody."""
+    """Whether an intent promises anything; no process can carry out one that cannot be read."""
     try:
         intent_range(intent)
     except BadAddress:
@@ -406,7 +406,7 @@ class _Borrowed:
             self.free.give(self._taken.pop())
 
     def _parts(self, promised: Range) -> Iterator[Range]:
-        """What of a promise is still free: all of it, unless somebody edited a status by hand."""
+        """What of a promise is still free: all of it, unless a user edited a status by hand."""
         for part in self._book.inside(promised):
             if self.free.is_free(part):
                 yield part

@@ -1,4 +1,4 @@
-"""What one tenant may hold, by the ProviderConfig of its cluster, whoever asked for it. Pure.
+"""What one tenant may hold, by the ProviderConfig of its cluster, for requests of every author. Pure.
 
 `quotaPerTenant` bounds the node and the load-balancer addresses of a TenantCluster over all pools. Granted addresses
 count, and of the requests that wait for an answer those that are older, so that two that come at once do not both get

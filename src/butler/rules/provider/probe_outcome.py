@@ -29,21 +29,21 @@ class CredentialsRefused:
 
 @dataclass(frozen=True, slots=True)
 class ProviderUnreachable:
-    """Nobody answers."""
+    """No server answers."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unclear:
-    """Somebody answers, but not what would tell."""
+    """A server answers, but its answer does not say whether the credentials are valid."""
 
     message: str
 
 
 @dataclass(frozen=True, slots=True)
 class Awaited:
-    """Somebody was asked a while ago."""
+    """The provider was asked a while ago."""
 
     message: str = "it was asked, and has not answered yet"
 
@@ -59,7 +59,7 @@ def version_text(value: object) -> str | None:
 
 
 def unexpected(status: int, who: str) -> Unclear:
-    """For an answer that nobody documents."""
+    """For an answer that the provider does not document."""
     if 300 <= status < 400:
         return Unclear(f"{who} redirects to another address, where no credentials are sent: correct the endpoint")
     return Unclear(f"{who} answers with HTTP status {status}: is this the address of its API?")

@@ -183,7 +183,7 @@ def _credentials(seen: ObservedProvider, before: tuple[Condition, ...]) -> Provi
         return ProviderFinding(ConditionStatus.FALSE, ProviderReason.REFUSED, seen.refusal.message)
     was = find_condition(before, ConditionType.CREDENTIALS_VALID)
     if isinstance(seen.outcome, Awaited) and was is not None and was.reason == ProviderReason.REFUSED:
-        # After a restart nobody remembers the refusal, but it is written here, and the answer is on its way.
+        # After a restart the refusal is not in memory, but it is written here, and the answer is on its way.
         return ProviderFinding(was.status, was.reason, was.message)
     return ProviderFinding(ConditionStatus.TRUE, seen.secret.reason, seen.secret.message)
 

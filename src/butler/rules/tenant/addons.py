@@ -133,7 +133,7 @@ def _is_ours(addon: TenantAddon) -> bool:
 
 
 def _one_each(present: Iterable[TenantAddon]) -> dict[str, TenantAddon]:
-    """The TenantAddon of each addon; where somebody made another for the same, Butler's own counts."""
+    """The TenantAddon of each addon; where a user made another for the same, Butler's own counts."""
     found: dict[str, TenantAddon] = {}
     for item in sorted(present, key=lambda addon: (addon.spec.addon, not _is_ours(addon), addon.metadata.name)):
         found.setdefault(item.spec.addon, item)

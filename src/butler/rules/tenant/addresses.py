@@ -13,8 +13,8 @@ without (see `node_addresses`), and never asked for twice: what is missing is wh
 held or under way. Machines that are added later get a further block, so does a load-balancer pool that is enlarged.
 A limit that was lowered refuses what would be added, and leaves alone what is there.
 
-Where load balancers follow demand (elastic), requests beyond what the cluster itself names are somebody else's: they
-are neither waited for nor touched here.
+Where load balancers follow demand (elastic), requests beyond what the cluster itself names are made by the controller
+of load balancers: they are neither waited for nor touched here.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def plan(
     give_back = tuple(_of_no_use(cluster, steps, mine))
     return replace(
         held,
-        # Whoever gives back asks for nothing meanwhile: it would only have more to give back.
+        # A cluster that gives back asks for nothing meanwhile: it would only have more to give back.
         create=() if give_back else tuple(request for step in steps for request in step.create),
         drop=tuple(allocation for step in steps for allocation in step.drop),
         blocked=_most_telling([step.blocked for step in steps if step.blocked]) or _on_a_special_address(held, network),
@@ -308,8 +308,8 @@ def _next_step(
             )
         )
     if going:
-        # Its name comes free with it. Asked for now, under another name, it might be asked for twice: once more by
-        # whoever sees the old one gone before seeing the new one come.
+        # Its name comes free with it. Asked for now, under another name, it might be asked for twice: once more by a
+        # process that sees the old one gone before it sees the new one.
         return _Step(blocked=waiting(f"IPAllocation {going[0].metadata.name} is being deleted"))
     name = free_name(cluster, wish.type, len(granted), is_taken)
     return _Step(

@@ -17,4 +17,4 @@ class Blocked:
     reason: str
     message: str
     waits: bool = False
-    """Whether it goes on by itself, as when addresses are on their way; else somebody has to change something."""
+    """Whether it goes on by itself, as when addresses are on their way; else a user has to change something."""

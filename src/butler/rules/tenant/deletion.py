@@ -1,10 +1,10 @@
 """What stands between a cluster and its end. Pure.
 
-    LoadBalancers  Services of type LoadBalancer on the tenant, while there is somebody to clean up behind them
+    LoadBalancers  Services of type LoadBalancer on the tenant, while its controllers run and can clean up after them
     Addons         its TenantAddons
     ClusterAPI     the Cluster, and with it control plane and infrastructure
     Machines       every machine, seen to be gone by asking the server
-    Namespace      all that is left; where there is no namespace, nobody who comes late can make a machine in it
+    Namespace      all that is left; without a namespace, no controller that is late can make a machine in it
     Addresses      only now the addresses: a machine that still runs must never share its own
 
 The first two are a courtesy to the tenant; a tenant that is dead cannot be kept waiting for, so they have a time
@@ -47,7 +47,7 @@ class DeletionVerdict:
 
 
 def is_forced(cluster: TenantCluster) -> bool:
-    """Whether a person vouches for the machines being gone. The value is the name, so that nobody does it by habit."""
+    """Whether a person vouches for the machines being gone. The value is the name, so that it is not set by habit."""
     return cluster.metadata.annotations.get(Annotation.FORCE_DELETE) == cluster.metadata.name
 
 

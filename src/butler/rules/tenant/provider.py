@@ -111,9 +111,9 @@ def quota(
     """Why the limits of the provider leave no room; None when they do.
 
     `team` is that of the cluster's namespace; a namespace without one is counted by itself. `others` are the team's
-    other clusters on the same provider, `workers_now` the machines that this one was given already. Whoever came first
-    is counted first, so a cluster never loses its place to a younger one; what was itself refused takes no room, so
-    that one wish which cannot be met does not hold up the rest.
+    other clusters on the same provider, `workers_now` the machines that this one was given already. The oldest is
+    counted first, so a cluster never loses its place to a younger one; one that was itself refused takes no room, so
+    that one request which cannot be met does not hold up the rest.
     """
     limits, wanted = provider.spec.limits, cluster.spec.workers.replicas
     if limits is None or (workers_now and wanted <= workers_now):

@@ -48,7 +48,7 @@ class Wish:
     step: int = 1
     """The fewest to add at a time, as far as the quota leaves."""
     elastic: bool = False
-    """Whether somebody else asks for more as the tenant's Services need it."""
+    """Whether the controller of load balancers requests more as the tenant's Services need it."""
 
 
 class AddressesRefused(Exception):
@@ -169,7 +169,7 @@ def waiting(message: str) -> Blocked:
 
 
 def invalid(message: str) -> Blocked:
-    """Somebody has to change what is configured."""
+    """A user has to change what is configured."""
     return Blocked(ConditionType.NETWORK_READY, TenantClusterReason.INVALID_CONFIGURATION, message)
 
 

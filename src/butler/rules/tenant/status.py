@@ -7,10 +7,10 @@ One set of facts in, one status out: conditions that each name what they wait fo
     Installing    the addons come
     Ready         it can be used
     Updating      it can be used, and machines or versions change
-    Failed        somebody has to change something; tried again whenever anything changes
+    Failed        a user has to change something; tried again whenever anything changes
     Deleting      it goes
 
-What was not looked at is not spoken of: a condition keeps what it said until somebody knows better. A cluster that
+What was not observed is not reported: a condition keeps what it said until there is newer knowledge. A cluster that
 could be used once stays one (`is_established`), whatever stands in the way of a change later.
 """
 
@@ -316,7 +316,7 @@ def _ready(
     *,
     usable: bool,
 ) -> _Verdict | None:
-    """Whether the cluster can be used; None where nobody could see whether one that could be still can."""
+    """Whether the cluster can be used; None where it is unknown whether one that could be used still can."""
     if not facts.seen.exists and is_established(cluster):
         return None
     problem = next((verdicts[kind] for kind in ORDER if kind in verdicts and not verdicts[kind].holds), None)

@@ -57,7 +57,7 @@ def _gist(status: TenantClusterStatus, *, building: bool) -> tuple[Any, ...]:
         phase,
         conditions,
         status.deletion,
-        # Before the cluster can be used nobody is given a way to it.
+        # Before the cluster can be used no user is given a way to it.
         None if building else status.control_plane_endpoint,
         status.kubeconfig_secret_ref,
         status.tenant_namespace,

@@ -60,7 +60,7 @@ def next_versions(
     if goal == now or workers is None or told is None:
         return Versions(wanted, wanted)
     if told > now:
-        # Told to run more than the control plane does, by whoever: never newer than that.
+        # Another writer asked for a newer version than the control plane runs: never newer than that.
         return Versions(wanted, str(now))
     behind = min(told, Version.read(oldest) or told)
     if goal.minor - behind.minor > WORKERS_BEHIND:

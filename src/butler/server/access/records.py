@@ -1,7 +1,7 @@
 """What access keeps, and where: one sealed Secret each in a namespace of its own, so that every replica knows the same.
 
-A record has a kind (its label), a name, and one JSON document. The namespace holds nothing else, and nobody but the
-server needs a right in it: who may write Secrets where pools and provider credentials are gains nothing by it.
+A record has a kind (its label), a name, and one JSON document. The namespace holds nothing else, and only the server
+needs a right in it: a user who may write Secrets where pools and provider credentials are gains nothing by it.
 
 Each record carries a seal: a keyed hash over its namespace, kind, name, UID and document. A Secret that was made,
 copied, renamed or restored by hand is no record, since the API server gives every Secret a UID of its own. What the

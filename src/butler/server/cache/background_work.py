@@ -195,7 +195,7 @@ _busy_lock = threading.Lock()
 
 
 def _undisturbed(work: Work[T]) -> T:
-    """Do it without the garbage collector: it would walk all that is being made several times over, and nobody is
+    """Do it without the garbage collector: it would walk all that is being made several times over, and no client is
     served while it walks. What views make has no cycles, and goes without it."""
     global _busy  # noqa: PLW0603 (the collector is one for the whole process, too)
     with _busy_lock:
