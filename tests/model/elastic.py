@@ -23,7 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from model.elastic_controller import ControllerSteps, allocation_written, arrives, began, pool_told, pool_written
+from model.elastic_controller import ControllerSteps, allocation_written, arrives, began, pool_written
 from model.elastic_state import (
     AUTOMATIC,
     BY_ADDRESS,
@@ -46,6 +46,7 @@ from model.elastic_state import (
     World,
     bits,
     live_in,
+    pool_told,
 )
 from model.search import Step
 
@@ -119,7 +120,7 @@ class ElasticModel:
 
     def _in(self, tenant: Tenant, budget: Budget) -> Iterator[tuple[str, Tenant, bool, str, Budget]]:
         for who, name in enumerate(CONTROLLERS):
-            controller = ControllerSteps(self.rules, self.world, tenant, who)
+            controller = self._controller(tenant, who)
             for words, after in controller.steps():
                 yield words, after, False, "", budget
             if budget.marks:
@@ -136,6 +137,9 @@ class ElasticModel:
         for words, after, broken in self._metallb(tenant):
             yield words, after, False, broken, budget
         yield from self._people(tenant, budget)
+
+    def _controller(self, tenant: Tenant, who: int) -> ControllerSteps:
+        return ControllerSteps(self.rules, self.world, tenant, who)
 
     def _grants(self, state: State) -> Iterator[Step[State]]:
         if not state.budget.grants:

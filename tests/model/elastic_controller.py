@@ -21,9 +21,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from model.elastic_state import (
     AT_REST,
-    AUTOMATIC,
-    BY_ADDRESS,
-    BY_POOL,
     CONFIRM,
     CONTROLLERS,
     FRESH,
@@ -53,17 +50,19 @@ from model.elastic_state import (
     Mind,
     Pool,
     Rules,
-    Service,
     Tenant,
     World,
     bits,
     blocks_in,
+    claims,
     draining_in,
+    pool_told,
     told,
+    waits,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 T = TypeVar("T")
 Happening = tuple[str, Tenant]
@@ -111,9 +110,11 @@ class ControllerSteps:
             yield self._now(self._heard(), "hears of all allocations")
         draining, blocks = draining_in(mind), blocks_in(mind)
         if not draining:
-            job = Job(FRESH, PUBLISH, tenant.pool, blocks=blocks)
-            if tenant.pool != self._wanted(blocks) or not mind.well:
-                yield self._now(self._put(mind, job), f"reads the pool, to publish {told(blocks)}")
+            for mask in self._to_publish(blocks):
+                job = Job(FRESH, PUBLISH, tenant.pool, blocks=mask)
+                if tenant.pool != self._wanted(mask, auto=self._hands_out(mask)) or not mind.well:
+                    yield self._now(self._put(mind, job), f"reads the pool, to publish {told(mask)}")
+            yield from self._deleted_ones_go()
             return
         for slot in bits(draining):
             if self._may_write(slot):
@@ -136,11 +137,14 @@ class ControllerSteps:
             if self.rules.last_block_stays and not self.world.initial and blocks == 1 << slot:
                 continue
             if not self.rules.mark_before_withdrawing:
-                cache = _put(mind.cache, slot, mind.cache[slot]._replace(marked=True))
-                yield self._now(mind._replace(cache=cache), f"begins to drain g{slot + 1}, and marks nothing")
+                yield self._begins_unmarked(slot)
             elif self._may_write(slot):
                 after = self._allocated(slot, marked=True)
                 yield self._now(after.minds[self.who], f"marks g{slot + 1}", after)
+
+    def _begins_unmarked(self, slot: int) -> Happening:
+        cache = _put(self.mind.cache, slot, self.mind.cache[slot]._replace(marked=True))
+        return self._now(self.mind._replace(cache=cache), f"begins to drain g{slot + 1}, and marks nothing")
 
     def _goes_on_inside(self, staying: int, inside: int) -> Iterator[Happening]:
         mind, pool, rules = self.mind, self.tenant.pool, self.rules
@@ -193,6 +197,21 @@ class ControllerSteps:
             return since == SETTLED
         return since != NOT and (signed or self.world.metallb == MUTE)
 
+    # What allocations that a person deleted make different (`elastic_deletion`).
+
+    def _to_publish(self, blocks: int) -> Iterable[int]:
+        return (blocks,)
+
+    def _hands_out(self, mask: int) -> bool:
+        return True
+
+    def _deleted_ones_go(self) -> Iterable[Happening]:
+        return ()
+
+    def _is_needed(self, slots: int, staying: int) -> bool:
+        """Whether a Service, asked afresh, has one of these, asks for one, or waits for any."""
+        return any(waits(each) or claims(each, slots) for each in self.tenant.services)
+
     # Writing the pool.
 
     def _wanted(self, mask: int, *, auto: bool = True, by: int = NOBODY) -> Pool:
@@ -234,7 +253,7 @@ class ControllerSteps:
         complete = not new & ~job.passed and not job.passed & ~job.blocks
         held = job.purpose == HOLD
         by = self._me() if job.purpose in (HOLD, STAMP) else NOBODY
-        wanted = self._wanted(mask, auto=not held, by=by)
+        wanted = self._wanted(mask, auto=not held and self._hands_out(mask), by=by)
         stamps = job.purpose == STAMP or (held and mind.held == NOT and self.rules.every_hold_is_written)
         told_already = wanted == job.pool and not stamps
         writing = job._replace(
@@ -271,6 +290,8 @@ class ControllerSteps:
             return mind._replace(held=since if is_current else NOT, signed=signed)
         if job.purpose == WITHDRAW and is_current:
             return self._out_since_now(mind._replace(held=NOT), job.slots, tenant)
+        if job.purpose == STAMP and self.rules.stamps_hold_nothing:
+            mind = mind._replace(held=NOT)
         if job.purpose == STAMP and is_current:
             return self._out_since_now(mind, job.slots, tenant)
         return mind
@@ -290,7 +311,7 @@ class ControllerSteps:
         job, services = self.mind.job, self.tenant.services
         inside = job.stage == LIST_INSIDE
         looks = self.rules.list_before_withdrawing if inside else self.rules.list_before_the_release
-        if looks and any(waits(service) or claims(service, job.slots) for service in services):
+        if looks and self._is_needed(job.slots, job.blocks if inside else 0):
             after = self.tenant
             if inside and job.newest:
                 spared = (
@@ -428,26 +449,6 @@ def _outdated_view(rules: Rules, mind: Mind, slot: int) -> Mind:
     refused = guarded.get(job.stage, False) and bits(job.slots)[0] == slot
     cache = _put(mind.cache, slot, mind.cache[slot]._replace(newest=False))
     return mind._replace(cache=cache, job=AT_REST if refused else job)
-
-
-def waits(service: Service) -> bool:
-    """Demand: MetalLB would serve it, had it an address. One that asks by name is none."""
-    return service.kind in (AUTOMATIC, BY_POOL) and service.address < 0 and not service.leaving
-
-
-def claims(service: Service, mask: int) -> bool:
-    """Whether it has one of these addresses, or asks for one."""
-    if service.address >= 0 and mask >> service.address & 1:
-        return True
-    return service.kind == BY_ADDRESS and not service.leaving and bool(mask & 1)
-
-
-def pool_told(pool: Pool) -> str:
-    if not pool.exists:
-        return "no pool"
-    held = "" if pool.auto else ", autoAssign off"
-    by = ("", *(f", by {name}" for name in CONTROLLERS), ", by one that is gone")[pool.by]
-    return f"{told(pool.mask)}{held}{by}"
 
 
 def _tidy(mind: Mind) -> Mind:

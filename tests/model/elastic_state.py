@@ -36,6 +36,8 @@ class Allocation(NamedTuple):
     live: bool = False
     """Allocated; before that there is nothing to publish, and after that it is Released."""
     marked: bool = False
+    deleting: bool = False
+    """A person deleted it, and its finalizer holds it."""
 
 
 class Cached(NamedTuple):
@@ -44,6 +46,7 @@ class Cached(NamedTuple):
     uid: int = 0
     live: bool = False
     marked: bool = False
+    deleting: bool = False
     newest: bool = True
 
 
@@ -138,6 +141,8 @@ class Budget(NamedTuple):
     edits: int = 0
     """How often a user changes the pool by hand."""
     given_up: int = 0
+    deletions: int = 0
+    """How often a person deletes an allocation."""
 
 
 class State(NamedTuple):
@@ -177,8 +182,15 @@ class Rules:
     """Whose write is not answered has not held anything back: an older hold does not count for a newer one."""
     every_hold_is_written: bool = True
     """Each hold has a name of its own, not only each process: so it changes the pool even if nothing else does."""
+    stamps_hold_nothing: bool = True
+    """A stamp looks like a hold where only blocks that were deleted are left; it is waited for anew all the same."""
     count_is_right_before_withdrawing: bool = True
     """The pool's status has to count the block while it is inside, or its not counting it later says nothing."""
+
+    # For allocations that a person deletes.
+    deletion_is_a_wish: bool = True
+    """It stays Allocated until it is drained; else it is released when it is deleted."""
+    deleted_ones_are_drained: bool = True
 
     # What is not built.
     last_block_stays: bool = False
@@ -223,3 +235,24 @@ def live_in(tenant: Tenant) -> int:
 
 def told(mask: int) -> str:
     return "+".join(f"g{slot + 1}" for slot in bits(mask)) or "nothing more"
+
+
+def waits(service: Service) -> bool:
+    """Demand: MetalLB would serve it, had it an address. One that asks by name is none."""
+    return service.kind in (AUTOMATIC, BY_POOL) and service.address < 0 and not service.leaving
+
+
+def claims(service: Service, mask: int) -> bool:
+    """Whether it has one of these addresses, or asks for one."""
+    if service.address >= 0 and mask >> service.address & 1:
+        return True
+    return service.kind == BY_ADDRESS and not service.leaving and bool(mask & 1)
+
+
+def pool_told(pool: Pool) -> str:
+    """A tenant's pool in words."""
+    if not pool.exists:
+        return "no pool"
+    held = "" if pool.auto else ", autoAssign off"
+    by = ("", *(f", by {name}" for name in CONTROLLERS), ", by one that is gone")[pool.by]
+    return f"{told(pool.mask)}{held}{by}"
