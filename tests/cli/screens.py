@@ -47,7 +47,7 @@ SCREENS = {
     ),
     "butlerctl cluster list": Screen("-A", ("team-platform", "web", "Ready", "v1.33.2", "1/2")),
     "butlerctl cluster get": Screen(WEB, ("team-platform/web", "2 of 2 ready", "10.92.92.16-10.92.92.18", "cilium")),
-    "butlerctl cluster events": Screen(WEB, ("ClusterReady", "waits for the infrastructure provider")),
+    "butlerctl cluster events": Screen(WEB, ("ClusterReady", "the cluster can be used")),
     "butlerctl cluster addresses": Screen(WEB, ("10.92.92.16", "10.92.90.49", "traefik/traefik", "in step")),
     "butlerctl cluster delete": Screen(f"{WEB} --dry-run=client", ("team-platform/web", "10.92.90.49-10.92.90.50")),
     "butlerctl context list": Screen("", ("butler", "https://127.0.0.1:")),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 COLOURS = {FsckSeverity.ERROR: "red", FsckSeverity.WARNING: "yellow", FsckSeverity.NOTE: "cyan"}
 COLUMNS: list[TableColumn[FsckFinding]] = [
-    TableColumn("FsckSeverity", lambda finding: finding.severity),
+    TableColumn("Severity", lambda finding: finding.severity),
     TableColumn("Code", lambda finding: finding.code),
     TableColumn("Objects", lambda finding: ", ".join(map(str, finding.things))),
     TableColumn("What", lambda finding: finding.what),
