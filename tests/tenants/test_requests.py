@@ -29,7 +29,8 @@ NEEDED = {
     "patch tenantclusters": 4,  # its finalizer, that it is begun, that its addons come, that it can be used
     "create ipallocations": 2,
     "patch ipallocations": 4,  # two grants, and two records of them in the metadata, for a restore
-    "get ipallocations": 2,  # before a new pool of the tenant's MetalLB is written, and before it hands out
+    # Before node addresses are given to machines, before a new pool of MetalLB is written, and before it hands out.
+    "get ipallocations": 3,
     "apply namespaces": 1,
     "apply secrets": 1,
     "apply proxmoxclusters": 1,
