@@ -77,7 +77,7 @@ def test_a_new_cluster_costs_no_request_that_could_be_spared(
     said = "\n".join(f"{count:6.2f} {name}" for name, count in each.most_common())
     above = {name: count for name, count in each.items() if count > NEEDED.get(name, 0) + SPARE}
     assert not above, f"more than needed: {above}; of all:\n{said}"
-    assert sum(each.values()) < 30, f"{sum(each.values())} for each cluster:\n{said}"
+    assert sum(each.values()) < 31, f"{sum(each.values())} for each cluster:\n{said}"
 
 
 def _recorded(witness: Witness) -> int:
