@@ -93,28 +93,28 @@ format: setup-test ## Rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 
 bench-apiserver: setup-test ## Measure the embedded API server beside a real one, in one run
-	$(BIN)/python tests/bench/bench_apiserver.py
+	$(BIN)/python bench/bench_apiserver.py
 
 bench-hostile: setup-test ## Measure a well-behaved client beside hostile ones, on both API servers (ONLY=watches; WATCHES=10000; SECONDS_EACH=8)
-	$(BIN)/python tests/bench/bench_hostile.py $(if $(ONLY),--only $(ONLY)) $(if $(WATCHES),--watches $(WATCHES)) $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH))
+	$(BIN)/python bench/bench_hostile.py $(if $(ONLY),--only $(ONLY)) $(if $(WATCHES),--watches $(WATCHES)) $(if $(SECONDS_EACH),--seconds $(SECONDS_EACH))
 
 bench-ipam: setup-test ## Measure address management beside others (PART=decisions, packing, end-to-end or growth; REST_SECONDS=600; ON=embedded; CURVES="pools events pins tenants"; LARGEST=1000)
-	$(BIN)/python tests/bench/bench_ipam.py $(if $(PART),--part $(PART)) $(if $(REST_SECONDS),--rest $(REST_SECONDS)) $(if $(ON),--on $(ON)) $(if $(CURVES),--curves $(CURVES)) $(if $(LARGEST),--largest $(LARGEST))
+	$(BIN)/python bench/bench_ipam.py $(if $(PART),--part $(PART)) $(if $(REST_SECONDS),--rest $(REST_SECONDS)) $(if $(ON),--on $(ON)) $(if $(CURVES),--curves $(CURVES)) $(if $(LARGEST),--largest $(LARGEST))
 
 bench-tenants: setup-test ## Measure 200 tenant clusters at once, from created to gone (ONLY=embedded, apart or kubernetes)
-	$(BIN)/python tests/bench/bench_tenants.py $(if $(ONLY),--only $(ONLY)) $(if $(CLUSTERS),--clusters $(CLUSTERS))
+	$(BIN)/python bench/bench_tenants.py $(if $(ONLY),--only $(ONLY)) $(if $(CLUSTERS),--clusters $(CLUSTERS))
 
 bench-elastic: setup-test ## Measure load-balancer addresses on demand, and 1,000 tenants at rest (ONLY=latency, rest or feeds; TENANTS=200)
-	$(BIN)/python tests/bench/bench_elastic.py $(if $(ONLY),--only $(ONLY)) $(if $(TENANTS),--tenants $(TENANTS)) $(if $(REST_SECONDS),--rest $(REST_SECONDS))
+	$(BIN)/python bench/bench_elastic.py $(if $(ONLY),--only $(ONLY)) $(if $(TENANTS),--tenants $(TENANTS)) $(if $(REST_SECONDS),--rest $(REST_SECONDS))
 
 bench-cli: setup-test ## Measure how long commands take from Enter to prompt, beside kubectl
-	$(BIN)/python tests/bench/bench_cli.py
+	$(BIN)/python bench/bench_cli.py
 
 bench-server: setup-test ## Measure the console's API: reads, live changes, many people
-	$(BIN)/python tests/bench/bench_server.py
+	$(BIN)/python bench/bench_server.py
 
 bench-console: setup-test ## Measure the console in a browser, from opened to shown, on large estates
-	$(BIN)/python tests/bench/bench_console.py
+	$(BIN)/python bench/bench_console.py
 
 generate: setup ## Write the CRDs, the reference pages and the console's types anew, from the types and the commands
 	$(BIN)/python -m butler.api.crd charts/butler/crds

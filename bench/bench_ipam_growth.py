@@ -1,6 +1,6 @@
 """What grows with the size of an estate, and whether it grows in a straight line: `make bench-ipam PART=growth`.
 
-    python tests/bench/bench_ipam_growth.py [--curves pools events pins tenants] [--on embedded] [--largest 1000]
+    python bench/bench_ipam_growth.py [--curves pools events pins tenants] [--on embedded] [--largest 1000]
 
 Each curve has at least four sizes from one run, and beside each figure its ratio to the straight line: the cost of one
 thing at this size, as a part of what one cost at the smallest. 1.0 is linear; twice the size at 2.0 is quadratic.
@@ -34,9 +34,10 @@ from typing import TYPE_CHECKING, Any
 
 sys.path[:0] = [
     str(Path(__file__).parent),
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 import bench_tenants_growth  # noqa: E402
@@ -50,7 +51,7 @@ from ipam import objects, processor  # noqa: E402
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-CRDS = str(Path(__file__).parents[2] / "charts/butler/crds")
+CRDS = str(Path(__file__).parents[1] / "charts/butler/crds")
 POOLS = (100, 200, 400, 1_000)
 EVENTS = ((100, 5_000), (200, 10_000), (500, 25_000), (1_000, 50_000))
 PINS = (500, 1_000, 2_000, 5_000)

@@ -1,6 +1,6 @@
 """The console in a real browser, from opened to shown: `make bench-console`.
 
-    python tests/bench/bench_console.py [--rounds 10] [--allocations 50000] [--without map]
+    python bench/bench_console.py [--rounds 10] [--allocations 50000] [--without map]
 
 An embedded control plane with the eight tenants of the example, its console, and Debian's Chromium on the same machine.
 How soon a user sees a page that the browser has not loaded before; how soon an open page shows what was changed from
@@ -23,9 +23,10 @@ from typing import TYPE_CHECKING, Any
 
 sys.path[:0] = [
     str(Path(__file__).parent),
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 from ipam.report import Goal, duration, heading, note, summary, table  # noqa: E402 - after the path is set

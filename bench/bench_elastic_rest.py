@@ -1,6 +1,6 @@
 """What it costs to watch many tenants that do nothing: a part of `make bench-elastic`.
 
-    python tests/bench/bench_elastic_rest.py [--tenants 1000] [--services 3] [--rest 60]
+    python bench/bench_elastic_rest.py [--tenants 1000] [--services 3] [--rest 60]
 
 One process serves the tenants: the embedded API server, with a logical cluster for each, in which there are a few load
 balancers. Another one follows them all, as the controller does: one watch for each tenant through its own kubeconfig,
@@ -27,9 +27,10 @@ import uvloop
 
 sys.path[:0] = [
     str(Path(__file__).parent),
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 from ipam.report import Goal, heading, note, summary, table  # noqa: E402 - after the path is set

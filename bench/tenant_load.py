@@ -1,6 +1,6 @@
 """Run as a program: users who create tenant clusters all at once, wait for them, and delete them all at once.
 
-    python tests/bench/tenant_load.py KUBECONFIG NAMESPACE HOME PROVIDER COUNT REPLICAS
+    python bench/tenant_load.py KUBECONFIG NAMESPACE HOME PROVIDER COUNT REPLICAS
 
 Sixteen connections, and two watches that see when each cluster had its addresses, was Ready and was gone. A process of
 its own, so that its processor time is not counted for another one. Writes "created", "ready" and "gone" to standard
@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 sys.path[:0] = [
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 import aiohttp  # noqa: E402 - after the path is set

@@ -1,6 +1,6 @@
 """Run as a program: what one event costs a controller that looks after so many pools and allocations.
 
-    python tests/bench/ipam/one_event.py POOLS ALLOCATIONS [--profile]
+    python bench/ipam/one_event.py POOLS ALLOCATIONS [--profile]
 
 Butler's own controllers and rules of admission over a server in memory. Prints one line of JSON: processor time of
 the start until all pools are settled, of one request from created to granted and settled, of one release, of one
@@ -21,8 +21,9 @@ from typing import Any
 
 sys.path[:0] = [
     str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2]),
-    str(Path(__file__).parents[3] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[2] / "tests"),
+    str(Path(__file__).parents[2] / "tests/support"),
+    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
 ]
 
 from butler.api.codec import from_json  # noqa: E402

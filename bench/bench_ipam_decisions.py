@@ -1,6 +1,6 @@
 """What a decision costs: allocate 8 contiguous addresses and release 8, in pools from /24 to /8.
 
-    python tests/bench/bench_ipam_decisions.py        (or: make bench-ipam PART=decisions)
+    python bench/bench_ipam_decisions.py        (or: make bench-ipam PART=decisions)
 
 All contenders see the same shapes, the same requests and the same releases, in this process, and every answer is
 checked by a map of the pool that shares nothing with any of them: inside the pool, of the right length, on nothing
@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 sys.path[:0] = [
     str(Path(__file__).parent),
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 from ipam.contenders import Butler, Contender, FreeNetworks, NetBox, Neutron, SubnetWalk  # noqa: E402

@@ -1,6 +1,6 @@
 """Address management, measured: `make bench-ipam`.
 
-    python tests/bench/bench_ipam.py [--part decisions|packing|end-to-end|growth] [--rest 600] [--json FILE]
+    python bench/bench_ipam.py [--part decisions|packing|end-to-end|growth] [--rest 600] [--json FILE]
 
 Four parts, each of which also runs alone: what a decision costs beside the recipes of others, how well ranges are
 packed beside other policies, Butler as a process on a real kube-apiserver beside that server's own limit and beside a
@@ -19,9 +19,10 @@ from pathlib import Path
 
 sys.path[:0] = [
     str(Path(__file__).parent),
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 import bench_ipam_decisions  # noqa: E402 - after the path is set

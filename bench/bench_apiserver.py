@@ -4,7 +4,7 @@ Each round starts one server, loads it with the same client, and stops it; round
 medians. etcd and SQLite both sync to disk before a write is answered. Figures move with the machine's neighbours: the
 ratios are what to read. Nothing here fails on a number.
 
-    python tests/bench/bench_apiserver.py [--objects 10000] [--rounds 2] [--json FILE]
+    python bench/bench_apiserver.py [--objects 10000] [--rounds 2] [--json FILE]
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ from typing import Any
 import aiohttp
 
 sys.path[:0] = [
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 from control_planes import ControlPlane, embedded, kubernetes  # noqa: E402 - after the path is set
 
-CRDS = Path(__file__).parents[2] / "charts/butler/crds"
+CRDS = Path(__file__).parents[1] / "charts/butler/crds"
 NAMESPACE = "butler-system"
 PATH = f"/apis/butler.butlerlabs.dev/v1alpha1/namespaces/{NAMESPACE}/ipallocations"
 CONNECTIONS = 32

@@ -1,6 +1,6 @@
 """Run as a program in place of `butleradm`: the same, and at a signal it says where memory and time went.
 
-    python tests/bench/profiled_controller.py time|memory REPORT controller run ...
+    python bench/profiled_controller.py time|memory REPORT controller run ...
 
 `time`: SIGUSR1 begins to sample where the processor is, SIGUSR2 adds the samples to `REPORT`. `memory`: SIGUSR2 adds to
 it Python's own allocations by the line of Butler that led to them, and objects by type. What is resident beyond that

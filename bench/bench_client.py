@@ -1,6 +1,6 @@
 """What the client costs: CPU per PATCH and per watch event, against any API server.
 
-    python tests/bench/bench_client.py --kubeconfig DIR/kubeconfig [--objects 200] [--rounds 10] [--concurrency 32]
+    python bench/bench_client.py --kubeconfig DIR/kubeconfig [--objects 200] [--rounds 10] [--concurrency 32]
 
 Rates depend on the server and the machine; the CPU columns are this process's own and are what to compare. The
 watch is measured by resuming from before all the patches, so that the server sends them as fast as we read.

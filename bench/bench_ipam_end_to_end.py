@@ -1,6 +1,6 @@
 """Butler's allocator as a process on a real kube-apiserver, beside that server's own limit and beside a peer.
 
-    python tests/bench/bench_ipam_end_to_end.py [--requests 2000] [--allocations 10000] [--rounds 2] [--rest 60]
+    python bench/bench_ipam_end_to_end.py [--requests 2000] [--allocations 10000] [--rounds 2] [--rest 60]
     (or: make bench-ipam PART=end-to-end, with REST_SECONDS=600 for the full ten minutes of rest)
 
 etcd syncs to disk. The server's limit is measured with the same client, concurrency and bodies as the controller's,
@@ -23,9 +23,10 @@ from typing import Any
 
 sys.path[:0] = [
     str(Path(__file__).parent),
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 from build_kubernetes import UnavailableError  # noqa: E402 - after the path is set
@@ -36,7 +37,7 @@ from ipam.stages import COLD_STARTS, LATENCY_REQUESTS, Options, Rate, Stages  # 
 from control_planes import embedded, kubernetes  # noqa: E402
 from ipam import objects, peer, processor  # noqa: E402
 
-CRDS = str(Path(__file__).parents[2] / "charts/butler/crds")
+CRDS = str(Path(__file__).parents[1] / "charts/butler/crds")
 NAMESPACES = (objects.HOME, objects.TEAM, objects.RAW)
 
 

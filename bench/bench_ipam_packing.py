@@ -1,6 +1,6 @@
 """How well ranges are packed: 1,000,000 requests and releases replayed on best fit, first fit, next fit and buddy.
 
-    python tests/bench/bench_ipam_packing.py [--events 1000000]        (or: make bench-ipam PART=packing)
+    python bench/bench_ipam_packing.py [--events 1000000]        (or: make bench-ipam PART=packing)
 
 The figures do not depend on the machine: the trace is seeded, and every policy meets the same one (ipam/traces.py).
 A map of the pool, one byte an address, checks every grant. Demand rises and falls in tides; each tide gives one first
@@ -23,9 +23,10 @@ from pathlib import Path
 
 sys.path[:0] = [
     str(Path(__file__).parent),
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 from ipam.policies import POLICIES, BestFit, Policy  # noqa: E402 - after the path is set

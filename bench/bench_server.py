@@ -1,6 +1,6 @@
 """How fast the console's server answers, and how soon it tells: `make bench-server`.
 
-    python tests/bench/bench_server.py [--allocations 10000] [--seconds 10] [--profile FILE]
+    python bench/bench_server.py [--allocations 10000] [--seconds 10] [--profile FILE]
 
 An embedded control plane with one full pool, the server as a process of its own, and a third process that asks for what
 the page of that pool shows: 16 connections that ask again as soon as they are answered, and 300 requests a second that
@@ -27,9 +27,10 @@ from typing import TYPE_CHECKING, Any
 
 sys.path[:0] = [
     str(Path(__file__).parent),
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 import aiohttp  # noqa: E402 - after the path is set

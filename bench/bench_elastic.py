@@ -1,6 +1,6 @@
 """Elastic load-balancer addresses, measured: `make bench-elastic`.
 
-    python tests/bench/bench_elastic.py [--only latency|rest|feeds] [--tenants 1000] [--rest 60]
+    python bench/bench_elastic.py [--only latency|rest|feeds] [--tenants 1000] [--rest 60]
 
     latency  100 elastic tenants whose Services need more addresses than they hold: steadily, all at once, many in one
              tenant; how long each waits and for what, and how long it takes until addresses go back
@@ -24,9 +24,10 @@ from pathlib import Path
 
 sys.path[:0] = [
     str(Path(__file__).parent),
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 import elastic_at_rest  # noqa: E402 - after the path is set

@@ -1,6 +1,6 @@
 """Tenant clusters, measured: `make bench-tenants`.
 
-    python tests/bench/bench_tenants.py [--clusters 200] [--workers 3] [--only embedded|apart|kubernetes]
+    python bench/bench_tenants.py [--clusters 200] [--workers 3] [--only embedded|apart|kubernetes]
 
 Many clusters are created at once, wait until they are Ready, and are deleted at once, in three settings:
 
@@ -33,9 +33,10 @@ from typing import TYPE_CHECKING, Any
 
 sys.path[:0] = [
     str(Path(__file__).parent),
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 from ipam.report import Goal, duration, heading, note, summary, table  # noqa: E402 - after the path is set
@@ -50,7 +51,7 @@ if TYPE_CHECKING:
 
 SETTINGS = ("embedded", "apart", "kubernetes")
 QUICK = {"machine_seconds": 0.0, "machine_deletion_seconds": 0.0, "control_plane_seconds": 0.0, "addon_seconds": 0.0}
-CRDS = Path(__file__).parents[2] / "charts/butler/crds"
+CRDS = Path(__file__).parents[1] / "charts/butler/crds"
 LOAD = Path(__file__).with_name("tenant_load.py")
 API = "/apis/butler.butlerlabs.dev/v1alpha1"
 HOME, TEAM = "butler-system", "team-bench"

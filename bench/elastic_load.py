@@ -1,6 +1,6 @@
 """Run as a program: users of elastic tenants who create Services and see when each has its address.
 
-    python tests/bench/elastic_load.py KUBECONFIG HOME TEAM RATE SECONDS BATCH
+    python bench/elastic_load.py KUBECONFIG HOME TEAM RATE SECONDS BATCH
 
 First every tenant uses up what it has. Then Services that need more come at a steady rate over all tenants, then one
 in each tenant at once, then many at once in one tenant, and at the end those of the last two waves go again, so that
@@ -25,9 +25,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path[:0] = [
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 import aiohttp  # noqa: E402 - after the path is set

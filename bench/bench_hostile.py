@@ -10,7 +10,7 @@ A busy machine is told apart from a busy server. `rest` is the p99 of the same c
 other client. `late` is the p99 of how much later than wanted the client itself was woken during the attack. `cpu` is
 the p99 of the processor time that the server took while one request waited: other people's load does not add to it.
 
-    python tests/bench/bench_hostile.py [--seconds 8] [--watches 10000] [--only NAME] [--plane embedded] [--json FILE]
+    python bench/bench_hostile.py [--seconds 8] [--watches 10000] [--only NAME] [--plane embedded] [--json FILE]
 """
 
 from __future__ import annotations
@@ -30,14 +30,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 sys.path[:0] = [
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
-from run_kubernetes import Kubernetes, find_binaries  # noqa: E402 - after the path is set
-
-from bench.hostile_attacks import (  # noqa: E402
+from hostile_attacks import (  # noqa: E402
     ATTACKS,
     BAD,
     CROWD,
@@ -50,6 +49,8 @@ from bench.hostile_attacks import (  # noqa: E402
     attack,
     path,
 )
+from run_kubernetes import Kubernetes, find_binaries  # noqa: E402 - after the path is set
+
 from control_planes import ControlPlane  # noqa: E402
 from local_server import LocalServer  # noqa: E402
 

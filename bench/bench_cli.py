@@ -1,6 +1,6 @@
 """How long a command takes from Enter to prompt: `make bench-cli`.
 
-    python tests/bench/bench_cli.py [--rounds 15] [--allocations 2000]
+    python bench/bench_cli.py [--rounds 15] [--allocations 2000]
 
 Each command is run in turn with the others, round after round, on an embedded server with a full pool; kubectl's own
 list of the same objects is beside them. Nothing here fails on a number.
@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 
 sys.path[:0] = [
     str(Path(__file__).parent),
-    str(Path(__file__).parents[1]),
-    str(Path(__file__).parents[2] / "tools"),
-    str(Path(__file__).parents[2] / "kubeserver/tests/support"),
+    str(Path(__file__).parents[1] / "tests"),
+    str(Path(__file__).parents[1] / "tests/support"),
+    str(Path(__file__).parents[1] / "tools"),
+    str(Path(__file__).parents[1] / "kubeserver/tests/support"),
 ]
 
 import yaml  # noqa: E402 - after the path is set
