@@ -22,7 +22,7 @@ A request passes these folders, top to bottom:
     views/         tables, discovery, OpenAPI: how clients see it
 
 `definitions/` turns CustomResourceDefinitions into resources, `background/` does what goes on without a request, and
-`hosting.py` puts one logical cluster together. All decisions run on one event loop; only the disk has a thread.
+`hosted_cluster.py` puts one logical cluster together. All decisions run on one event loop; only the disk has a thread.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from kubeserver.lane import Lane
 from kubeserver.registry import Registry
-from kubeserver.schemas.defaulting import apply_defaults
+from kubeserver.schemas.defaults import apply_defaults
 from kubeserver.schemas.pruning import prune
-from kubeserver.storage.store import Change, Entry, Key, Store, Table
+from kubeserver.storage.store import Entry, ObjectKey, Store, StoredChange, Table
 from kubeserver.turns import Turns
 from kubeserver.wire.messages import decode, encode
 
@@ -62,14 +62,14 @@ class LogicalCluster:
     def table(self, resource: Resource) -> Table:
         return Table(self.name, *resource.table)
 
-    def key(self, resource: Resource, namespace: str, name: str) -> Key:
-        return Key(self.name, *resource.table, namespace, name)
+    def key(self, resource: Resource, namespace: str, name: str) -> ObjectKey:
+        return ObjectKey(self.name, *resource.table, namespace, name)
 
     def version_of(self, group: str, plural: str) -> int:
         """Changes whenever an object of the table does: what is derived from the table may be cached by it."""
         return self._table_versions.get((group, plural), 0)
 
-    def note(self, change: Change) -> None:
+    def note(self, change: StoredChange) -> None:
         self._table_versions[change.key.group, change.key.plural] = change.revision
 
     # How a stored object is shown.

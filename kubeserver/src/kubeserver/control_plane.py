@@ -22,13 +22,13 @@ from kubeserver import pki
 from kubeserver.background.events import keep_sweeping
 from kubeserver.builtin.catalog import EVENTS, EXTENSIONS, builtin_resources
 from kubeserver.builtin.events import from_core, to_core
-from kubeserver.definitions.meaning import STRATEGY as DEFINITIONS
+from kubeserver.definitions.definition import STRATEGY as DEFINITIONS
 from kubeserver.directory import make_private, make_private_below
-from kubeserver.hosting import HostedCluster
+from kubeserver.hosted_cluster import HostedCluster
 from kubeserver.lane import Lane
 from kubeserver.schemas.builtin_types import builtin_types
 from kubeserver.server import ApiServer
-from kubeserver.storage.store import Key, Store, StoreRefused, Table
+from kubeserver.storage.store import ObjectKey, Store, StoreRefused, Table
 from kubeserver.turns import Turns
 from kubeserver.verbs.names import dns_label
 from kubeserver.webhooks.calls import Webhooks
@@ -180,7 +180,7 @@ class ControlPlane:
         """Make sure a logical cluster exists; returns the path of its kubeconfig."""
         if problems := [*dns_label(namespace), *dns_label(name)]:
             raise ValueError(f"{namespace}/{name} cannot be the name of a cluster: {problems[0]}")
-        key = Key(*_CLUSTERS, namespace, name)
+        key = ObjectKey(*_CLUSTERS, namespace, name)
         async with self._changing:
             if self._store.latest(key) is None:
                 # A request that outlived an earlier cluster of this name may have left something.
@@ -193,7 +193,7 @@ class ControlPlane:
 
     async def remove_cluster(self, namespace: str, name: str) -> None:
         """Forget a logical cluster and everything in it; once its record is gone, a restart finishes the rest."""
-        key = Key(*_CLUSTERS, namespace, name)
+        key = ObjectKey(*_CLUSTERS, namespace, name)
         async with self._changing:
             if entry := self._store.latest(key):
                 last = json.dumps({"revision": entry.revision}).encode()
@@ -242,7 +242,7 @@ class ControlPlane:
         """What certificates of a cluster say they are for: it, and not one of the same name before or after it."""
         if not cluster:
             return ""
-        record = self._store.get(Key(*_CLUSTERS, *cluster.split("/")))
+        record = self._store.get(ObjectKey(*_CLUSTERS, *cluster.split("/")))
         assert record is not None
         return f"{cluster}#{record.revision}"
 

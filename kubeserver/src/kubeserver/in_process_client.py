@@ -13,11 +13,14 @@ import asyncio
 import json
 import tempfile
 from contextlib import aclosing, asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode, urlsplit
 
+from kubeserver import pki
 from kubeserver.control_plane import ControlPlane
+from kubeserver.storage.store import Store
 from kubeserver.wire.asgi import CERTIFICATE, GONE
 
 if TYPE_CHECKING:
@@ -33,9 +36,12 @@ _DISCONNECT: Final = {"type": "http.disconnect"}
 async def in_process(
     definitions: Iterable[Json] = (), namespaces: Iterable[str] = ()
 ) -> AsyncIterator[InProcessClient]:
-    """A new server in a temporary folder, and its administrator's client."""
-    with tempfile.TemporaryDirectory(prefix="kubeserver-") as folder:
-        server = await ControlPlane.open(Path(folder))
+    """A new server that keeps its objects in memory, and its administrator's client.
+
+    It has no thread and no timer that a test would wait for, so it also runs on an event loop whose clock jumps.
+    """
+    with tempfile.TemporaryDirectory(prefix="kubeserver-") as folder:  # for kubeconfigs of logical clusters
+        server = ControlPlane(Path(folder), Store.in_memory(), _keys())
         try:
             await server.install(definitions, namespaces, "kubeserver")
             yield InProcessClient(server)
@@ -148,6 +154,13 @@ class _Exchange:
     async def pieces(self) -> AsyncGenerator[bytes, None]:
         while (piece := await self._answer.get()) is not None:
             yield piece
+
+
+@cache
+def _keys() -> pki.Pki:
+    """Made once: no client checks the certificate of a server without a socket, and keys take longer than a start."""
+    with tempfile.TemporaryDirectory(prefix="kubeserver-") as folder:
+        return pki.ensure(Path(folder) / "pki")
 
 
 def _encoded(body: object) -> bytes:

@@ -22,7 +22,7 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 
 
 @dataclass(slots=True, frozen=True)
-class Column:
+class PrintedColumn:
     """A printed column. Custom resources read `json_path`; built-ins may compute the cell instead."""
 
     name: str
@@ -35,7 +35,7 @@ class Column:
 
 
 @dataclass(slots=True, frozen=True)
-class Scale:
+class ScaleSubresource:
     """Where the scale subresource finds its numbers, as dotted paths with a leading dot (`.spec.replicas`)."""
 
     spec_path: str
@@ -94,8 +94,8 @@ class Resource:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     status: bool = False  # has a status subresource
-    scale: Scale | None = None
-    columns: tuple[Column, ...] = ()
+    scale: ScaleSubresource | None = None
+    columns: tuple[PrintedColumn, ...] = ()
     strategy: Strategy = field(default_factory=Strategy)
     storage_version: str = ""  # the version objects are kept in; empty: this one
     custom: bool = False  # from a CustomResourceDefinition

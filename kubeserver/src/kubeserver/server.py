@@ -25,7 +25,7 @@ from kubeserver.wire.status import unauthorized
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kubeserver.hosting import HostedCluster
+    from kubeserver.hosted_cluster import HostedCluster
     from kubeserver.resources import Resource
 
 Json = dict[str, Any]
@@ -34,7 +34,7 @@ Subject = tuple[tuple[str, str], ...]
 ANONYMOUS: Final = User("system:anonymous", groups=("system:unauthenticated",))
 
 
-class Body(Protocol):
+class UnreadBody(Protocol):
     """A body that has not been read yet."""
 
     @property
@@ -59,7 +59,7 @@ class ApiServer:
         path: str,
         query: dict[str, str],
         headers: list[tuple[str, str]],
-        body: Body,
+        body: UnreadBody,
         subject: Subject,
     ) -> Response | Stream:
         """The body is read last: who may not ask sends it in vain."""

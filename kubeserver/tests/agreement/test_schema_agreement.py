@@ -20,11 +20,11 @@ from kubeserver.cel import types as cel_types
 from kubeserver.cel.extents import extent_of
 from kubeserver.cel.rules import compile_rules
 from kubeserver.definitions.costs import RULE_LIMIT
-from kubeserver.definitions.meaning import default_crd, resources_of
+from kubeserver.definitions.definition import default_crd, resources_of
 from kubeserver.definitions.validation import validate_crd
 from kubeserver.resources import Resource
 from kubeserver.schemas.builtin_types import builtin_types
-from kubeserver.schemas.defaulting import apply_defaults
+from kubeserver.schemas.defaults import apply_defaults
 from kubeserver.schemas.schema import Schema, parse
 from kubeserver.schemas.validation import validate
 from kubeserver.verbs.names import validate_metadata

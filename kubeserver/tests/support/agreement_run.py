@@ -21,7 +21,7 @@ from kubeserver.patching.apply import apply
 from kubeserver.patching.managed_fields import Writer, keep_times_if_unchanged, track_write
 from kubeserver.patching.patches import json_patch, merge_patch
 from kubeserver.patching.strategic import strategic_merge
-from kubeserver.schemas.defaulting import apply_defaults, drop_nulls, fill
+from kubeserver.schemas.defaults import apply_defaults, drop_nulls, fill
 from kubeserver.wire.status import ApiError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kubeserver.storage.store import (
     Entry,
-    Key,
+    ObjectKey,
     Table,
 )
 
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 PODS = Table("main", "", "pods")
 
 
-def pod(name: str, namespace: str = "default", cluster: str = "main") -> Key:
-    return Key(cluster, "", "pods", namespace, name)
+def pod(name: str, namespace: str = "default", cluster: str = "main") -> ObjectKey:
+    return ObjectKey(cluster, "", "pods", namespace, name)
 
 
 def value(**fields: object) -> Callable[[int], bytes]:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubeserver.cel.checking import CompileError, compile_tree
 from kubeserver.cel.evaluation import compile_closure
 from kubeserver.cel.rules import check_rules
+from kubeserver.cel.type_check import CompileError, compile_tree
 from kubeserver.cel.types import escaped, of_schema
 from kubeserver.cel.values import CelError
 from kubeserver.schemas.schema import parse

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kubeserver.definitions.meaning import accept_names, default_crd, resources_of
+from kubeserver.definitions.definition import accept_names, default_crd, resources_of
 from kubeserver.definitions.validation import changes_refused, validate_crd, warnings_of
-from kubeserver.schemas.defaulting import apply_defaults
+from kubeserver.schemas.defaults import apply_defaults
 from kubeserver.schemas.pruning import prune
 from kubeserver.schemas.validation import validate
 

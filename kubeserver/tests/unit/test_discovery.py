@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kubeserver.resources import ALL_VERBS, Resource, Scale
+from kubeserver.resources import ALL_VERBS, Resource, ScaleSubresource
 from kubeserver.schemas.schema import Schema
 from kubeserver.views.discovery import (
     aggregated,
@@ -26,11 +26,13 @@ def resource(group: str, version: str, plural: str, kind: str, **facts: Any) -> 
 
 POOLS = {"custom": True, "status": True, "short_names": ("np",), "categories": ("butler",)}
 RESOURCES = [
-    resource("zoo.example.com", "v1", "cages", "Cage", custom=True, scale=Scale(".spec.n", ".status.n")),
+    resource("zoo.example.com", "v1", "cages", "Cage", custom=True, scale=ScaleSubresource(".spec.n", ".status.n")),
     resource("butler.butlerlabs.dev", "v1beta1", "networkpools", "NetworkPool", **POOLS),
     resource("butler.butlerlabs.dev", "v1", "networkpools", "NetworkPool", **POOLS),
     resource("rbac.authorization.k8s.io", "v1", "roles", "Role"),
-    resource("apps", "v1", "deployments", "Deployment", scale=Scale("", ""), status=True, short_names=("deploy",)),
+    resource(
+        "apps", "v1", "deployments", "Deployment", scale=ScaleSubresource("", ""), status=True, short_names=("deploy",)
+    ),
     resource("", "v1", "pods", "Pod", status=True, short_names=("po",), categories=("all",)),
     resource(
         "", "v1", "namespaces", "Namespace", namespaced=False, verbs=tuple(v for v in ALL_VERBS if "coll" not in v)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from contextlib import aclosing
 from typing import Any
 
@@ -59,6 +61,31 @@ async def test_a_watch_tells_what_happens_and_ends_when_it_is_closed() -> None:
             await client.request("DELETE", f"{PATH}/one")
             deleted = await anext(events)
             assert (deleted["type"], deleted["object"]["metadata"]["name"]) == ("DELETED", "one")
+
+
+async def test_history_can_be_read_after_it_left_memory_and_is_compacted_as_on_a_disk() -> None:
+    async with in_process(namespaces=["home"]) as client:
+        path = "/api/v1/namespaces/home/configmaps"
+        for number in range(3):
+            await client.request("POST", path, {"metadata": {"name": f"a{number}"}})
+        status, page = await client.request("GET", path, query={"limit": "1"})
+        rest = {"limit": "5", "continue": page["metadata"]["continue"]}
+        await client.request("DELETE", f"{path}/a2")
+        status, found = await client.request("GET", path, query=rest)
+        assert (status, [item["metadata"]["name"] for item in found["items"]]) == (200, ["a1", "a2"])
+        store = client.server._store
+        await store.compact(store.revision)
+        status, refusal = await client.request("GET", path, query=rest)
+        assert (status, refusal["reason"]) == (410, "Expired")
+
+
+def test_it_runs_in_no_thread() -> None:
+    async def main() -> set[str]:
+        async with in_process(definitions=[WIDGETS], namespaces=["home"]) as client:
+            await client.request("POST", PATH, widget("one"))
+            return {thread.name for thread in threading.enumerate()}
+
+    assert not any(name.startswith(("kubeserver", "asyncio")) for name in asyncio.run(main()))
 
 
 async def test_another_user_has_only_the_rights_that_rbac_gives() -> None:

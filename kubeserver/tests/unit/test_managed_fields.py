@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agreement import CUSTOM, SCHEMA, custom_status
-from kubeserver.patching.comparing import field_set
+from kubeserver.patching.comparison import field_set
 from kubeserver.patching.fieldsets import difference, union
 from kubeserver.patching.managed_fields import (
     Writer,

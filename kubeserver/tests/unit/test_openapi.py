@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from kubeserver.builtin.catalog import builtin_resources
-from kubeserver.resources import Resource, Scale, Strategy
+from kubeserver.resources import Resource, ScaleSubresource, Strategy
 from kubeserver.schemas.builtin_types import builtin_types
 from kubeserver.schemas.schema import parse
 from kubeserver.views.openapi import document, empty_v2, index, to_openapi, type_name
@@ -48,7 +48,7 @@ THING = Resource(
     schema=parse({"type": "object", "description": "A thing.", "properties": {"spec": SPEC}}),
     list_kind="ThingList",
     status=True,
-    scale=Scale(".spec.i", ".status.i"),
+    scale=ScaleSubresource(".spec.i", ".status.i"),
     custom=True,
     strategy=Strategy(selectable={"spec.s": str}),
 )

@@ -11,7 +11,7 @@ from kubeserver.cel import types as cel_types
 from kubeserver.cel.amounts import MOST, plus, scaled, times
 from kubeserver.cel.extents import extent_of
 from kubeserver.cel.rules import check_rules, compile_rules
-from kubeserver.definitions.meaning import default_crd
+from kubeserver.definitions.definition import default_crd
 from kubeserver.definitions.validation import validate_crd
 from kubeserver.schemas.schema import parse
 

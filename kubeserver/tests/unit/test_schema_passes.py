@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kubeserver.resources import Scale
+from kubeserver.resources import ScaleSubresource
 from kubeserver.schemas.correlation import Correlated
-from kubeserver.schemas.defaulting import apply_defaults
+from kubeserver.schemas.defaults import apply_defaults
 from kubeserver.schemas.fits import compiled
 from kubeserver.schemas.pruning import prune
 from kubeserver.schemas.schema import parse
@@ -226,7 +226,7 @@ def test_a_status_update_is_held_against_the_status_alone() -> None:
 
 def test_the_numbers_behind_scale_are_checked() -> None:
     schema = parse({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
-    scale = Scale(".spec.replicas", ".status.replicas", ".status.selector")
+    scale = ScaleSubresource(".spec.replicas", ".status.replicas", ".status.selector")
     errors = validate(schema, {"spec": {"replicas": -1}, "status": {"replicas": "x", "selector": 5}}, scale=scale)
     assert [error.text() for error in errors] == [
         ".spec.replicas: Invalid value: -1: should be a non-negative integer",

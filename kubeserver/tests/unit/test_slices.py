@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from kubeserver import ControlPlane, hosting
+from kubeserver import ControlPlane, hosted_cluster
 from kubeserver import cluster as cluster_module
 from kubeserver.access import authorization
 from kubeserver.access.authentication import MASTERS, User
@@ -22,7 +22,7 @@ from kubeserver.access.authorization import Attributes, Authorizer, RbacObjects
 from kubeserver.builtin.escalation import refuse_escalation
 from kubeserver.lane import LARGE
 from kubeserver.registry import Registry
-from kubeserver.storage.store import Change, Key
+from kubeserver.storage.store import ObjectKey, StoredChange
 from kubeserver.storage.watch import WOKEN_AT_ONCE, Feed
 from kubeserver.verbs import reads, watches, writes
 from kubeserver.views import representations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
-    from kubeserver.hosting import HostedCluster
+    from kubeserver.hosted_cluster import HostedCluster
 
 Json = dict[str, Any]
 
@@ -66,7 +66,10 @@ async def fill(hosted: HostedCluster, count: int = OBJECTS) -> None:
         return text
 
     store = hosted.cluster.store
-    made = [store.create(Key(ROOT, "", "configmaps", "default", f"c{n:05}"), encoded(f"c{n:05}")) for n in range(count)]
+    made = [
+        store.create(ObjectKey(ROOT, "", "configmaps", "default", f"c{n:05}"), encoded(f"c{n:05}"))
+        for n in range(count)
+    ]
     await asyncio.gather(*made)
 
 
@@ -222,7 +225,7 @@ async def test_of_a_large_change_fewer_watchers_are_told_at_a_time() -> None:
         woken.now = woken.most = 0
         feed.sleepers = {None: {Sleeper() for _ in range(100)}}  # type: ignore[misc]
         async with woken.rounds():
-            feed.publish(Change("ADDED", Key("", "", "configmaps", "default", "a"), 1, b"x" * size))
+            feed.publish(StoredChange("ADDED", ObjectKey("", "", "configmaps", "default", "a"), 1, b"x" * size))
             while feed.waking:  # noqa: ASYNC110 - goes round the loop, which is what is counted
                 await asyncio.sleep(0)
         assert woken.most <= 2 * most
@@ -373,8 +376,8 @@ async def test_roles_that_did_not_change_are_not_decoded_again(
 ) -> None:
     hosted._rbac_objects()
     decoded = Counted()
-    original = hosting.decode
-    monkeypatch.setattr(hosting, "decode", lambda value: decoded.note() or original(value))
+    original = hosted_cluster.decode
+    monkeypatch.setattr(hosted_cluster, "decode", lambda value: decoded.note() or original(value))
     new = {"metadata": {"name": "new"}, "rules": [], "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role"}
     await ask(hosted, "POST", "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles", new)
     hosted._rbac_objects()

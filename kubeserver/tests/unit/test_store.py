@@ -12,8 +12,8 @@ from kubeserver.storage.store import (
     Compacted,
     Exists,
     Feed,
-    Key,
     Missing,
+    ObjectKey,
     Stale,
     StorageFailed,
     Store,
@@ -129,7 +129,7 @@ async def test_names_that_would_leave_their_place_are_refused(store: Store) -> N
 async def test_tables_and_clusters_are_apart(store: Store) -> None:
     await store.create(pod("a"), value())
     await store.create(pod("a", cluster="team/dev"), value())
-    await store.create(Key("team/dev", "apps", "deployments", "", "a"), value())
+    await store.create(ObjectKey("team/dev", "apps", "deployments", "", "a"), value())
     assert store.count(PODS) == 1
     assert store.tables("team/dev") == [Table("team/dev", "", "pods"), Table("team/dev", "apps", "deployments")]
     watch = store.watch(Table("team/dev", "", "pods"), since=store.revision)

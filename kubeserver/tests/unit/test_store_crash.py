@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from kubeserver.storage.store import Entry, Key, Store, Table
+from kubeserver.storage.store import Entry, ObjectKey, Store, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -73,7 +73,7 @@ async def keep_writing(directory: Path) -> None:
         chance = random.Random()
         while True:
             name = f"task{task}-{chance.randrange(8)}"
-            key = Key("main", "", "pods", "default", name)
+            key = ObjectKey("main", "", "pods", "default", name)
             current = store.latest(key)
             if current is None:
                 entry = await store.create(key, told("put", name))

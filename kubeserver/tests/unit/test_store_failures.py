@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kubeserver.storage.journal import RESERVE, Journal, Row
-from kubeserver.storage.store import Entry, Key, StorageFailed, Store, Table
+from kubeserver.storage.store import Entry, ObjectKey, StorageFailed, Store, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 PODS = Table("main", "", "pods")
 
 
-def pod(name: str) -> Key:
-    return Key("main", "", "pods", "default", name)
+def pod(name: str) -> ObjectKey:
+    return ObjectKey("main", "", "pods", "default", name)
 
 
 def value(size: int = 100) -> Callable[[int], bytes]:

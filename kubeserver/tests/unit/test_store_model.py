@@ -33,8 +33,8 @@ from kubeserver.storage.store import (
     Entry,
     Exists,
     Feed,
-    Key,
     Missing,
+    ObjectKey,
     Stale,
     Store,
     Table,
@@ -53,7 +53,7 @@ WORDS = st.text("abc", max_size=3)
 class Event(NamedTuple):
     revision: int
     kind: str
-    key: Key
+    key: ObjectKey
     value: bytes
     previous: bytes | None
 
@@ -79,7 +79,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         self.root = Path(tempfile.mkdtemp(prefix="kubeserver-store-model-"))
         self.generation = 0
         self.events: list[Event] = []  # all that was decided, acknowledged or not yet
-        self.decided: dict[Key, Event] = {}
+        self.decided: dict[ObjectKey, Event] = {}
         self.writing: list[tuple[asyncio.Future[Entry], Event]] = []
         self.compacted = 0
 
@@ -100,7 +100,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
 
     @rule(table=TABLES, namespace=NAMESPACES, name=NAMES, word=WORDS, stale=st.integers(0, 5))
     def write(self, table: Table, namespace: str, name: str, word: str, stale: int) -> None:
-        key = Key(*table, namespace, name)
+        key = ObjectKey(*table, namespace, name)
         current = self.decided.get(key)
         if current is None:
             with pytest.raises(Missing):
@@ -114,7 +114,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
         else:
             self._decide("DELETED" if stale == 1 else "MODIFIED", key, word)
 
-    def _decide(self, kind: str, key: Key, word: str) -> None:
+    def _decide(self, kind: str, key: ObjectKey, word: str) -> None:
         current = self.decided.get(key)
         given: list[int] = []
 
@@ -157,8 +157,8 @@ class StoreAgainstModel(RuleBasedStateMachine):
         revisions = [1, *(event.revision for event in self.events)]
         return min(revisions[-1 - at % len(revisions)], self.store.revision)
 
-    def _state(self, revision: int, table: Table, namespace: str | None) -> list[tuple[Key, int, bytes]]:
-        state: dict[Key, Event] = {}
+    def _state(self, revision: int, table: Table, namespace: str | None) -> list[tuple[ObjectKey, int, bytes]]:
+        state: dict[ObjectKey, Event] = {}
         for event in self.events:
             if event.revision <= revision and event.key.table == table and namespace in (None, event.key.namespace):
                 if event.kind == "DELETED":
@@ -184,7 +184,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     def page(self, table: Table, namespace: str | None, at: int, limit: int) -> None:
         revision = self._moment(at)
         wanted = self._state(revision, table, namespace)
-        got: list[tuple[Key, int, bytes]] = []
+        got: list[tuple[ObjectKey, int, bytes]] = []
         after: tuple[str, str] | None = None
         while True:
             asking = self.store.page(table, namespace, revision=revision, start_after=after, limit=limit)

@@ -13,7 +13,7 @@ from kubeserver.storage.retention import Mark, horizon, worth_a_mark
 from kubeserver.storage.store import (
     Compacted,
     Feed,
-    Key,
+    ObjectKey,
     Retention,
     Store,
     Table,
@@ -31,7 +31,7 @@ from unit.stores import PODS, eventually, pod, value
 async def test_a_watch_shows_each_change_once_in_order_with_what_was_before(store: Store) -> None:
     watch = store.watch(PODS, since=store.revision)
     created = await store.create(pod("a"), value(step=1))
-    await store.create(Key("main", "", "secrets", "default", "s"), value())
+    await store.create(ObjectKey("main", "", "secrets", "default", "s"), value())
     updated = await store.update(pod("a"), created.revision, value(step=2))
     deleted = await store.delete(pod("a"), updated.revision, value(step=2))
     seen = [await anext(watch) for _ in range(3)]
@@ -67,7 +67,7 @@ async def test_progress_never_passes_what_was_not_delivered(store: Store) -> Non
     assert batch is not None
     assert watch.progress == batch[-1].revision == start + 2
     await watch.next_batch()
-    await store.create(Key("main", "", "secrets", "default", "s"), value())
+    await store.create(ObjectKey("main", "", "secrets", "default", "s"), value())
     assert watch.progress == store.revision
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kubeserver.resources import Column, Resource
+from kubeserver.resources import PrintedColumn, Resource
 from kubeserver.schemas.schema import Schema
 from kubeserver.views.tables import (
     Representation,
@@ -28,7 +28,7 @@ DISCOVERY = (
 )
 
 
-def resource(*columns: Column, custom: bool = True) -> Resource:
+def resource(*columns: PrintedColumn, custom: bool = True) -> Resource:
     return Resource(
         group="example.com",
         version="v1",
@@ -73,7 +73,7 @@ THING = {
     ],
 )
 def test_a_column_shows_a_value_of_its_type_or_nothing(kind: str, path: str, cell: Any) -> None:
-    view = TableView(resource(Column("C", type=kind, json_path=path)))
+    view = TableView(resource(PrintedColumn("C", type=kind, json_path=path)))
     assert view.row(THING, NOW)["cells"] == ["a", cell]
 
 
@@ -87,7 +87,7 @@ def test_a_custom_resource_without_columns_shows_its_age() -> None:
 
 def test_a_column_definition_says_where_its_values_come_from() -> None:
     shown = table(
-        resource(Column("I", type="integer", format="int32", priority=1, json_path=".spec.i")),
+        resource(PrintedColumn("I", type="integer", format="int32", priority=1, json_path=".spec.i")),
         [],
         include_object="Metadata",
         list_metadata={},
@@ -117,7 +117,7 @@ def test_later_tables_of_a_watch_have_no_headers() -> None:
 
 
 def test_an_unreadable_column_stays_empty() -> None:
-    assert TableView(resource(Column("C", json_path=".a["))).row(THING, NOW)["cells"] == ["a", None]
+    assert TableView(resource(PrintedColumn("C", json_path=".a["))).row(THING, NOW)["cells"] == ["a", None]
 
 
 def test_the_row_of_a_finished_pod_says_so() -> None:

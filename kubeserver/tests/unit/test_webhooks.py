@@ -16,7 +16,7 @@ from tls_files import certificate_for_loopback
 from kubeserver.access.authentication import User
 from kubeserver.webhooks.calls import Webhooks
 from kubeserver.webhooks.client import RESPONSE_LIMIT
-from kubeserver.webhooks.matching import Admitted, HookTable, Served, call_for, compile_hooks
+from kubeserver.webhooks.hooks import Admitted, HookTable, Served, call_for, compile_hooks
 from kubeserver.wire.status import ApiError
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from kubeserver.cluster import LogicalCluster
     from kubeserver.resources import Resource
-    from kubeserver.storage.store import Key
+    from kubeserver.storage.store import ObjectKey
     from kubeserver.verbs.admission import Admission
 
 Json = dict[str, Any]
@@ -33,7 +33,7 @@ class Actor:
         self.cluster = cluster
         self._admission = admission
 
-    def resource(self, key: Key) -> Resource | None:
+    def resource(self, key: ObjectKey) -> Resource | None:
         """The resource that an object's key belongs to, in the version it is stored in."""
         return self.cluster.registry.storage(key.group, key.plural)
 
@@ -46,7 +46,7 @@ class Actor:
                 raise
 
     async def change(
-        self, key: Key, changed: Callable[[Json], Json], *, subresource: str = "", manager: str = SERVER
+        self, key: ObjectKey, changed: Callable[[Json], Json], *, subresource: str = "", manager: str = SERVER
     ) -> None:
         """Change an object; `changed` gets the stored one. An object that is gone is no error."""
         resource = self.resource(key)
@@ -66,7 +66,7 @@ class Actor:
         write.options = WriteOptions(manager=manager, force=True)
         await writes.server_side_apply(write, obj)
 
-    async def delete(self, key: Key, *, uid: str | None = None, propagation: str = "Background") -> None:
+    async def delete(self, key: ObjectKey, *, uid: str | None = None, propagation: str = "Background") -> None:
         resource = self.resource(key)
         if resource is None:
             return
@@ -77,11 +77,11 @@ class Actor:
             if error.code != 404:
                 raise
 
-    async def delete_all(self, keys: Iterable[Key]) -> list[ApiError]:
+    async def delete_all(self, keys: Iterable[ObjectKey]) -> list[ApiError]:
         """Ask many objects to go, some at a time; what stands in the way of one does not keep the others."""
         refusals: list[ApiError] = []
 
-        async def one(key: Key) -> None:
+        async def one(key: ObjectKey) -> None:
             try:
                 await self.delete(key)
             except ApiError as refusal:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubeserver.background.follower import Follower
 from kubeserver.builtin.catalog import EXTENSIONS
-from kubeserver.definitions.meaning import accept_names, resources_of, say_terminating, stored_resource
-from kubeserver.storage.store import Change, Entry, Key, Table
+from kubeserver.definitions.definition import accept_names, resources_of, say_terminating, stored_resource
+from kubeserver.storage.store import Entry, ObjectKey, StoredChange, Table
 from kubeserver.verbs.glance import glance
 from kubeserver.verbs.lifecycle import CLEANUP
 from kubeserver.wire.messages import decode
@@ -42,7 +42,7 @@ class DefinitionKeeper(Follower[str]):
         """The names of the definitions whose resources are served."""
         return self._actor.cluster.registry.definitions()
 
-    def concerns(self, change: Change) -> Iterable[str]:
+    def concerns(self, change: StoredChange) -> Iterable[str]:
         key = change.key
         if (key.group, key.plural) == (EXTENSIONS, _PLURAL):
             if change.type == "DELETED":
@@ -60,7 +60,7 @@ class DefinitionKeeper(Follower[str]):
 
     async def work(self, item: str) -> None:
         cluster = self._actor.cluster
-        entry = cluster.store.get(Key(cluster.name, EXTENSIONS, _PLURAL, "", item))
+        entry = cluster.store.get(ObjectKey(cluster.name, EXTENSIONS, _PLURAL, "", item))
         if entry is None:
             return
         definition = decode(entry.value)
@@ -69,7 +69,7 @@ class DefinitionKeeper(Follower[str]):
         else:
             await self._establish(definition, entry.key)
 
-    async def _establish(self, definition: Json, key: Key) -> None:
+    async def _establish(self, definition: Json, key: ObjectKey) -> None:
         others = [decode(entry.value) for entry in self._of_group(key.name) if entry.key != key]
         status = accept_names(definition, others, self._actor.cluster.now())
         established = any(
@@ -86,7 +86,7 @@ class DefinitionKeeper(Follower[str]):
 
             await self._actor.change(key, changed, subresource="status", manager=_MANAGER)
 
-    async def _remove(self, definition: Json, key: Key) -> None:
+    async def _remove(self, definition: Json, key: ObjectKey) -> None:
         spec, cluster = definition["spec"], self._actor.cluster
         table = Table(cluster.name, spec["group"], spec["names"]["plural"])
         self._leaving[table[1:]] = key.name

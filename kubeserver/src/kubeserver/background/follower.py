@@ -18,7 +18,7 @@ from kubeserver.wire.status import ApiError
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from kubeserver.storage.store import Change
+    from kubeserver.storage.store import StoredChange
 
 Item = TypeVar("Item", bound="Hashable")
 
@@ -37,7 +37,7 @@ class Follower(ABC, Generic[Item]):
         self._task: asyncio.Task[None] | None = None
 
     @abstractmethod
-    def concerns(self, change: Change) -> Iterable[Item]:
+    def concerns(self, change: StoredChange) -> Iterable[Item]:
         """The items that a committed change makes worth a look."""
 
     @abstractmethod
@@ -53,7 +53,7 @@ class Follower(ABC, Generic[Item]):
             with contextlib.suppress(asyncio.CancelledError):
                 await self._task
 
-    def changed(self, change: Change) -> None:
+    def changed(self, change: StoredChange) -> None:
         for item in self.concerns(change):
             self.look_at(item)
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kubeserver.background.follower import Follower
-from kubeserver.storage.store import Change, Key
-from kubeserver.verbs.glance import Metadata, Owner, glance
+from kubeserver.storage.store import ObjectKey, StoredChange
+from kubeserver.verbs.glance import Metadata, OwnerReference, glance
 from kubeserver.verbs.lifecycle import FOREGROUND, ORPHAN
 
 if TYPE_CHECKING:
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-class GarbageCollector(Follower[Key]):
+class GarbageCollector(Follower[ObjectKey]):
     at_once = 64  # deletions that are under way together share trips to the disk
 
     def __init__(self, actor: Actor) -> None:
         super().__init__()
         self._actor = actor
-        self._dependents: dict[str, set[Key]] = {}  # owner's UID -> who names it
-        self._owners: dict[Key, tuple[str, ...]] = {}  # the same, the other way round
-        self._leaving: dict[str, Key] = {}  # UID -> objects in foreground deletion
+        self._dependents: dict[str, set[ObjectKey]] = {}  # owner's UID -> who names it
+        self._owners: dict[ObjectKey, tuple[str, ...]] = {}  # the same, the other way round
+        self._leaving: dict[str, ObjectKey] = {}  # UID -> objects in foreground deletion
         self._gone: set[str] = set()  # UIDs of deleted owners that still have dependents
 
-    def concerns(self, change: Change) -> Iterable[Key]:
+    def concerns(self, change: StoredChange) -> Iterable[ObjectKey]:
         metadata = glance(change.value)
         if change.type == "DELETED":
             return self._forget(change.key, metadata)
@@ -45,7 +45,7 @@ class GarbageCollector(Follower[Key]):
             self._leaving[metadata.uid] = change.key
         return (change.key,) if leaving or metadata.owner_references else ()
 
-    def _remember(self, key: Key, metadata: Metadata) -> None:
+    def _remember(self, key: ObjectKey, metadata: Metadata) -> None:
         owners = tuple(owner.uid for owner in metadata.owner_references or ())
         before = self._owners.get(key, ())
         if owners == before:
@@ -56,7 +56,7 @@ class GarbageCollector(Follower[Key]):
             for uid in owners:
                 self._dependents.setdefault(uid, set()).add(key)
 
-    def _forget(self, key: Key, metadata: Metadata) -> list[Key]:
+    def _forget(self, key: ObjectKey, metadata: Metadata) -> list[ObjectKey]:
         owners = self._owners.get(key, ())
         self._drop(key, owners)
         self._leaving.pop(metadata.uid, None)
@@ -65,7 +65,7 @@ class GarbageCollector(Follower[Key]):
             self._gone.add(metadata.uid)
         return [*self._dependents.get(metadata.uid, ()), *waiting]
 
-    def _drop(self, key: Key, owners: tuple[str, ...]) -> None:
+    def _drop(self, key: ObjectKey, owners: tuple[str, ...]) -> None:
         self._owners.pop(key, None)
         for uid in owners:
             keys = self._dependents.get(uid)
@@ -75,7 +75,7 @@ class GarbageCollector(Follower[Key]):
                     del self._dependents[uid]
                     self._gone.discard(uid)
 
-    async def work(self, item: Key) -> None:
+    async def work(self, item: ObjectKey) -> None:
         entry = self._actor.cluster.store.get(item)
         if entry is None:
             return
@@ -85,7 +85,7 @@ class GarbageCollector(Follower[Key]):
         elif metadata.owner_references:
             await self._judge(item, metadata)
 
-    async def _finish_leaving(self, key: Key, metadata: Metadata) -> None:
+    async def _finish_leaving(self, key: ObjectKey, metadata: Metadata) -> None:
         finalizers = metadata.finalizers or []
         dependents = sorted(self._dependents.get(metadata.uid, ()))
         if ORPHAN in finalizers:
@@ -99,7 +99,7 @@ class GarbageCollector(Follower[Key]):
             if not blocked:
                 await self._actor.change(key, _without_finalizer(FOREGROUND))
 
-    async def _clear_the_way(self, dependent: Key, owner: str) -> bool:
+    async def _clear_the_way(self, dependent: ObjectKey, owner: str) -> bool:
         """Delete a dependent of an owner in foreground deletion; whether the owner must wait for it."""
         entry = self._actor.cluster.store.get(dependent)
         if entry is None:
@@ -111,7 +111,7 @@ class GarbageCollector(Follower[Key]):
             await self._judge(dependent, metadata)
         return blocks
 
-    async def _judge(self, key: Key, metadata: Metadata) -> None:
+    async def _judge(self, key: ObjectKey, metadata: Metadata) -> None:
         gone: set[str] = set()
         leaving: set[str] = set()
         solid = False
@@ -137,11 +137,11 @@ class GarbageCollector(Follower[Key]):
         propagation = "Foreground" if leaving and dependents else _as_marked(metadata)
         await self._actor.delete(key, uid=metadata.uid, propagation=propagation)
 
-    def _uids(self, keys: Iterable[Key]) -> set[str]:
+    def _uids(self, keys: Iterable[ObjectKey]) -> set[str]:
         entries = (self._actor.cluster.store.get(key) for key in keys)
         return {glance(entry.value).uid for entry in entries if entry is not None}
 
-    def _state_of(self, owner: Owner, namespace: str) -> str:
+    def _state_of(self, owner: OwnerReference, namespace: str) -> str:
         if owner.uid in self._gone:  # seen going, be its kind served or not
             return "gone"
         cluster = self._actor.cluster

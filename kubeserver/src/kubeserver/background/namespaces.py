@@ -11,7 +11,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from kubeserver.background.follower import Follower
-from kubeserver.storage.store import Change, Entry, Key, Table
+from kubeserver.storage.store import Entry, ObjectKey, StoredChange, Table
 from kubeserver.verbs.glance import glance
 from kubeserver.wire.messages import decode
 
@@ -33,7 +33,7 @@ class NamespaceKeeper(Follower[str]):
         self._actor = actor
         self._leaving: set[str] = set()
 
-    def concerns(self, change: Change) -> Iterable[str]:
+    def concerns(self, change: StoredChange) -> Iterable[str]:
         key = change.key
         if (key.group, key.plural) == ("", "namespaces"):
             if change.type == "DELETED":
@@ -48,7 +48,7 @@ class NamespaceKeeper(Follower[str]):
 
     async def work(self, item: str) -> None:
         cluster = self._actor.cluster
-        entry = cluster.store.get(Key(cluster.name, "", "namespaces", "", item))
+        entry = cluster.store.get(ObjectKey(cluster.name, "", "namespaces", "", item))
         if entry is None:
             return
         namespace = decode(entry.value)
@@ -61,11 +61,11 @@ class NamespaceKeeper(Follower[str]):
         cluster = self._actor.cluster
         accounts = cluster.registry.find("", "v1", "serviceaccounts")
         assert accounts is not None
-        if cluster.store.latest(Key(cluster.name, "", "serviceaccounts", namespace, "default")) is None:
+        if cluster.store.latest(ObjectKey(cluster.name, "", "serviceaccounts", namespace, "default")) is None:
             account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}
             await self._actor.create(accounts, namespace, account, _MANAGER)
 
-    async def _empty(self, namespace: str, key: Key) -> None:
+    async def _empty(self, namespace: str, key: ObjectKey) -> None:
         refusals = await self._actor.delete_all(
             entry.key for entry in self._content(namespace) if not glance(entry.value).deletion_timestamp
         )
@@ -111,7 +111,7 @@ class NamespaceKeeper(Follower[str]):
         ]
 
 
-def _furniture(key: Key) -> bool:
+def _furniture(key: ObjectKey) -> bool:
     """Whether this is an object that a namespace gets again after a user deletes it."""
     return (key.group, key.plural, key.name) == ("", "serviceaccounts", "default")
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 from kubeserver.builtin.events import from_core, to_core
 from kubeserver.builtin.strategies import strategy_of
-from kubeserver.resources import ALL_VERBS, Resource, Scale
+from kubeserver.resources import ALL_VERBS, Resource, ScaleSubresource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,7 +34,7 @@ RBAC: Final = "rbac.authorization.k8s.io"
 SCHEDULING: Final = "scheduling.k8s.io"
 STORAGE: Final = "storage.k8s.io"
 
-_REPLICAS: Final = Scale(".spec.replicas", ".status.replicas", ".spec.selector")
+_REPLICAS: Final = ScaleSubresource(".spec.replicas", ".status.replicas", ".spec.selector")
 _CREATE_ONLY: Final = ("create",)
 _WITHOUT_COLLECTION_DELETE: Final = tuple(verb for verb in ALL_VERBS if verb != "deletecollection")
 
@@ -64,7 +64,7 @@ class _Kind:
     categories: tuple[str, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     status: bool = False
-    scale: Scale | None = None
+    scale: ScaleSubresource | None = None
     name_rule: str = "subdomain"
     stored_as: tuple[str, str] | None = None
     singular: str = ""

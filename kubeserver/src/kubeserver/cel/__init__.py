@@ -1,8 +1,8 @@
 """The Common Expression Language, as far as `x-kubernetes-validations` goes.
 
-    text --syntax--> tree --checking--> typed tree --evaluation--> closures --rules--> field errors
+    text --syntax--> tree --type_check--> typed tree --evaluation--> closures --rules--> field errors
 
-`syntax` reads expressions, `types` says what the values of a schema are to them, `checking` refuses what cannot
+`syntax` reads expressions, `types` says what the values of a schema are to them, `type_check` refuses what cannot
 work with the messages of kube-apiserver (a bad rule must fail when its definition is created, not when an object
 is), `evaluation` turns a checked tree into nested Python closures, `library` and its neighbours hold the functions,
 and `rules` runs all rules of a schema over an object.

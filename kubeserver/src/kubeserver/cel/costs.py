@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from kubeserver import patience
-from kubeserver.cel.syntax import Call, Fold, ListOf, Literal, MapOf, Name, Node, Select
+from kubeserver.cel.syntax import Call, Fold, ListLiteral, Literal, MapLiteral, Name, Node, Select
 from kubeserver.cel.values import CostError
 
 if TYPE_CHECKING:
@@ -62,9 +62,9 @@ def least_cost(node: Node) -> int:
         if node.name in ("_&&_", "_||_", "_?_:_"):
             return least_cost(operands[0])
         return 1 + sum(map(least_cost, operands))
-    if isinstance(node, ListOf):
+    if isinstance(node, ListLiteral):
         return _NEW_LIST + sum(map(least_cost, node.items))
-    if isinstance(node, MapOf):
+    if isinstance(node, MapLiteral):
         return _NEW_MAP + sum(least_cost(item) for key, value, _ in node.entries for item in (key, value))
     return least_cost(node.target) if isinstance(node, Fold) else 0
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kubeserver.cel.amounts import MOST, UNKNOWN, Size, exactly, plus, times
 from kubeserver.cel.estimated_calls import Operand, price
 from kubeserver.cel.expansion import Binding, Comprehension, expanded
-from kubeserver.cel.syntax import Call, ListOf, Literal, MapOf, Name, Node, Select
+from kubeserver.cel.syntax import Call, ListLiteral, Literal, MapLiteral, Name, Node, Select
 
 if TYPE_CHECKING:
     from kubeserver.cel import types as t
@@ -78,9 +78,9 @@ class _Estimate:
             return self._select(node)
         if isinstance(node, Call):
             return self._call(node)
-        if isinstance(node, ListOf):
+        if isinstance(node, ListLiteral):
             return self._list(node)
-        if isinstance(node, MapOf):
+        if isinstance(node, MapLiteral):
             return self._map(node)
         if isinstance(node, Binding):
             return self._binding(node)
@@ -144,12 +144,12 @@ class _Estimate:
             item = self._declared((*path, "@items"))
         return Operand(node, kind, self._size(node), item)
 
-    def _list(self, node: ListOf) -> int:
+    def _list(self, node: ListLiteral) -> int:
         costs = [self.cost(item) for item in node.items]
         self._entries[id(node)] = _Entry("list", exactly(1), self._spread(node.items))
         return plus(_NEW_LIST, *costs)
 
-    def _map(self, node: MapOf) -> int:
+    def _map(self, node: MapLiteral) -> int:
         keys = [key for key, _, _ in node.entries]
         values = [value for _, value, _ in node.entries]
         costs = [self.cost(item) for item in (*keys, *values)]
@@ -249,9 +249,9 @@ def _written_size(node: Node) -> Size | None:
     """The size of what stands in the expression itself."""
     if isinstance(node, Literal):
         return exactly(len(node.value) if isinstance(node.value, (str, bytes)) else 1)
-    if isinstance(node, ListOf):
+    if isinstance(node, ListLiteral):
         return exactly(len(node.items))
-    return exactly(len(node.entries)) if isinstance(node, MapOf) else None
+    return exactly(len(node.entries)) if isinstance(node, MapLiteral) else None
 
 
 def _is_scalar(kind: t.Type) -> bool:

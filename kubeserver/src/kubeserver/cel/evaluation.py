@@ -17,7 +17,7 @@ from kubeserver.cel.costs import ROUND, Frame, least_cost, pay, price_of, price_
 from kubeserver.cel.folds import FOLDS, items_of, optional_fold
 from kubeserver.cel.functions import size
 from kubeserver.cel.library import FUNCTIONS
-from kubeserver.cel.syntax import Call, Fold, ListOf, Literal, MapOf, Name, Node, Select, dotted_name
+from kubeserver.cel.syntax import Call, Fold, ListLiteral, Literal, MapLiteral, Name, Node, Select, dotted_name
 from kubeserver.cel.values import (
     NO_OVERLOAD,
     NONE,
@@ -114,9 +114,9 @@ class _Compiler:
             return self._select(node)
         if isinstance(node, Call):
             return self._call(node)
-        if isinstance(node, ListOf):
+        if isinstance(node, ListLiteral):
             return self._list(node)
-        if isinstance(node, MapOf):
+        if isinstance(node, MapLiteral):
             return self._map(node)
         assert isinstance(node, Fold)
         return self._fold(node)
@@ -201,7 +201,7 @@ class _Compiler:
             return lambda frame: function(only(frame))
         return lambda frame: function(*[argument(frame) for argument in arguments])
 
-    def _list(self, node: ListOf) -> Callable[[Frame], Any]:
+    def _list(self, node: ListLiteral) -> Callable[[Frame], Any]:
         items = [self.compile(entry) for entry in node.items]
         if all(isinstance(entry, Literal) for entry in node.items):
             fixed = [entry.value for entry in node.items if isinstance(entry, Literal)]
@@ -221,7 +221,7 @@ class _Compiler:
 
         return build
 
-    def _map(self, node: MapOf) -> Callable[[Frame], Any]:
+    def _map(self, node: MapLiteral) -> Callable[[Frame], Any]:
         entries = [(self.compile(key), self.compile(value), optional) for key, value, optional in node.entries]
 
         def build(frame: Frame) -> dict[Any, Any]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kubeserver.cel import types as t
-from kubeserver.cel.syntax import Call, Fold, ListOf, Literal, MapOf, Name, Node, Select, dotted_name
+from kubeserver.cel.syntax import Call, Fold, ListLiteral, Literal, MapLiteral, Name, Node, Select, dotted_name
 
 ACCUMULATOR: Final = "@result"
 _SORTED: Final = "@__sortBy_input__"
@@ -48,11 +48,11 @@ def expanded(node: Node) -> Node:
         call = Call(node.at, node.name, target, [expanded(argument) for argument in node.arguments])
         call.signatures = node.signatures
         return _typed(call, node.type)
-    if isinstance(node, ListOf):
-        return _typed(ListOf(node.at, [expanded(item) for item in node.items], node.optional), node.type)
-    if isinstance(node, MapOf):
+    if isinstance(node, ListLiteral):
+        return _typed(ListLiteral(node.at, [expanded(item) for item in node.items], node.optional), node.type)
+    if isinstance(node, MapLiteral):
         entries = [(expanded(key), expanded(value), optional) for key, value, optional in node.entries]
-        return _typed(MapOf(node.at, entries), node.type)
+        return _typed(MapLiteral(node.at, entries), node.type)
     if isinstance(node, Fold):
         return _fold(node)
     return node
@@ -85,7 +85,7 @@ def _call(name: str, kind: t.Type, *arguments: Node, target: Node | None = None)
 
 
 def _list(kind: t.Type, *items: Node) -> Node:
-    return _typed(ListOf(0, list(items), [False] * len(items)), kind)
+    return _typed(ListLiteral(0, list(items), [False] * len(items)), kind)
 
 
 def _fold(node: Fold) -> Node:
@@ -115,7 +115,7 @@ def _comprehension(node: Fold, over: Node, steps: list[Node]) -> Node:
     so_far = _accumulator(kind)
     initial: Node = _list(kind)
     if macro in ("transformMap", "transformMapEntry"):
-        initial = _typed(MapOf(0, []), kind)
+        initial = _typed(MapLiteral(0, []), kind)
         keys = [_name(node.variables[0].name, t.DYN)] if macro == "transformMap" else []
         step = _call("cel.@mapInsert", kind, so_far, *keys, steps[-1])
     else:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubeserver import patience
 from kubeserver.cel import types as t
-from kubeserver.cel.checking import CompileError, compile_tree
 from kubeserver.cel.costs import head_start, least_cost
 from kubeserver.cel.estimates import estimated_cost
 from kubeserver.cel.evaluation import adapted, compile_closure
 from kubeserver.cel.paths import PathError, field_path
+from kubeserver.cel.type_check import CompileError, compile_tree
 from kubeserver.cel.values import NO_OVERLOAD, NONE, CelError, CostError, Optional
 from kubeserver.schemas.correlation import Correlated, keyed_items, map_key
 from kubeserver.schemas.traits import RULES, traits_of
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from kubeserver.cel.extents import Extent
-    from kubeserver.schemas.schema import Rule, Schema
+    from kubeserver.schemas.schema import Schema, ValidationRule
 
 BUDGET: Final = 10_000_000  # of all rules together, on one object
 _LONGEST_MESSAGE: Final = 5 * 1024
@@ -41,7 +41,7 @@ _NO_BUDGET_FOR_MESSAGE: Final = (
 class CompiledRule:
     """A rule ready to run, or the words for why it never will."""
 
-    rule: Rule
+    rule: ValidationRule
     program: Callable[[list[Any]], Any] | None = None
     message: Callable[[list[Any]], Any] | None = None
     uses_old: bool = False
@@ -71,13 +71,13 @@ class RuleNode:
 
 
 def compile_rules(
-    rules: tuple[Rule, ...], kind: t.Type, schema: Schema, extent: Extent | None = None
+    rules: tuple[ValidationRule, ...], kind: t.Type, schema: Schema, extent: Extent | None = None
 ) -> tuple[CompiledRule, ...]:
     """The rules of one node; what is wrong with one is kept with it, and with an extent, what it may cost."""
     return tuple(_compile(rule, kind, schema, extent) for rule in rules)
 
 
-def _compile(rule: Rule, kind: t.Type, schema: Schema, extent: Extent | None) -> CompiledRule:
+def _compile(rule: ValidationRule, kind: t.Type, schema: Schema, extent: Extent | None) -> CompiledRule:
     compiled = CompiledRule(rule)
     if not rule.rule.strip():
         return compiled

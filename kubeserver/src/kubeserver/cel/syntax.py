@@ -61,13 +61,13 @@ class Call(Node):
 
 
 @dataclass(slots=True)
-class ListOf(Node):
+class ListLiteral(Node):
     items: list[Node]
     optional: list[bool]
 
 
 @dataclass(slots=True)
-class MapOf(Node):
+class MapLiteral(Node):
     entries: list[tuple[Node, Node, bool]]
 
 
@@ -449,7 +449,7 @@ class _Parser:
                     break
             optional.append(self._accept("?") is not None)
             items.append(self._expression())
-        return ListOf(opening.at, items, optional)
+        return ListLiteral(opening.at, items, optional)
 
     def _map(self, opening: Token) -> Node:
         entries: list[tuple[Node, Node, bool]] = []
@@ -462,7 +462,7 @@ class _Parser:
             key = self._expression()
             self._expect(":")
             entries.append((key, self._expression(), optional))
-        return MapOf(opening.at, entries)
+        return MapLiteral(opening.at, entries)
 
 
 def _checked(token: Token, *, negative: bool = False) -> Any:

@@ -17,7 +17,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kubeserver.patching.comparing import compare, field_set, same, with_structs
+from kubeserver.patching.comparison import compare, field_set, same, with_structs
 from kubeserver.patching.fieldsets import (
     LEAF,
     FieldSet,
@@ -35,9 +35,9 @@ from kubeserver.patching.managed_fields import (
     UPDATE,
     Changes,
     Entries,
-    Entry,
     EntryKey,
     GoneVersionError,
+    ManagedFieldsEntry,
     Shapes,
     Writer,
     decoded,
@@ -47,7 +47,7 @@ from kubeserver.patching.managed_fields import (
     stripped,
     written,
 )
-from kubeserver.patching.merging import check, merge, remove, without_new_nulls
+from kubeserver.patching.merge import check, merge, remove, without_new_nulls
 from kubeserver.patching.shapes import OBJECT_META, NoElementError, Shape, empty_object
 from kubeserver.wire.goformat import marshal, quote
 from kubeserver.wire.status import ApiError, Cause, bad_request
@@ -66,7 +66,7 @@ _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 
 
 class _Conflicts(Exception):
-    def __init__(self, found: list[tuple[Entry, tuple[str, ...]]]) -> None:
+    def __init__(self, found: list[tuple[ManagedFieldsEntry, tuple[str, ...]]]) -> None:
         super().__init__(f"{len(found)} conflicts")
         self.found = found
 
@@ -170,7 +170,7 @@ class _Applying:
     def _merged(self, live: Json, config: Json, entries: Entries, *, force: bool) -> Json:
         current = reconciled(self._shapes, entries)
         fields = without(field_set(self._shape, config), self._reset)
-        mine = Entry(
+        mine = ManagedFieldsEntry(
             self._writer.manager or "unknown",
             APPLY,
             self._writer.api_version,
@@ -212,7 +212,7 @@ class _Applying:
 
     def _owners_after(self, live: Json, new: Json, owned: Entries, mine: EntryKey, *, force: bool) -> Entries:
         changes = Changes(self._shapes, live, new, self._reset)
-        conflicts: list[tuple[Entry, tuple[str, ...]]] = []
+        conflicts: list[tuple[ManagedFieldsEntry, tuple[str, ...]]] = []
         after: Entries = {}
         for key, entry in owned.items():
             if key == mine:
@@ -231,7 +231,7 @@ class _Applying:
             raise _Conflicts(conflicts)
         return after
 
-    def _pruned(self, merged: Json, owned: Entries, last: Entry) -> Json:
+    def _pruned(self, merged: Json, owned: Entries, last: ManagedFieldsEntry) -> Json:
         """The merged object without what this manager applied last time and no manager owns any more."""
         shape = self._shapes.of(last.api_version)
         if shape is None:
@@ -281,7 +281,7 @@ def _by_version(entries: Entries, first: str) -> list[tuple[str, FieldSet]]:
     return sorted(found.items(), key=lambda item: (item[0] != first, item[0]))
 
 
-def _refusal(conflicts: list[tuple[Entry, tuple[str, ...]]]) -> ApiError:
+def _refusal(conflicts: list[tuple[ManagedFieldsEntry, tuple[str, ...]]]) -> ApiError:
     ordered = sorted(conflicts, key=lambda conflict: identifier(conflict[0]))
     causes = [
         Cause("FieldManagerConflict", f"conflict with {_who(entry)}", text(path)).to_json() for entry, path in ordered
@@ -301,7 +301,7 @@ def _refusal(conflicts: list[tuple[Entry, tuple[str, ...]]]) -> ApiError:
     return ApiError(409, "Conflict", message, details={"causes": causes})
 
 
-def _who(entry: Entry) -> str:
+def _who(entry: ManagedFieldsEntry) -> str:
     found = quote(entry.manager)
     if entry.subresource:
         found += f" with subresource {quote(entry.subresource)}"

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from kubeserver.patching.comparing import Comparison, compare, same
+from kubeserver.patching.comparison import Comparison, compare, same
 from kubeserver.patching.fieldsets import (
     LEAF,
     SELF,
@@ -84,7 +84,7 @@ class Writer:
 
 
 @dataclass(slots=True, frozen=True)
-class Entry:
+class ManagedFieldsEntry:
     """One line of managedFields. `document` is the JSON it came from, as long as it says the same."""
 
     manager: str
@@ -101,7 +101,7 @@ class Entry:
         version = "" if self.operation == APPLY else self.api_version
         return self.manager, self.operation, version, self.subresource
 
-    def with_fields(self, fields: FieldSet) -> Entry:
+    def with_fields(self, fields: FieldSet) -> ManagedFieldsEntry:
         return self if fields is self.fields else replace(self, fields=fields, document=None)
 
     def to_json(self) -> Json:
@@ -121,7 +121,7 @@ class Entry:
         return found
 
 
-Entries = dict[EntryKey, Entry]
+Entries = dict[EntryKey, ManagedFieldsEntry]
 
 
 def manager_name(field_manager: str, user_agent: str) -> str:
@@ -192,7 +192,7 @@ def written(
     mine = difference(changes.taken(writer.api_version), _NEVER_OWNED)
     if mine:
         name = writer.manager or "unknown"
-        entry = Entry(name, UPDATE, writer.api_version, writer.subresource, writer.time, mine)
+        entry = ManagedFieldsEntry(name, UPDATE, writer.api_version, writer.subresource, writer.time, mine)
         previous = after.get(entry.key)
         if previous is not None:
             entry = replace(entry, fields=union(previous.fields, mine))
@@ -284,7 +284,7 @@ def decoded(documents: Sequence[Json]) -> Entries:
     """The entries of a list this server wrote."""
     found: Entries = {}
     for document in documents:
-        entry = Entry(
+        entry = ManagedFieldsEntry(
             document.get("manager", ""),
             document["operation"],
             document["apiVersion"],
@@ -308,7 +308,7 @@ def _trusted(documents: Sequence[object]) -> Entries | None:
     return found
 
 
-def _entry_of(document: object) -> Entry | None:
+def _entry_of(document: object) -> ManagedFieldsEntry | None:
     if not isinstance(document, dict):
         return None
     if document.get("operation") not in (UPDATE, APPLY) or not document.get("apiVersion"):
@@ -316,7 +316,7 @@ def _entry_of(document: object) -> Entry | None:
     if document.get("fieldsType") != "FieldsV1":
         return None
     try:
-        return Entry(
+        return ManagedFieldsEntry(
             str(document.get("manager", "")),
             document["operation"],
             str(document["apiVersion"]),
@@ -342,7 +342,7 @@ def encoded(entries: Entries) -> list[Json]:
     return [entry.to_json() for entry in sorted(entries.values(), key=_position)]
 
 
-def _position(entry: Entry) -> tuple[str, str, str, str, str]:
+def _position(entry: ManagedFieldsEntry) -> tuple[str, str, str, str, str]:
     return entry.operation, entry.time, entry.manager, entry.api_version, entry.subresource
 
 
@@ -358,7 +358,7 @@ def _capped(entries: Entries) -> Entries:
         return entries
     updaters.sort(key=lambda entry: (entry.time, identifier(entry)))
     found = dict(entries)
-    first: dict[str, Entry] = {}
+    first: dict[str, ManagedFieldsEntry] = {}
     count = len(updaters)
     for entry in updaters:
         if count <= _MOST_UPDATERS:
@@ -377,7 +377,7 @@ def _capped(entries: Entries) -> Entries:
     return found
 
 
-def identifier(entry: Entry) -> str:
+def identifier(entry: ManagedFieldsEntry) -> str:
     """The text Kubernetes tells entries apart by, and puts them in order where nothing else does."""
     parts = {"manager": entry.manager, "operation": entry.operation}
     if entry.operation == UPDATE:
@@ -475,7 +475,7 @@ def track_scale(
         scaled = {(name, UPDATE, "scale")}
     else:
         scaled = {(entry.manager, entry.operation, entry.subresource) for entry in owners}
-    found: list[Entry] = []
+    found: list[ManagedFieldsEntry] = []
     for entry in entries:
         whose = (entry.manager, entry.operation, entry.subresource)
         if entry.operation == APPLY and whose in scaled:
@@ -485,5 +485,5 @@ def track_scale(
             rest = difference(entry.fields, single)
             if rest:
                 found.append(entry.with_fields(rest))
-    found += [Entry(*whose[:2], writer.api_version, whose[2], "", single) for whose in scaled]
+    found += [ManagedFieldsEntry(*whose[:2], writer.api_version, whose[2], "", single) for whose in scaled]
     return [item.to_json() for item in sorted(found, key=_position)]

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 Json = dict[str, Any]
 
 
-class Missing:
+class NoDefault:
     """The absence of a default: `None` is a default that a nullable field may really have."""
 
     def __repr__(self) -> str:
         return "MISSING"
 
 
-MISSING: Final = Missing()
+MISSING: Final = NoDefault()
 
 
 @dataclass(slots=True, frozen=True)
-class Rule:
+class ValidationRule:
     """One `x-kubernetes-validations` entry."""
 
     rule: str
@@ -70,7 +70,7 @@ class Schema:
     any_of: tuple[Schema, ...] = ()
     one_of: tuple[Schema, ...] = ()
     not_: Schema | None = None
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ValidationRule, ...] = ()
     preserve_unknown: bool = False
     embedded_resource: bool = False
     int_or_string: bool = False
@@ -193,7 +193,7 @@ class _Parser:
         if document.get("x-kubernetes-patch-strategy"):
             node.patch_strategy = tuple(str(document["x-kubernetes-patch-strategy"]).split(","))
         node.rules = tuple(
-            Rule(
+            ValidationRule(
                 rule=xkubernetesvalidation["rule"],
                 message=xkubernetesvalidation.get("message", ""),
                 message_expression=xkubernetesvalidation.get("messageExpression", ""),

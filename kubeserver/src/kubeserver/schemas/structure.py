@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SAFE_INTEGER = (1 << 53) - 1
 
 
-class Problem(NamedTuple):
+class SchemaProblem(NamedTuple):
     text: str  # problems with equal text are one problem
     error: FieldError
 
@@ -38,10 +38,10 @@ class Outcome:
     __slots__ = ("passed", "problems")
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[SchemaProblem] = []
         self.passed = 0
 
-    def add(self, problem: Problem) -> None:
+    def add(self, problem: SchemaProblem) -> None:
         if all(problem.text != item.text for item in self.problems):
             self.problems.append(problem)
 
@@ -89,14 +89,14 @@ class _Walk:
         name = name.removeprefix(".")
         return f"{self._prefix}.{name}" if self._prefix else name
 
-    def _wrong(self, kind: str, name: str, text: str, value: Any) -> Problem:
-        return Problem(text, FieldError(kind, self._field(name), text, "" if value is None else value))
+    def _wrong(self, kind: str, name: str, text: str, value: Any) -> SchemaProblem:
+        return SchemaProblem(text, FieldError(kind, self._field(name), text, "" if value is None else value))
 
-    def _general(self, text: str) -> Problem:
+    def _general(self, text: str) -> SchemaProblem:
         """A problem that Kubernetes reports at the root, whatever it is about."""
-        return Problem(text, FieldError("FieldValueInvalid", self._field(""), text, ""))
+        return SchemaProblem(text, FieldError("FieldValueInvalid", self._field(""), text, ""))
 
-    def _mistyped(self, name: str, wanted: str, found: str) -> Problem:
+    def _mistyped(self, name: str, wanted: str, found: str) -> SchemaProblem:
         text = f"{name} in body must be of type {wanted}: {quote(found)}"
         return self._wrong("FieldValueTypeInvalid", name, text, found)
 
@@ -221,7 +221,7 @@ class _Walk:
             text = f"{name} in body should be at most {schema.max_length} chars long"
             unit = "byte" if schema.max_length == 1 else "bytes"
             detail = f"may not be more than {schema.max_length} {unit}"
-            outcome.add(Problem(text, FieldError("FieldValueTooLong", self._field(name), detail)))
+            outcome.add(SchemaProblem(text, FieldError("FieldValueTooLong", self._field(name), detail)))
         elif schema.min_length is not None and len(value) < schema.min_length:
             text = f"{name} in body should be at least {schema.min_length} chars long"
             outcome.add(self._wrong("FieldValueInvalid", name, text, value))
@@ -306,9 +306,9 @@ class _Walk:
         ):
             outcome.add(self._wrong("FieldValueInvalid", name, f"{name} in body shouldn't contain duplicates", None))
 
-    def _too_many(self, name: str, text: str, size: int, most: int) -> Problem:
+    def _too_many(self, name: str, text: str, size: int, most: int) -> SchemaProblem:
         detail = f"must have at most {most} {'item' if most == 1 else 'items'}"
-        return Problem(text, FieldError("FieldValueTooMany", self._field(name), detail, size))
+        return SchemaProblem(text, FieldError("FieldValueTooMany", self._field(name), detail, size))
 
     def _enum(self, schema: Schema, value: Any, name: str, outcome: Outcome) -> None:
         if not schema.enum or any(_equal_as_enum(value, item) for item in schema.enum):
@@ -316,7 +316,7 @@ class _Walk:
         supported = tuple(item if isinstance(item, str) else marshal(item) for item in schema.enum)
         text = f"{name} in body should be one of {supported}"
         error = FieldError("FieldValueNotSupported", self._field(name), "", value, supported)
-        outcome.add(Problem(text, error))
+        outcome.add(SchemaProblem(text, error))
 
     def _object(
         self, schema: Schema, value: dict[str, Any], name: str, correlation: Correlated | None, outcome: Outcome
@@ -344,7 +344,7 @@ class _Walk:
             if key not in value:
                 text = f"{name}.{key} in body is required"
                 error = FieldError("FieldValueRequired", self._field(f"{name}.{key}"), "")
-                outcome.add(Problem(text, error))
+                outcome.add(SchemaProblem(text, error))
 
 
 def _format(schema: Schema) -> str:

@@ -22,7 +22,7 @@ from kubeserver.wire.status import FieldError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kubeserver.resources import Scale
+    from kubeserver.resources import ScaleSubresource
 
 # With one of these, the value may not have the types that the rules were compiled for.
 _BLOCKING = frozenset(
@@ -46,7 +46,7 @@ def validate(
     old: Any = None,
     *,
     subresource: str = "",
-    scale: Scale | None = None,
+    scale: ScaleSubresource | None = None,
     before: Sequence[FieldError] = (),
     warnings: list[str] | None = None,
 ) -> list[FieldError]:
@@ -248,7 +248,7 @@ def _scale_number(obj: Any, path: str) -> list[FieldError]:
     return []
 
 
-def _scale_status(obj: Any, scale: Scale) -> list[FieldError]:
+def _scale_status(obj: Any, scale: ScaleSubresource) -> list[FieldError]:
     errors = _scale_number(obj, scale.status_path)
     if scale.selector_path:
         _, problem = _at(obj, scale.selector_path, str, "string")

@@ -23,13 +23,13 @@ import os
 import sqlite3
 import zlib
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kubeserver.storage.records import Change, ChangeType, Compacted, Entry, Key, StoreRefused, Table
+from kubeserver.storage.records import ChangeType, Compacted, Entry, ObjectKey, StoredChange, StoreRefused, Table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 FILE = "store.db"
 LOCK = "store.lock"
@@ -101,9 +101,9 @@ def row(entry: Entry, previous: int, *, deleted: bool) -> Row:
 
 
 class Journal:
-    """The only writer of one data directory."""
+    """The only writer of one data directory, or of memory that ends with it (`in_memory`)."""
 
-    def __init__(self, directory: Path, lock: int, connection: sqlite3.Connection) -> None:
+    def __init__(self, directory: Path, lock: int | None, connection: sqlite3.Connection) -> None:
         self.directory = directory
         self._lock = lock
         self._connection = connection
@@ -133,6 +133,19 @@ class Journal:
             os.close(lock)
             raise
         return journal
+
+    @classmethod
+    def in_memory(cls) -> Journal:
+        """A new journal that no disk keeps."""
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        connection.executescript(_TABLES)
+        journal = cls(Path(), None, connection)
+        journal.reserve(journal.start)
+        return journal
+
+    def reader(self) -> Reader:
+        """History, through a connection of its own where there is a file, so that another thread may ask."""
+        return Reader(self._connection if self._lock is None else _read_only(self.directory))
 
     def replay(self) -> Iterator[Row]:
         """Everything in the log, in order, each row verified."""
@@ -209,7 +222,8 @@ class Journal:
             pass  # a full disk: the log is complete as it is, and the reservation is still ahead
         finally:
             self._connection.close()
-            os.close(self._lock)
+            if self._lock is not None:
+                os.close(self._lock)
 
     def _roll_back(self) -> None:
         # After some errors SQLite has rolled back already, and then this is a mistake that says nothing.
@@ -218,23 +232,17 @@ class Journal:
 
 
 class Reader:
-    """Reads history from the file of an open journal. Each question sees one consistent state of the file."""
+    """Reads history from an open journal. Each question sees one consistent state of it."""
 
-    def __init__(self, directory: Path) -> None:
-        self._connection = sqlite3.connect(
-            f"{(directory / FILE).absolute().as_uri()}?mode=ro",
-            uri=True,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        self._connection.execute("PRAGMA cache_size = -512")
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
 
     def close(self) -> None:
         self._connection.close()
 
-    def changes(self, table: Table, namespace: str | None, *, after: int, upto: int) -> tuple[list[Change], int]:
+    def changes(self, table: Table, namespace: str | None, *, after: int, upto: int) -> tuple[list[StoredChange], int]:
         """The first changes in (after, upto], and the revision up to which they are all."""
-        found: list[Change] = []
+        found: list[StoredChange] = []
         size = 0
         with _Snapshot(self._connection, after):
             for revision, space, name, deleted, value, previous_revision, previous in self._connection.execute(
@@ -242,9 +250,9 @@ class Reader:
             ):
                 kind: ChangeType = "DELETED" if deleted else "MODIFIED" if previous_revision else "ADDED"
                 found.append(
-                    Change(
+                    StoredChange(
                         kind,
-                        Key(*table, space, name),
+                        ObjectKey(*table, space, name),
                         revision,
                         value,
                         previous=previous,
@@ -258,11 +266,11 @@ class Reader:
 
     def before(
         self, table: Table, namespace: str | None, *, revision: int, upto: int
-    ) -> dict[Key, tuple[int, bytes] | None]:
+    ) -> dict[ObjectKey, tuple[int, bytes] | None]:
         """For each object that changed in (revision, upto]: what it was at `revision`, None if it was not there."""
         with _Snapshot(self._connection, revision):
             return {
-                Key(*table, space, name): (previous, value) if previous else None
+                ObjectKey(*table, space, name): (previous, value) if previous else None
                 for space, name, previous, value in self._connection.execute(
                     _BEFORE, (revision, upto, *_of_table(table, namespace))
                 )
@@ -333,6 +341,13 @@ def _connected(directory: Path) -> sqlite3.Connection:
     except BaseException:
         connection.close()
         raise
+    return connection
+
+
+def _read_only(directory: Path) -> sqlite3.Connection:
+    uri = f"{(directory / FILE).absolute().as_uri()}?mode=ro"
+    connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+    connection.execute("PRAGMA cache_size = -512")
     return connection
 
 

@@ -28,7 +28,7 @@ class Table(NamedTuple):
     plural: str
 
 
-class Key(NamedTuple):
+class ObjectKey(NamedTuple):
     """One object. The first three fields are its `Table`; a cluster-scoped object has the namespace ""."""
 
     cluster: str
@@ -51,7 +51,7 @@ class Key(NamedTuple):
 class Entry:
     """One object as of `revision`; `value` carries the same number in metadata.resourceVersion."""
 
-    key: Key
+    key: ObjectKey
     revision: int
     value: bytes
 
@@ -60,7 +60,7 @@ class Entry:
         return cast("Json", msgspec.json.decode(self.value))
 
 
-class Change:
+class StoredChange:
     """One step in the life of one object.
 
     `value` is the object after the change; for DELETED it is the last state, carrying the revision of the
@@ -85,13 +85,13 @@ class Change:
     def __init__(
         self,
         type: ChangeType,  # noqa: A002 - the word of the watch protocol
-        key: Key,
+        key: ObjectKey,
         revision: int,
         value: bytes,
         *,
         previous: bytes | None = None,
         previous_revision: int = 0,
-        recently_used: deque[Change] | None = None,
+        recently_used: deque[StoredChange] | None = None,
     ) -> None:
         self.type = type
         self.key = key
@@ -105,7 +105,7 @@ class Change:
         self._recently_used = recently_used
 
     def __repr__(self) -> str:
-        return f"Change({self.type} {self.key.plural} {self.key.path} @{self.revision})"
+        return f"StoredChange({self.type} {self.key.plural} {self.key.path} @{self.revision})"
 
     def object(self) -> Json:
         """`value`, decoded once for all readers: read only."""
@@ -159,7 +159,7 @@ class Exists(StoreError):
 class Missing(StoreError):
     """There is no object with this key."""
 
-    def __init__(self, key: Key) -> None:
+    def __init__(self, key: ObjectKey) -> None:
         super().__init__(f"{key.plural} {key.path} does not exist")
         self.key = key
 

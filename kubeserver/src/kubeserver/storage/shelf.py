@@ -10,7 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from typing import TYPE_CHECKING
 
-from kubeserver.storage.records import Change, Entry, Key, Table
+from kubeserver.storage.records import Entry, ObjectKey, StoredChange, Table
 
 if TYPE_CHECKING:
     import asyncio
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from kubeserver.storage.watch import Feed
 
 
-class Write:
+class PendingWrite:
     """One decided change on its way to the disk."""
 
     __slots__ = ("deletes", "entry", "future", "path", "previous", "shelf")
@@ -51,7 +51,7 @@ class Shelf:
         self.feed = feed
         self.entries: dict[str, Entry] = {}
         self.paths: list[str] = []
-        self.pending: dict[str, Write] = {}
+        self.pending: dict[str, PendingWrite] = {}
 
     def latest(self, path: str) -> Entry | None:
         """The entry as the next decision must see it."""
@@ -108,10 +108,10 @@ class Shelf:
             del self.paths[bisect_left(self.paths, path)]
         return previous
 
-    def apply(self, path: str, entry: Entry, *, deletes: bool) -> Change:
+    def apply(self, path: str, entry: Entry, *, deletes: bool) -> StoredChange:
         """Make a change on disk visible here; the caller publishes the returned change."""
         previous = self.take(path) if deletes else self.put(path, entry)
-        return Change(
+        return StoredChange(
             "DELETED" if deletes else "ADDED" if previous is None else "MODIFIED",
             entry.key,
             entry.revision,
@@ -147,7 +147,7 @@ def page_of(
     return entries[first:end], len(entries) - end
 
 
-def path_of(key: Key) -> str:
+def path_of(key: ObjectKey) -> str:
     """The path of a key that is fit to be stored."""
     # A lone surrogate, which JSON can spell, has no UTF-8.
     if "/" in key.name or "/" in key.namespace or not key.name or any("\ud800" <= c <= "\udfff" for c in key.path):

@@ -30,25 +30,25 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from kubeserver.storage.journal import Journal, Reader, row
+from kubeserver.storage.journal import Journal, row
 from kubeserver.storage.records import (
-    Change,
     Compacted,
     Entry,
     Exists,
-    Key,
     Missing,
+    ObjectKey,
     Stale,
     StorageFailed,
+    StoredChange,
     StoreError,
     StoreRefused,
     Table,
     TooSlow,
 )
 from kubeserver.storage.retention import Mark, Retention, horizon, worth_a_mark
-from kubeserver.storage.shelf import Shelf, Write, page_of, path_of
+from kubeserver.storage.shelf import PendingWrite, Shelf, page_of, path_of
 from kubeserver.storage.watch import Feed, Watch
-from kubeserver.storage.writer import Compaction, Group, Writer
+from kubeserver.storage.writer import Compaction, Group, InlineWriter, JournalWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,19 +58,19 @@ if TYPE_CHECKING:
     Waiting = tuple[int, asyncio.Future[None]]
 
 __all__ = [
-    "Change",
     "Compacted",
     "Entry",
     "Exists",
     "Feed",
-    "Key",
     "Missing",
+    "ObjectKey",
     "Retention",
     "Stale",
     "StorageFailed",
     "Store",
     "StoreError",
     "StoreRefused",
+    "StoredChange",
     "Table",
     "TooSlow",
     "Watch",
@@ -94,7 +94,7 @@ class Store:
         self.compacted: int = journal.compacted  # history up to here is gone
         self.failure: str | None = None  # why the last write failed; None once one has succeeded again
         # by logical cluster: told of every committed change there, in order
-        self.listeners: dict[str, list[Callable[[Change], None]]] = {}
+        self.listeners: dict[str, list[Callable[[StoredChange], None]]] = {}
         self._journal = journal
         self._retention = retention
         self._clock = clock
@@ -103,7 +103,7 @@ class Store:
         self._assigned: int = journal.start
         self._reserved = journal.reserved
         self._epoch = 0
-        self._under_way: deque[Write] = deque()  # decided, in order of revision
+        self._under_way: deque[PendingWrite] = deque()  # decided, in order of revision
         self._group: Group | None = None  # decided in this turn of the loop
         self._settling: list[Waiting] = []
         self._awaited: list[Waiting] = []
@@ -113,7 +113,7 @@ class Store:
         self._closed = False
         newest = journal.compacted
         for item in journal.replay():
-            key = self._own(Key(*item[1:6]))
+            key = self._own(ObjectKey(*item[1:6]))
             shelf = self._shelf(key)
             change = shelf.apply(key.path, Entry(key, item.revision, item.value), deletes=item.deleted)
             if item.revision > self.compacted:
@@ -136,18 +136,27 @@ class Store:
         journal = await asyncio.to_thread(Journal.open, directory)
         try:
             store = await asyncio.to_thread(cls, journal, retention or Retention(), clock, feed)
-            store._start()  # noqa: SLF001 - our own
+            writer = JournalWriter(journal, asyncio.get_running_loop(), store)
+            store._start(writer, ThreadPoolExecutor(max_workers=1, thread_name_prefix="kubeserver-store-reader"))  # noqa: SLF001 - our own
+            writer.start()
         except BaseException:
             journal.close(None)
             raise
         return store
 
-    def _start(self) -> None:
+    @classmethod
+    def in_memory(cls, *, retention: Retention | None = None, clock: Callable[[], float] = time.monotonic) -> Store:
+        """A new store that ends with the process: no folder, no thread, and writes are done when a turn ends."""
+        journal = Journal.in_memory()
+        store = cls(journal, retention or Retention(), clock, Feed)
+        store._start(InlineWriter(journal, store), None)
+        return store
+
+    def _start(self, writer: JournalWriter | InlineWriter, reading: ThreadPoolExecutor | None) -> None:
         self._loop = asyncio.get_running_loop()
-        self._reader = Reader(self._journal.directory)
-        self._reading = ThreadPoolExecutor(max_workers=1, thread_name_prefix="kubeserver-store-reader")
-        self._writer = Writer(self._journal, self._loop, self)
-        self._writer.start()
+        self._reader = self._journal.reader()
+        self._reading = reading
+        self._writer = writer
         self._marks.append(self._now())
         self._housekeeping = self._loop.create_task(self._keep_house(), name="kubeserver-store-housekeeping")
 
@@ -180,20 +189,23 @@ class Store:
         self._housekeeping.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._housekeeping
-        await asyncio.to_thread(self._reading.shutdown)
-        self._reader.close()
-        await asyncio.to_thread(self._writer.stop, self._assigned)
+        if self._reading is None:
+            self._writer.stop(self._assigned)
+        else:
+            await asyncio.to_thread(self._reading.shutdown)
+            self._reader.close()
+            await asyncio.to_thread(self._writer.stop, self._assigned)
         await asyncio.sleep(0)  # what the writer said last is now heard
         self._fail_waiting("the store was closed")
 
     # Reading.
 
-    def get(self, key: Key) -> Entry | None:
+    def get(self, key: ObjectKey) -> Entry | None:
         """The object as it is on disk."""
         shelf = self._shelves.get(key[:3])
         return shelf.entries.get(key.path) if shelf is not None else None
 
-    def latest(self, key: Key) -> Entry | None:
+    def latest(self, key: ObjectKey) -> Entry | None:
         """The object including a write under way: what a decision has to be based on, never what is shown."""
         shelf = self._shelves.get(key[:3])
         return shelf.latest(key.path) if shelf is not None else None
@@ -252,7 +264,7 @@ class Store:
         elif shelf is not None:
             found = await self._read(lambda: self._reader.before(table, namespace, revision=revision, upto=upto))
             undone = {key.path: was and Entry(key, *was) for key, was in found.items()}
-        after = None if start_after is None else Key(*table, *start_after).path
+        after = None if start_after is None else ObjectKey(*table, *start_after).path
         return page_of(now, undone, after, limit)
 
     # Watching.
@@ -273,22 +285,26 @@ class Store:
         if revision in self.skipped:
             raise Compacted(revision, self.skipped.stop)
 
-    async def history(self, table: Table, namespace: str | None, *, after: int, upto: int) -> tuple[list[Change], int]:
+    async def history(
+        self, table: Table, namespace: str | None, *, after: int, upto: int
+    ) -> tuple[list[StoredChange], int]:
         """Some changes in (after, upto] from the journal, and the revision up to which they are all."""
         return await self._read(lambda: self._reader.changes(table, namespace, after=after, upto=upto))
 
     async def _read(self, question: Callable[[], Answer]) -> Answer:
-        """Ask the journal in the reader's thread."""
+        """Ask the journal, in the reader's thread where there is one."""
         if self._closed:
             raise StorageFailed("the store is closed")
         try:
+            if self._reading is None:
+                return question()
             return await self._loop.run_in_executor(self._reading, question)
         except sqlite3.Error as error:
             raise StorageFailed(f"history could not be read: {error}") from error
 
     # Writing. Each of these checks and submits when it is called; the future resolves when the disk has it.
 
-    def create(self, key: Key, encode: Callable[[int], bytes]) -> asyncio.Future[Entry]:
+    def create(self, key: ObjectKey, encode: Callable[[int], bytes]) -> asyncio.Future[Entry]:
         """Store a new object; `encode` gets the revision and returns the value. Raises Exists."""
         path, shelf = path_of(key), self._shelf(key)
         current = shelf.latest(path)
@@ -296,11 +312,11 @@ class Store:
             raise Exists(current)
         return self._submit(shelf, path, self._own(key), None, encode, deletes=False)
 
-    def update(self, key: Key, expected_revision: int, encode: Callable[[int], bytes]) -> asyncio.Future[Entry]:
+    def update(self, key: ObjectKey, expected_revision: int, encode: Callable[[int], bytes]) -> asyncio.Future[Entry]:
         """Replace the object if it is still at `expected_revision`. Raises Stale or Missing."""
         return self._change(key, expected_revision, encode, deletes=False)
 
-    def delete(self, key: Key, expected_revision: int, encode: Callable[[int], bytes]) -> asyncio.Future[Entry]:
+    def delete(self, key: ObjectKey, expected_revision: int, encode: Callable[[int], bytes]) -> asyncio.Future[Entry]:
         """Remove the object if it is still at `expected_revision`. Raises Stale or Missing.
 
         `encode` returns the last state with the revision of the deletion: what watchers are shown.
@@ -366,7 +382,7 @@ class Store:
         await future
 
     def _change(
-        self, key: Key, expected: int, encode: Callable[[int], bytes], *, deletes: bool
+        self, key: ObjectKey, expected: int, encode: Callable[[int], bytes], *, deletes: bool
     ) -> asyncio.Future[Entry]:
         path, shelf = key.path, self._shelves.get(key[:3])
         current = shelf.latest(path) if shelf is not None else None
@@ -380,7 +396,7 @@ class Store:
         self,
         shelf: Shelf,
         path: str,
-        key: Key,
+        key: ObjectKey,
         previous: Entry | None,
         encode: Callable[[int], bytes],
         *,
@@ -394,7 +410,7 @@ class Store:
             raise StorageFailed("too many writes are under way; try again")
         entry = Entry(key, revision, encode(revision))
         self._assigned = revision
-        write = Write(shelf, path, entry, previous, self._loop.create_future(), deletes=deletes)
+        write = PendingWrite(shelf, path, entry, previous, self._loop.create_future(), deletes=deletes)
         shelf.pending[path] = write
         self._under_way.append(write)
         group = self._group
@@ -489,16 +505,16 @@ class Store:
 
     # Shelves.
 
-    def _shelf(self, key: Key | Table) -> Shelf:
+    def _shelf(self, key: ObjectKey | Table) -> Shelf:
         shelf = self._shelves.get(key[:3])
         if shelf is None:
             table = Table(*(sys.intern(part) for part in key[:3]))
             shelf = self._shelves[table] = Shelf(table, self._feed())
         return shelf
 
-    def _own(self, key: Key) -> Key:
+    def _own(self, key: ObjectKey) -> ObjectKey:
         """The key with the strings it shares with its neighbours held only once."""
-        return Key(*self._shelf(key).table, sys.intern(key.namespace), key.name)
+        return ObjectKey(*self._shelf(key).table, sys.intern(key.namespace), key.name)
 
 
 def restamped(value: bytes, revision: int) -> bytes:

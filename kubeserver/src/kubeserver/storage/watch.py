@@ -16,7 +16,7 @@ from bisect import bisect_right
 from collections import deque
 from typing import TYPE_CHECKING, Protocol
 
-from kubeserver.storage.records import Change, Compacted, Table, TooSlow
+from kubeserver.storage.records import Compacted, StoredChange, Table, TooSlow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,13 +32,15 @@ WOKEN_AT_ONCE = 32
 WOKEN_BYTES = 512 * 1024
 
 
-class History(Protocol):
+class WatchHistory(Protocol):
     """What a watch needs from the store behind it."""
 
     @property
     def revision(self) -> int: ...
 
-    async def history(self, table: Table, namespace: str | None, *, after: int, upto: int) -> tuple[list[Change], int]:
+    async def history(
+        self, table: Table, namespace: str | None, *, after: int, upto: int
+    ) -> tuple[list[StoredChange], int]:
         """Some committed changes in order, and the revision up to which they are all."""
         ...
 
@@ -64,12 +66,12 @@ class Feed:
     )
 
     def __init__(self, max_changes: int = FEED_CHANGES, max_bytes: int = FEED_BYTES) -> None:
-        self.changes: list[Change] = []
+        self.changes: list[StoredChange] = []
         self.first = 0
         self.floor = 0
         self.closed = False
         self.finished = False  # nothing will be added; what is here may still be read
-        self.recently_used: deque[Change] = deque(maxlen=REMEMBERED)
+        self.recently_used: deque[StoredChange] = deque(maxlen=REMEMBERED)
         # who waits for a change, by the namespace they watch (None: all)
         self.sleepers: dict[str | None, set[Watch]] = {}
         self.waking: deque[Watch] = deque()  # who is told of a change, in turns
@@ -83,7 +85,7 @@ class Feed:
         feed.closed = True
         return feed
 
-    def publish(self, change: Change) -> None:
+    def publish(self, change: StoredChange) -> None:
         """Add a committed change and wake those who wait for it."""
         self.changes.append(change)
         self._bytes += _weight(change)
@@ -101,7 +103,7 @@ class Feed:
         """The number of the first change after `revision`, which must not be before `floor`."""
         return self.first + bisect_right(self.changes, revision, key=_revision)
 
-    def after(self, revision: int) -> list[Change]:
+    def after(self, revision: int) -> list[StoredChange]:
         return self.changes[self.number_after(revision) - self.first :]
 
     def finish(self) -> None:
@@ -144,14 +146,14 @@ class Feed:
 class Watch:
     """One watcher's place. Read it with `async for`, or with `next_batch` to get many changes at once."""
 
-    def __init__(self, history: History, feed: Feed, table: Table, namespace: str | None, *, since: int) -> None:
+    def __init__(self, history: WatchHistory, feed: Feed, table: Table, namespace: str | None, *, since: int) -> None:
         self.table = table
         self.namespace = namespace or None
         self._closed = False
         self._history = history
         self._feed = feed
         self._position = since  # everything up to here was delivered, or is in _backlog
-        self._backlog: deque[Change] = deque()  # read from the journal, not yet delivered
+        self._backlog: deque[StoredChange] = deque()  # read from the journal, not yet delivered
         self._next: int | None = None  # the place in the feed; None while behind it
         self._alarm: asyncio.Future[None] | None = None
 
@@ -179,7 +181,7 @@ class Watch:
         if self._alarm is not None and not self._alarm.done():
             self._alarm.set_result(None)
 
-    async def next_batch(self, limit: int = 256, *, timeout: float | None = None) -> list[Change] | None:
+    async def next_batch(self, limit: int = 256, *, timeout: float | None = None) -> list[StoredChange] | None:
         """The next changes, at least one. None: the watch has ended. Empty: the time is up.
 
         Cancelling this loses nothing: a change counts as delivered only when it is returned.
@@ -204,7 +206,7 @@ class Watch:
     def __aiter__(self) -> Watch:
         return self
 
-    async def __anext__(self) -> Change:
+    async def __anext__(self) -> StoredChange:
         found = await self.next_batch(1)
         if not found:
             raise StopAsyncIteration
@@ -218,7 +220,7 @@ class Watch:
             self._next = self._feed.number_after(self._position)
         return self._next is not None
 
-    def _unread(self) -> Iterator[Change]:
+    def _unread(self) -> Iterator[StoredChange]:
         assert self._next is not None
         feed = self._feed
         while self._next - feed.first < len(feed.changes):
@@ -231,8 +233,8 @@ class Watch:
     def _pending_in_feed(self) -> bool:
         return any(self._concerns(change) for change in self._unread())
 
-    def _from_feed(self, limit: int) -> list[Change]:
-        found: list[Change] = []
+    def _from_feed(self, limit: int) -> list[StoredChange]:
+        found: list[StoredChange] = []
         for change in self._unread():
             if len(found) == limit:
                 break
@@ -240,7 +242,7 @@ class Watch:
                 found.append(change)
         return found
 
-    def _concerns(self, change: Change) -> bool:
+    def _concerns(self, change: StoredChange) -> bool:
         # A watch may begin in the future (a revision the client got elsewhere): what comes before it is not shown.
         return (self.namespace is None or change.key.namespace == self.namespace) and change.revision > self._position
 
@@ -272,9 +274,9 @@ class Watch:
                 timer.cancel()
 
 
-def _revision(change: Change) -> int:
+def _revision(change: StoredChange) -> int:
     return change.revision
 
 
-def _weight(change: Change) -> int:
+def _weight(change: StoredChange) -> int:
     return len(change.value) + len(change.previous or b"")

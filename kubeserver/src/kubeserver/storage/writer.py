@@ -60,7 +60,7 @@ class Stop:
     assigned: int
 
 
-class Writer:
+class JournalWriter:
     """Owns the journal from `start` to `stop`."""
 
     def __init__(self, journal: Journal, loop: asyncio.AbstractEventLoop, audience: Audience) -> None:
@@ -143,3 +143,23 @@ class Writer:
 
     def _tell(self, what: Callable[..., None], *words: object) -> None:
         self._loop.call_soon_threadsafe(what, *words)
+
+
+class InlineWriter:
+    """As `JournalWriter`, without a thread: for a journal in memory, where nothing has to be waited for."""
+
+    def __init__(self, journal: Journal, audience: Audience) -> None:
+        self._journal = journal
+        self._audience = audience
+
+    def submit(self, order: Group | Compaction) -> None:
+        if isinstance(order, Compaction):
+            while self._journal.compacted < order.target:
+                self._journal.compact(order.target)
+            self._audience.compacted_upto(self._journal.compacted, None)
+            return
+        self._journal.append(order.rows, order.assigned)
+        self._audience.committed(len(order.rows), self._journal.reserved)
+
+    def stop(self, assigned: int) -> None:
+        self._journal.close(assigned)

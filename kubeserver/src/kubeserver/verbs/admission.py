@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from kubeserver.access.authorization import Attributes, forbidden
 from kubeserver.builtin.catalog import ADMISSION, RBAC
 from kubeserver.builtin.escalation import refuse_escalation
-from kubeserver.storage.store import Key, Table
+from kubeserver.storage.store import ObjectKey, Table
 from kubeserver.verbs.lifecycle import default
-from kubeserver.webhooks.matching import Admitted, HookTable, Served
+from kubeserver.webhooks.hooks import Admitted, HookTable, Served
 from kubeserver.wire.messages import decode
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Admission:
         )
 
     def _labels_of(self, namespace: str) -> Mapping[str, str]:
-        entry = self._cluster.store.latest(Key(self._cluster.name, "", "namespaces", "", namespace))
+        entry = self._cluster.store.latest(ObjectKey(self._cluster.name, "", "namespaces", "", namespace))
         return (decode(entry.value)["metadata"].get("labels") or {}) if entry else {}
 
     def _hooks(self, plural: str) -> HookTable:

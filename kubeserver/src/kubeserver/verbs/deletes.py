@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from kubeserver.definitions.meaning import say_terminating
+from kubeserver.definitions.definition import say_terminating
 from kubeserver.storage.store import Entry, Missing, Stale
 from kubeserver.verbs import lifecycle
 from kubeserver.wire.messages import Response, encode, respond

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 
-class Owner(msgspec.Struct, rename="camel", gc=False, frozen=True):
+class OwnerReference(msgspec.Struct, rename="camel", gc=False, frozen=True):
     api_version: str = ""
     kind: str = ""
     name: str = ""
@@ -19,7 +19,7 @@ class Metadata(msgspec.Struct, rename="camel", gc=False):
     uid: str = ""
     deletion_timestamp: str | None = None
     finalizers: list[str] | None = None
-    owner_references: list[Owner] | None = None
+    owner_references: list[OwnerReference] | None = None
 
 
 class _Glance(msgspec.Struct, gc=False):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from uuid import uuid4
 
 from kubeserver.builtin.catalog import generation_parts
-from kubeserver.schemas.defaulting import apply_defaults, fill
+from kubeserver.schemas.defaults import apply_defaults, fill
 from kubeserver.verbs.names import generated_name
 
 if TYPE_CHECKING:

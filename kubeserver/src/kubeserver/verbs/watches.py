@@ -12,7 +12,7 @@ import copy
 import random
 from typing import TYPE_CHECKING, Any, Final
 
-from kubeserver.storage.store import Change, Compacted, Entry, TooSlow
+from kubeserver.storage.store import Compacted, Entry, StoredChange, TooSlow
 from kubeserver.verbs.reads import Selection, in_turns, selection, until_revision
 from kubeserver.views.representations import View
 from kubeserver.wire.messages import JSON, Request, Stream, encode
@@ -54,7 +54,7 @@ class Lines:
         self._columns_sent = False
         self.shared = wanted.everything and view.plain
 
-    def of_change(self, change: Change) -> bytes | None:
+    def of_change(self, change: StoredChange) -> bytes | None:
         """The line for a change; None if this watcher is not concerned."""
         if not self.shared:
             return self._filtered(change)
@@ -75,7 +75,7 @@ class Lines:
         shown = self.cluster.show(self.resource, value, revision)
         return b"".join((b'{"type":"', kind.encode(), b'","object":', shown, b"}\n"))
 
-    def _filtered(self, change: Change) -> bytes | None:
+    def _filtered(self, change: StoredChange) -> bytes | None:
         """Objects enter and leave a selection: to the watcher that is being added and deleted."""
         obj = change.object()
         before = change.previous_object()

@@ -21,7 +21,7 @@ from kubeserver import patience
 from kubeserver.builtin.catalog import created_by_put, needs_resource_version
 from kubeserver.lane import LARGE
 from kubeserver.patching.apply import apply
-from kubeserver.patching.comparing import same
+from kubeserver.patching.comparison import same
 from kubeserver.patching.managed_fields import (
     Writer,
     keep_times_if_unchanged,
@@ -30,7 +30,7 @@ from kubeserver.patching.managed_fields import (
     track_write,
 )
 from kubeserver.schemas.validation import validate
-from kubeserver.storage.store import Entry, Exists, Key, Missing, Stale
+from kubeserver.storage.store import Entry, Exists, Missing, ObjectKey, Stale
 from kubeserver.verbs import lifecycle
 from kubeserver.verbs.glance import glance
 from kubeserver.verbs.names import generated_name, validate_metadata, validate_updated_metadata
@@ -105,7 +105,7 @@ class Write:
         return await self.cluster.lane.run(self.caller, work, self.request.gone)
 
     @property
-    def key(self) -> Key:
+    def key(self) -> ObjectKey:
         return self.cluster.key(self.resource, self.namespace, self.name)
 
     def missing(self) -> ApiError:
@@ -283,7 +283,7 @@ def _check_place(write: Write, obj: Json) -> None:
         raise forbidden(write.resource.group, write.resource.plural, name, why)
     if not write.resource.namespaced:
         return
-    entry = write.cluster.store.latest(Key(write.cluster.name, "", "namespaces", "", write.namespace))
+    entry = write.cluster.store.latest(ObjectKey(write.cluster.name, "", "namespaces", "", write.namespace))
     if entry is None:
         raise not_found("", "namespaces", write.namespace)
     if not glance(entry.value).deletion_timestamp:

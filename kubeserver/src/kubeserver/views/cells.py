@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kubeserver.resources import Column
+from kubeserver.resources import PrintedColumn
 from kubeserver.wire.selectors import label_selector_from_json
 from kubeserver.wire.status import ApiError
 
@@ -109,15 +109,15 @@ def selector_text(selector: Json | None, *, empty: str = NONE, invalid: str = "<
         return invalid
 
 
-def wide(name: str, cell: Callable[[Json], Any]) -> Column:
-    return Column(name, priority=1, cell=cell)
+def wide(name: str, cell: Callable[[Json], Any]) -> PrintedColumn:
+    return PrintedColumn(name, priority=1, cell=cell)
 
 
-NAME: Final = Column("Name", format="name", description="The name of the object.", cell=name_of)
-AGE: Final = Column(
+NAME: Final = PrintedColumn("Name", format="name", description="The name of the object.", cell=name_of)
+AGE: Final = PrintedColumn(
     "Age", description="Time since the object was created.", cell=since("metadata", "creationTimestamp")
 )
-CREATED_AT: Final = Column(
+CREATED_AT: Final = PrintedColumn(
     "Created At",
     type="date",
     description="When the object was created.",

@@ -19,7 +19,7 @@ from kubeserver.wire.messages import JSON, Request, Response, encode
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from kubeserver.hosting import HostedCluster
+    from kubeserver.hosted_cluster import HostedCluster
     from kubeserver.storage.store import Store
 
 Json = dict[str, Any]

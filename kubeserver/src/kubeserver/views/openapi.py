@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kubeserver.resources import Resource
-    from kubeserver.schemas.schema import Rule
+    from kubeserver.schemas.schema import ValidationRule
 
 Json = dict[str, Any]
 
@@ -294,7 +294,7 @@ class _Writer:
         return found
 
 
-def _rule(rule: Rule) -> Json:
+def _rule(rule: ValidationRule) -> Json:
     found = {
         "rule": rule.rule,
         "message": rule.message,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from kubeserver.resources import Column
+from kubeserver.resources import PrintedColumn
 from kubeserver.views.cells import (
     AGE,
     CREATED_AT,
@@ -89,10 +89,10 @@ def _name_with_default(annotation: str) -> Callable[[Json], str]:
     return cell
 
 
-_INGRESS_CLASS_NAME: Final = Column(
+_INGRESS_CLASS_NAME: Final = PrintedColumn(
     "Name", format="name", cell=_name_with_default("ingressclass.kubernetes.io/is-default-class")
 )
-_STORAGE_CLASS_NAME: Final = Column(
+_STORAGE_CLASS_NAME: Final = PrintedColumn(
     "Name", format="name", cell=_name_with_default("storageclass.kubernetes.io/is-default-class")
 )
 
@@ -256,55 +256,55 @@ def _established(obj: Json) -> bool:
     return any(condition.get("type") == "Established" and condition.get("status") == "True" for condition in conditions)
 
 
-_VOLUME_ATTRIBUTES: Final = Column(
+_VOLUME_ATTRIBUTES: Final = PrintedColumn(
     "VolumeAttributesClass", cell=text("spec", "volumeAttributesClassName", default=UNSET)
 )
 _VOLUME_MODE: Final = wide("VolumeMode", text("spec", "volumeMode", default=UNSET))
 _EVENT: Final = (
-    Column("Last Seen", cell=_event_last_seen),
-    Column("Type", cell=text("type")),
-    Column("Reason", cell=text("reason")),
-    Column("Object", cell=_event_object),
+    PrintedColumn("Last Seen", cell=_event_last_seen),
+    PrintedColumn("Type", cell=text("type")),
+    PrintedColumn("Reason", cell=text("reason")),
+    PrintedColumn("Object", cell=_event_object),
     wide("Subobject", lambda obj: str(_event_target(obj).get("fieldPath", ""))),
     wide("Source", _event_source),
-    Column("Message", cell=_event_message),
+    PrintedColumn("Message", cell=_event_message),
     wide("First Seen", _event_first_seen),
     wide("Count", _event_count),
-    Column("Name", format="name", priority=1, cell=name_of),
+    PrintedColumn("Name", format="name", priority=1, cell=name_of),
 )
 _BINDING: Final = (
     NAME,
-    Column("Role", cell=_role_ref),
+    PrintedColumn("Role", cell=_role_ref),
     AGE,
     wide("Users", _subjects("User")),
     wide("Groups", _subjects("Group")),
     wide("ServiceAccounts", _subjects("ServiceAccount")),
 )
-_WEBHOOKS: Final = (NAME, Column("Webhooks", type="integer", cell=count("webhooks")), AGE)
+_WEBHOOKS: Final = (NAME, PrintedColumn("Webhooks", type="integer", cell=count("webhooks")), AGE)
 
-COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
-    ("", "namespaces"): (NAME, Column("Status", cell=text("status", "phase")), AGE),
-    ("", "configmaps"): (NAME, Column("Data", cell=count("data", "binaryData")), AGE),
-    ("", "secrets"): (NAME, Column("Type", cell=text("type")), Column("Data", cell=count("data")), AGE),
+COLUMNS: Final[dict[tuple[str, str], tuple[PrintedColumn, ...]]] = {
+    ("", "namespaces"): (NAME, PrintedColumn("Status", cell=text("status", "phase")), AGE),
+    ("", "configmaps"): (NAME, PrintedColumn("Data", cell=count("data", "binaryData")), AGE),
+    ("", "secrets"): (NAME, PrintedColumn("Type", cell=text("type")), PrintedColumn("Data", cell=count("data")), AGE),
     ("", "serviceaccounts"): (NAME, AGE),
     ("", "services"): (
         NAME,
-        Column("Type", cell=text("spec", "type")),
-        Column("Cluster-IP", cell=_service_cluster_ip),
-        Column("External-IP", cell=_service_external_ip),
-        Column("Port(s)", cell=_service_ports),
+        PrintedColumn("Type", cell=text("spec", "type")),
+        PrintedColumn("Cluster-IP", cell=_service_cluster_ip),
+        PrintedColumn("External-IP", cell=_service_external_ip),
+        PrintedColumn("Port(s)", cell=_service_ports),
         AGE,
         wide("Selector", lambda obj: labels_text(part(obj, "spec", "selector"))),
     ),
-    ("", "endpoints"): (NAME, Column("Endpoints", cell=_endpoints), AGE),
+    ("", "endpoints"): (NAME, PrintedColumn("Endpoints", cell=_endpoints), AGE),
     ("", "events"): _EVENT,
     ("events.k8s.io", "events"): _EVENT,
     ("", "nodes"): (
         NAME,
-        Column("Status", cell=_node_status),
-        Column("Roles", cell=_node_roles),
+        PrintedColumn("Status", cell=_node_status),
+        PrintedColumn("Roles", cell=_node_roles),
         AGE,
-        Column("Version", cell=text("status", "nodeInfo", "kubeletVersion")),
+        PrintedColumn("Version", cell=text("status", "nodeInfo", "kubeletVersion")),
         wide("Internal-IP", _node_address("InternalIP")),
         wide("External-IP", _node_address("ExternalIP")),
         wide("OS-Image", text("status", "nodeInfo", "osImage", default=UNKNOWN)),
@@ -313,88 +313,88 @@ COLUMNS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
     ),
     ("", "persistentvolumes"): (
         NAME,
-        Column("Capacity", cell=text("spec", "capacity", "storage", default="0")),
-        Column("Access Modes", cell=lambda obj: _access_modes(part(obj, "spec", "accessModes"))),
-        Column("Reclaim Policy", cell=text("spec", "persistentVolumeReclaimPolicy")),
-        Column("Status", cell=_phase),
-        Column("Claim", cell=_claim_ref),
-        Column("StorageClass", cell=_storage_class),
+        PrintedColumn("Capacity", cell=text("spec", "capacity", "storage", default="0")),
+        PrintedColumn("Access Modes", cell=lambda obj: _access_modes(part(obj, "spec", "accessModes"))),
+        PrintedColumn("Reclaim Policy", cell=text("spec", "persistentVolumeReclaimPolicy")),
+        PrintedColumn("Status", cell=_phase),
+        PrintedColumn("Claim", cell=_claim_ref),
+        PrintedColumn("StorageClass", cell=_storage_class),
         _VOLUME_ATTRIBUTES,
-        Column("Reason", cell=text("status", "reason")),
+        PrintedColumn("Reason", cell=text("status", "reason")),
         AGE,
         _VOLUME_MODE,
     ),
     ("", "persistentvolumeclaims"): (
         NAME,
-        Column("Status", cell=_phase),
-        Column("Volume", cell=text("spec", "volumeName")),
-        Column("Capacity", cell=lambda obj: _bound_claim("status", "capacity", "storage")(obj) or ""),
-        Column("Access Modes", cell=lambda obj: _access_modes(_bound_claim("status", "accessModes")(obj))),
-        Column("StorageClass", cell=_storage_class),
+        PrintedColumn("Status", cell=_phase),
+        PrintedColumn("Volume", cell=text("spec", "volumeName")),
+        PrintedColumn("Capacity", cell=lambda obj: _bound_claim("status", "capacity", "storage")(obj) or ""),
+        PrintedColumn("Access Modes", cell=lambda obj: _access_modes(_bound_claim("status", "accessModes")(obj))),
+        PrintedColumn("StorageClass", cell=_storage_class),
         _VOLUME_ATTRIBUTES,
         AGE,
         _VOLUME_MODE,
     ),
     ("storage.k8s.io", "storageclasses"): (
         _STORAGE_CLASS_NAME,
-        Column("Provisioner", cell=text("provisioner")),
-        Column("ReclaimPolicy", cell=text("reclaimPolicy", default="Delete")),
-        Column("VolumeBindingMode", cell=text("volumeBindingMode", default="Immediate")),
-        Column("AllowVolumeExpansion", cell=lambda obj: bool(obj.get("allowVolumeExpansion"))),
+        PrintedColumn("Provisioner", cell=text("provisioner")),
+        PrintedColumn("ReclaimPolicy", cell=text("reclaimPolicy", default="Delete")),
+        PrintedColumn("VolumeBindingMode", cell=text("volumeBindingMode", default="Immediate")),
+        PrintedColumn("AllowVolumeExpansion", cell=lambda obj: bool(obj.get("allowVolumeExpansion"))),
         AGE,
     ),
     ("scheduling.k8s.io", "priorityclasses"): (
         NAME,
-        Column("Value", type="integer", cell=number("value")),
-        Column("Global-Default", type="boolean", cell=lambda obj: bool(obj.get("globalDefault"))),
+        PrintedColumn("Value", type="integer", cell=number("value")),
+        PrintedColumn("Global-Default", type="boolean", cell=lambda obj: bool(obj.get("globalDefault"))),
         AGE,
-        Column("PreemptionPolicy", cell=text("preemptionPolicy")),
+        PrintedColumn("PreemptionPolicy", cell=text("preemptionPolicy")),
     ),
     ("networking.k8s.io", "ingresses"): (
         NAME,
-        Column("Class", cell=text("spec", "ingressClassName", default=NONE)),
-        Column("Hosts", cell=_ingress_hosts),
-        Column("Address", cell=lambda obj: ",".join(_balancer_addresses(obj))),
-        Column("Ports", cell=lambda obj: "80, 443" if part(obj, "spec", "tls") else "80"),
+        PrintedColumn("Class", cell=text("spec", "ingressClassName", default=NONE)),
+        PrintedColumn("Hosts", cell=_ingress_hosts),
+        PrintedColumn("Address", cell=lambda obj: ",".join(_balancer_addresses(obj))),
+        PrintedColumn("Ports", cell=lambda obj: "80, 443" if part(obj, "spec", "tls") else "80"),
         AGE,
     ),
     ("networking.k8s.io", "ingressclasses"): (
         _INGRESS_CLASS_NAME,
-        Column("Controller", cell=text("spec", "controller")),
-        Column("Parameters", cell=_ingress_class_parameters),
+        PrintedColumn("Controller", cell=text("spec", "controller")),
+        PrintedColumn("Parameters", cell=_ingress_class_parameters),
         AGE,
     ),
     ("networking.k8s.io", "networkpolicies"): (
         NAME,
-        Column("Pod-Selector", cell=lambda obj: selector_text(part(obj, "spec", "podSelector") or {})),
+        PrintedColumn("Pod-Selector", cell=lambda obj: selector_text(part(obj, "spec", "podSelector") or {})),
         AGE,
     ),
     ("discovery.k8s.io", "endpointslices"): (
         NAME,
-        Column("AddressType", cell=text("addressType")),
-        Column("Ports", cell=_slice_ports),
-        Column("Endpoints", cell=_slice_endpoints),
+        PrintedColumn("AddressType", cell=text("addressType")),
+        PrintedColumn("Ports", cell=_slice_ports),
+        PrintedColumn("Endpoints", cell=_slice_endpoints),
         AGE,
     ),
-    ("coordination.k8s.io", "leases"): (NAME, Column("Holder", cell=text("spec", "holderIdentity")), AGE),
+    ("coordination.k8s.io", "leases"): (NAME, PrintedColumn("Holder", cell=text("spec", "holderIdentity")), AGE),
     ("rbac.authorization.k8s.io", "rolebindings"): _BINDING,
     ("rbac.authorization.k8s.io", "clusterrolebindings"): _BINDING,
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): _WEBHOOKS,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): _WEBHOOKS,
     ("apiextensions.k8s.io", "customresourcedefinitions"): (
         NAME,
-        Column("Scope", cell=text("spec", "scope")),
-        Column("Versions", cell=_served_versions),
+        PrintedColumn("Scope", cell=text("spec", "scope")),
+        PrintedColumn("Versions", cell=_served_versions),
         CREATED_AT,
         wide("Group", text("spec", "group")),
         wide("Kind", text("spec", "names", "kind")),
         wide("ShortNames", lambda obj: ",".join(part(obj, "spec", "names", "shortNames") or ())),
-        Column("Established", type="boolean", priority=1, cell=_established),
+        PrintedColumn("Established", type="boolean", priority=1, cell=_established),
     ),
     **WORKLOADS,
 }
 
 
-def columns_of(group: str, plural: str) -> tuple[Column, ...]:
+def columns_of(group: str, plural: str) -> tuple[PrintedColumn, ...]:
     """The columns of a built-in kind; kinds without columns of their own show when they were created."""
     return COLUMNS.get((group, plural), DEFAULT_COLUMNS)

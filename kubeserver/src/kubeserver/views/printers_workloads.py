@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from kubeserver.resources import Column
+from kubeserver.resources import PrintedColumn
 from kubeserver.views.cells import (
     AGE,
     NAME,
@@ -182,11 +182,11 @@ def _containers(key: str, *path: str) -> Callable[[Json], str]:
     return cell
 
 
-def _container_columns(*path: str) -> tuple[Column, Column]:
+def _container_columns(*path: str) -> tuple[PrintedColumn, PrintedColumn]:
     return wide("Containers", _containers("name", *path)), wide("Images", _containers("image", *path))
 
 
-def _selector(*path: str) -> Column:
+def _selector(*path: str) -> PrintedColumn:
     return wide("Selector", lambda obj: selector_text(part(obj, *path, "spec", "selector")))
 
 
@@ -296,16 +296,16 @@ def _available(name: str) -> Callable[[Json], str]:
     return cell
 
 
-def _integer(name: str, *path: str) -> Column:
-    return Column(name, type="integer", cell=number(*path))
+def _integer(name: str, *path: str) -> PrintedColumn:
+    return PrintedColumn(name, type="integer", cell=number(*path))
 
 
-WORKLOADS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
+WORKLOADS: Final[dict[tuple[str, str], tuple[PrintedColumn, ...]]] = {
     ("", "pods"): (
         NAME,
-        Column("Ready", cell=_pod_ready),
-        Column("Status", cell=lambda pod: _pod_status(pod).reason),
-        Column("Restarts", cell=_pod_restarts),
+        PrintedColumn("Ready", cell=_pod_ready),
+        PrintedColumn("Status", cell=lambda pod: _pod_status(pod).reason),
+        PrintedColumn("Restarts", cell=_pod_restarts),
         AGE,
         wide("IP", _pod_ip),
         wide("Node", text("spec", "nodeName", default=NONE)),
@@ -323,9 +323,9 @@ WORKLOADS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
     ),
     ("apps", "deployments"): (
         NAME,
-        Column("Ready", cell=_ready_of_wanted),
-        Column("Up-to-date", cell=number("status", "updatedReplicas")),
-        Column("Available", cell=number("status", "availableReplicas")),
+        PrintedColumn("Ready", cell=_ready_of_wanted),
+        PrintedColumn("Up-to-date", cell=number("status", "updatedReplicas")),
+        PrintedColumn("Available", cell=number("status", "availableReplicas")),
         AGE,
         *_container_columns(),
         wide("Selector", _deployment_selector),
@@ -339,7 +339,7 @@ WORKLOADS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
         *_container_columns(),
         _selector(),
     ),
-    ("apps", "statefulsets"): (NAME, Column("Ready", cell=_ready_of_wanted), AGE, *_container_columns()),
+    ("apps", "statefulsets"): (NAME, PrintedColumn("Ready", cell=_ready_of_wanted), AGE, *_container_columns()),
     ("apps", "daemonsets"): (
         NAME,
         _integer("Desired", "status", "desiredNumberScheduled"),
@@ -347,7 +347,7 @@ WORKLOADS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
         _integer("Ready", "status", "numberReady"),
         _integer("Up-to-date", "status", "updatedNumberScheduled"),
         _integer("Available", "status", "numberAvailable"),
-        Column(
+        PrintedColumn(
             "Node Selector",
             cell=lambda obj: labels_text(part(obj, "spec", "template", "spec", "nodeSelector")),
         ),
@@ -357,37 +357,37 @@ WORKLOADS: Final[dict[tuple[str, str], tuple[Column, ...]]] = {
     ),
     ("batch", "jobs"): (
         NAME,
-        Column("Status", cell=_job_status),
-        Column("Completions", cell=_job_completions),
-        Column("Duration", cell=_job_duration),
+        PrintedColumn("Status", cell=_job_status),
+        PrintedColumn("Completions", cell=_job_completions),
+        PrintedColumn("Duration", cell=_job_duration),
         AGE,
         *_container_columns(),
         _selector(),
     ),
     ("batch", "cronjobs"): (
         NAME,
-        Column("Schedule", cell=text("spec", "schedule")),
-        Column("Timezone", cell=text("spec", "timeZone", default=NONE)),
-        Column("Suspend", type="boolean", cell=_suspended),
-        Column("Active", type="integer", cell=lambda obj: len(part(obj, "status", "active") or ())),
-        Column("Last Schedule", cell=_last_schedule),
+        PrintedColumn("Schedule", cell=text("spec", "schedule")),
+        PrintedColumn("Timezone", cell=text("spec", "timeZone", default=NONE)),
+        PrintedColumn("Suspend", type="boolean", cell=_suspended),
+        PrintedColumn("Active", type="integer", cell=lambda obj: len(part(obj, "status", "active") or ())),
+        PrintedColumn("Last Schedule", cell=_last_schedule),
         AGE,
         *_container_columns("spec", "jobTemplate"),
         _selector("spec", "jobTemplate"),
     ),
     ("autoscaling", "horizontalpodautoscalers"): (
         NAME,
-        Column("Reference", cell=_scale_reference),
-        Column("Targets", cell=_metrics),
-        Column("MinPods", cell=lambda obj: str(part(obj, "spec", "minReplicas") or UNSET)),
-        Column("MaxPods", cell=number("spec", "maxReplicas")),
-        Column("Replicas", cell=number("status", "currentReplicas")),
+        PrintedColumn("Reference", cell=_scale_reference),
+        PrintedColumn("Targets", cell=_metrics),
+        PrintedColumn("MinPods", cell=lambda obj: str(part(obj, "spec", "minReplicas") or UNSET)),
+        PrintedColumn("MaxPods", cell=number("spec", "maxReplicas")),
+        PrintedColumn("Replicas", cell=number("status", "currentReplicas")),
         AGE,
     ),
     ("policy", "poddisruptionbudgets"): (
         NAME,
-        Column("Min Available", cell=_available("minAvailable")),
-        Column("Max Unavailable", cell=_available("maxUnavailable")),
+        PrintedColumn("Min Available", cell=_available("minAvailable")),
+        PrintedColumn("Max Unavailable", cell=_available("maxUnavailable")),
         _integer("Allowed Disruptions", "status", "disruptionsAllowed"),
         AGE,
     ),

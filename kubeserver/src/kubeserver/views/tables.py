@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from kubeserver.resources import Column
+from kubeserver.resources import PrintedColumn
 from kubeserver.views.cells import Since, age, name_of
 from kubeserver.views.jsonpath import JsonPathError, bounded, compile_path, printed
 from kubeserver.views.printers import columns_of
@@ -33,8 +33,8 @@ Shape = Literal["Object", "Table", "PartialObjectMetadata", "PartialObjectMetada
 
 _META_GROUP: Final = "meta.k8s.io"
 _DISCOVERY_GROUP: Final = "apidiscovery.k8s.io"
-_NAME: Final = Column("Name", format="name", description="The name of the object.", cell=name_of)
-_CUSTOM_AGE: Final = Column(
+_NAME: Final = PrintedColumn("Name", format="name", description="The name of the object.", cell=name_of)
+_CUSTOM_AGE: Final = PrintedColumn(
     "Age",
     type="date",
     description="Time since the object was created.",
@@ -209,13 +209,13 @@ def partial_metadata_list(objects: Sequence[Json], list_metadata: Json, version:
     }
 
 
-def _columns(resource: Resource) -> tuple[Column, ...]:
+def _columns(resource: Resource) -> tuple[PrintedColumn, ...]:
     if not resource.custom:
         return resource.columns or columns_of(resource.group, resource.plural)
     return (_NAME, *(resource.columns or (_CUSTOM_AGE,)))
 
 
-def _definition(column: Column) -> Json:
+def _definition(column: PrintedColumn) -> Json:
     described = column.description
     if not described and column.json_path:
         described = f"Custom resource definition column (in JSONPath format): {column.json_path}"
@@ -228,7 +228,7 @@ def _definition(column: Column) -> Json:
     }
 
 
-def _cell(column: Column) -> Callable[[Json, datetime], Any]:
+def _cell(column: PrintedColumn) -> Callable[[Json, datetime], Any]:
     if column.cell is not None:
         read = column.cell
 

@@ -21,13 +21,13 @@ import msgspec
 
 from kubeserver.patching.patches import json_patch
 from kubeserver.webhooks.client import CallFailed, WebhookClient, no_service
-from kubeserver.webhooks.matching import (
+from kubeserver.webhooks.hooks import (
     Admitted,
-    Call,
     Deciding,
     Hook,
     HookTable,
     Served,
+    WebhookCall,
     compile_hooks,
     refusal_of,
     review_of,
@@ -85,7 +85,7 @@ class Webhooks:
             if isinstance(outcome, BaseException):
                 raise outcome
 
-    async def _asked(self, call: Call, request: Admitted, warnings: list[str]) -> None:
+    async def _asked(self, call: WebhookCall, request: Admitted, warnings: list[str]) -> None:
         try:
             answer = await self._ask(call, request, mutating=False)
         except CallFailed as failure:
@@ -114,7 +114,7 @@ class Webhooks:
                 await self._change(call, request, warnings)
         return request.obj
 
-    async def _change(self, call: Call, request: Admitted, warnings: list[str]) -> bool:
+    async def _change(self, call: WebhookCall, request: Admitted, warnings: list[str]) -> bool:
         """Ask one mutating webhook; whether the object of the request is another one now."""
         try:
             answer = await self._ask(call, request, mutating=True)
@@ -138,7 +138,7 @@ class Webhooks:
         before, request.obj = request.obj, changed
         return before != changed
 
-    async def _ask(self, call: Call, request: Admitted, *, mutating: bool) -> Json:
+    async def _ask(self, call: WebhookCall, request: Admitted, *, mutating: bool) -> Json:
         hook = call.hook
         if request.dry_run and hook.side_effects not in ("None", "NoneOnDryRun"):
             raise bad_request(f'admission webhook "{hook.name}" does not support dry run')

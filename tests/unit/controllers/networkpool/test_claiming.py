@@ -12,14 +12,16 @@ from butler.api.objects import Change, Key, key_of
 from butler.controllers.networkpool.claim_steps import Claiming, is_overlapped
 from butler.controllers.networkpool.claims_writer import ClaimRegister
 from butler.ipam.layout import InvalidPool, read_layout
-from butler.kube.errors import Invalid, NotFound, Status
+from butler.kube.errors import Invalid, Status
+from butler.kube.resource import NAMESPACES
 from butler.rules.pool.claims import CLAIMS, NetworkClaim, entry
-from unit.controllers.networkpool.small_server import Shown, SmallServer
+from unit.controllers.networkpool.pool_server import PoolServer, Shown
 from unit.controllers.networkpool.values import NAMESPACE, NOW, POOL, allocation, holdings_of, intent, pool
 
 if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
 
+pytestmark = pytest.mark.usefixtures("api_servers")
 CLAIMS_KEY = Key(NAMESPACE, CLAIMS)
 
 
@@ -27,16 +29,16 @@ class Estate:
     """A claiming over a small server whose caches are up to date."""
 
     def __init__(self, *objects: Any, register: dict[str, str] | None = None) -> None:
-        self.server = SmallServer(*objects)
+        self.server = PoolServer(*objects, home=NAMESPACE)
         if register is not None:
-            data = dict(entry(Key(NAMESPACE, name), NetworkClaim(cidr, "p1", 1)) for name, cidr in register.items())
-            self.server.config_map = {"metadata": {"uid": "c1", "resourceVersion": "7"}, "data": data}
+            named = (entry(Key(NAMESPACE, name), NetworkClaim(cidr, "p1", 1)) for name, cidr in register.items())
+            self.server.register(dict(named))
         holdings = holdings_of(*self.server.allocations.values())
         caches: Any = (
             Shown(lambda: {Key(NAMESPACE, CLAIMS): self.server.config_map} if self.server.config_map else {}),
-            Shown(lambda: self.server.pools),
+            Shown(lambda: dict(self.server.pools)),
         )
-        register_: Any = ClaimRegister(self.server, NAMESPACE)  # type: ignore[arg-type]
+        register_: Any = ClaimRegister(self.server, NAMESPACE)
         self.claiming = Claiming(register_, *caches, holdings)
 
     async def step(self, name: str = POOL.name) -> tuple[str | None, str | None, bool]:
@@ -79,11 +81,7 @@ async def test_a_claim_that_somebody_took_out_of_the_register_is_entered_again()
 
 async def test_a_pool_says_so_when_its_claim_cannot_be_recorded() -> None:
     estate = Estate(pool())
-
-    async def refuse(*_: object) -> None:
-        raise NotFound(404, Status(reason="NotFound", message='namespaces "butler-system" not found'))
-
-    estate.server.create = refuse  # type: ignore[method-assign, assignment]
+    estate.server.drop(NAMESPACES, Key("", "butler-system"))
     claimed, obstacle, _ = await estate.step()
     assert claimed is None
     assert obstacle == (
@@ -228,13 +226,8 @@ async def test_a_rival_that_nobody_sees_any_more_is_named_all_the_same() -> None
 async def test_a_rival_that_the_cache_has_not_heard_of_is_named_all_the_same() -> None:
     estate = Estate(pool(), register={})
     newer = dict([entry(Key(NAMESPACE, "quick"), NetworkClaim("10.0.0.0/16", "q", 1))])
-    behind, estate.server.config_map = (
-        estate.server.config_map,
-        {
-            "metadata": {"uid": "c1", "resourceVersion": "8"},
-            "data": newer,
-        },
-    )
+    behind = estate.server.config_map
+    estate.server.register(newer)
     estate.claiming._claims = Shown(lambda: {Key(NAMESPACE, CLAIMS): behind})  # type: ignore[assignment]
     _, obstacle, _ = await estate.step()
     assert obstacle is not None
@@ -320,7 +313,7 @@ async def test_who_waits_no_longer_is_not_told_either() -> None:
     waits = pool(name="waits", uid="u-waits", cidr="10.1.0.0/16")
     estate = Estate(waits, *known.values(), register={"p1": "10.1.0.0/24"})
     assert (await estate.step("waits"))[0] is None
-    estate.server.config_map = {"metadata": {"uid": "c1", "resourceVersion": "8"}, "data": {}}
+    estate.server.register({})
     del estate.server.pools[Key(NAMESPACE, "p1")]
     assert (await estate.step("waits"))[0] == "10.1.0.0/16"
     gone = estate.claiming.concerned_by_pool(Change(Key(NAMESPACE, "p1"), known["p1"], None))
@@ -350,7 +343,7 @@ async def test_an_entry_that_does_not_cover_what_the_pool_claims_is_put_right(fo
 @pytest.mark.parametrize("error", [Invalid(422, Status(reason="Invalid", message="Too long: may not be more than"))])
 async def test_a_pool_that_does_not_fit_into_the_register_says_so_and_tries_again(error: Exception) -> None:
     estate = Estate(pool(), register={})
-    estate.server.objection = lambda _: error
+    estate.server.objection = lambda asked: error if asked.verb == "patch" else None
     made = await estate.claiming.step(estate.server.pools[POOL], read_layout(estate.server.pools[POOL].spec))
     assert made.cidr is None
     assert made.obstacle is not None
@@ -385,7 +378,7 @@ async def test_a_pool_that_we_let_go_empty_is_forgotten_without_a_list() -> None
     estate.claiming.emptied(pool())
     await estate.claiming.forget(POOL)
     assert estate.server.entries == {}
-    assert estate.server.counts["list"] == 0
+    assert estate.server.counts["list ipallocations"] == 0
 
 
 async def test_a_pool_that_is_gone_is_forgotten_and_one_never_known_costs_nothing() -> None:

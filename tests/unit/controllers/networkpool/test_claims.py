@@ -10,19 +10,19 @@ import pytest
 from butler.api.objects import Key
 from butler.controllers.networkpool.claims_writer import ClaimRegister, PoolMoved, StillHeld
 from butler.rules.pool.claims import ClaimTable, Moved, NetworkClaim, contains, entry, moved, overlaps
-from unit.controllers.networkpool.small_server import SmallServer
+from unit.controllers.networkpool.pool_server import PoolServer
 from unit.controllers.networkpool.values import NAMESPACE, POOL, allocation, pool
 
+pytestmark = pytest.mark.usefixtures("api_servers")
 OLD = NetworkClaim("10.0.0.0/24", "p1", 1)
 
 
-def register(server: SmallServer) -> ClaimRegister:
-    return ClaimRegister(server, "home")  # type: ignore[arg-type]
+def register(server: PoolServer) -> ClaimRegister:
+    return ClaimRegister(server, "home")
 
 
-def with_entries(server: SmallServer, **claims: str) -> SmallServer:
-    data = dict(entry(Key(NAMESPACE, name), NetworkClaim(cidr, "p1", 1)) for name, cidr in claims.items())
-    server.config_map = {"metadata": {"uid": "c1", "resourceVersion": "7"}, "data": data}
+def with_entries(server: PoolServer, **claims: str) -> PoolServer:
+    server.register(dict(entry(Key(NAMESPACE, name), NetworkClaim(cidr, "p1", 1)) for name, cidr in claims.items()))
     return server
 
 
@@ -110,33 +110,29 @@ def test_only_entries_that_differ_are_told() -> None:
 async def test_the_first_claim_makes_the_register_with_what_pools_claim_already() -> None:
     """A user deleted it: what pools may hand out from must not be given away."""
     first, second = pool(name="a"), pool(name="b", claimed_cidr="10.0.0.0/24", uid="p2")
-    server = SmallServer(first, second, pool(name="c", claimed_cidr="nonsense", uid="p3"))
+    server = PoolServer(first, second, pool(name="c", claimed_cidr="nonsense", uid="p3"))
     assert await register(server).claim(first) == (NAMESPACE, "b")
     assert server.entries == {"b": "10.0.0.0/24"}
 
 
 async def test_a_claim_is_entered_with_the_uid_and_generation_it_is_for() -> None:
     mine = pool()
-    server = SmallServer(mine)
+    server = PoolServer(mine)
     assert await register(server).claim(mine) is None
     assert read(server.config_map) == {POOL: OLD}
 
 
 async def test_two_who_make_the_register_at_once_agree() -> None:
     mine = pool()
-    server = SmallServer(mine)
+    server = PoolServer(mine)
     server.meanwhile = lambda: with_entries(server, other="10.0.0.0/16") and None
     assert await register(server).claim(mine) == (NAMESPACE, "other")
 
 
 async def test_a_claim_that_somebody_else_makes_meanwhile_is_noticed() -> None:
     mine = pool()
-    server = with_entries(SmallServer(mine))
-
-    def quicker() -> None:
-        with_entries(server, other="10.0.0.0/16").config_map["metadata"].update(resourceVersion="8")  # type: ignore[index]
-
-    server.meanwhile = quicker
+    server = with_entries(PoolServer(mine))
+    server.meanwhile = lambda: with_entries(server, other="10.0.0.0/16") and None
     assert await register(server).claim(mine) == (NAMESPACE, "other")
     assert server.entries == {"other": "10.0.0.0/16"}
 
@@ -145,30 +141,30 @@ async def test_a_claim_that_somebody_else_makes_meanwhile_is_noticed() -> None:
 async def test_nothing_is_claimed_for_what_a_pool_was_before(changes: dict[str, object]) -> None:
     mine = pool()
     now = msgspec.structs.replace(mine, metadata=msgspec.structs.replace(mine.metadata, **changes))
-    server = with_entries(SmallServer(now))
+    server = with_entries(PoolServer(now))
     with pytest.raises(PoolMoved):
         await register(server).claim(mine)
-    assert server.counts["patch"] == 0
+    assert server.counts["patch configmaps"] == 0
 
 
 async def test_a_pool_that_still_claims_something_else_claims_nothing_new() -> None:
     mine = pool(claimed_cidr="10.9.0.0/24")
-    server = with_entries(SmallServer(mine), vlan40="10.9.0.0/24")
+    server = with_entries(PoolServer(mine), vlan40="10.9.0.0/24")
     with pytest.raises(PoolMoved, match=r"not yet given up 10\.9\.0\.0/24"):
         await register(server).claim(mine)
 
 
 async def test_growing_needs_no_look_at_who_holds_what() -> None:
     mine = pool(cidr="10.0.0.0/16", claimed_cidr="10.0.0.0/24")
-    server = with_entries(SmallServer(mine, allocation("a", holds="10.0.0.1-10.0.0.2")), vlan40="10.0.0.0/24")
+    server = with_entries(PoolServer(mine, allocation("a", holds="10.0.0.1-10.0.0.2")), vlan40="10.0.0.0/24")
     assert await register(server).claim(mine) is None
     assert server.entries == {"vlan40": "10.0.0.0/16"}
-    assert server.counts["list"] == 0
+    assert server.counts["list ipallocations"] == 0
 
 
 async def test_moving_away_from_live_allocations_is_refused() -> None:
     moved = pool(cidr="10.9.0.0/24")
-    server = with_entries(SmallServer(moved, allocation("a", holds="10.0.0.1-10.0.0.2")), vlan40="10.0.0.0/24")
+    server = with_entries(PoolServer(moved, allocation("a", holds="10.0.0.1-10.0.0.2")), vlan40="10.0.0.0/24")
     with pytest.raises(StillHeld, match="a still holds addresses"):
         await register(server).claim(moved)
     server.allocations.clear()
@@ -193,7 +189,7 @@ async def test_the_register_shrinks_to_the_status_but_never_below_live_allocatio
     mine = pool(cidr="10.0.0.0/25", claimed_cidr="10.0.0.0/25")
     live = [allocation("a", holds=holds)] if holds else []
     server = with_entries(
-        SmallServer(mine, *live, allocation("b", holds="10.0.0.250-10.0.0.250", of="x")), vlan40="10.0.0.0/24"
+        PoolServer(mine, *live, allocation("b", holds="10.0.0.250-10.0.0.250", of="x")), vlan40="10.0.0.0/24"
     )
     if shrinks:
         await register(server).shrink(POOL)
@@ -214,25 +210,23 @@ async def test_the_register_shrinks_to_the_status_but_never_below_live_allocatio
     ],
 )
 async def test_the_register_stays_where_it_is_for_a_pool_that(story: str, mine) -> None:  # type: ignore[no-untyped-def]
-    server = with_entries(SmallServer(mine), vlan40="10.0.0.0/24")
+    server = with_entries(PoolServer(mine), vlan40="10.0.0.0/24")
     await register(server).shrink(POOL)
-    assert server.counts["patch"] == 0, story
+    assert server.counts["patch configmaps"] == 0, story
 
 
 async def test_the_entry_of_a_pool_that_is_gone_goes_once_nobody_holds_its_addresses() -> None:
-    server = with_entries(
-        SmallServer(allocation("a", holds="10.0.0.1-10.0.0.2")), vlan40="10.0.0.0/24", b="10.1.0.0/24"
-    )
+    server = with_entries(PoolServer(allocation("a", holds="10.0.0.1-10.0.0.2")), vlan40="10.0.0.0/24", b="10.1.0.0/24")
     with pytest.raises(StillHeld):
         await register(server).drop(POOL)
     server.allocations.clear()
     await register(server).drop(POOL)
     assert server.entries == {"b": "10.1.0.0/24"}
     await register(server).drop(POOL)
-    assert server.counts["patch"] == 1
+    assert server.counts["patch configmaps"] == 1
 
 
 async def test_the_entry_of_a_pool_that_came_back_stays() -> None:
-    server = with_entries(SmallServer(pool(uid="p2")), vlan40="10.0.0.0/24")
+    server = with_entries(PoolServer(pool(uid="p2")), vlan40="10.0.0.0/24")
     await register(server).drop(POOL)
     assert server.entries == {"vlan40": "10.0.0.0/24"}

@@ -64,6 +64,36 @@ async def test_addresses_are_held_while_a_machine_is_there_and_go_when_the_names
     assert site.tenants.forgotten == [UID]
 
 
+async def test_where_a_cluster_is_that_never_came_up_another_process_learns_from_cluster_api(site: Site) -> None:
+    """Its status does not say so yet, and the process that had heard of it was killed: an API server that answers
+    would be waited for until the time limit."""
+    site.wish(going=True)
+    site.stands("clusters", spec={"controlPlaneEndpoint": {"host": "10.40.0.20", "port": 6443}})
+    site.tenants.left = "1 load balancer (default/web)"
+    assert await look(site) is not None
+    assert stage(site) is DeletionStage.LOAD_BALANCERS
+    assert site.views.endpoint_of(UID) == "https://10.40.0.20:6443"
+
+
+async def test_load_balancers_of_a_cluster_that_never_got_an_endpoint_are_not_waited_for(site: Site) -> None:
+    site.wish(going=True)
+    site.stands("clusters")
+    site.tenants.left = "the tenant's API server"
+    assert await look(site) is not None
+    assert stage(site) is DeletionStage.CLUSTER_API
+
+
+@pytest.mark.parametrize("unserved", [False, True])
+async def test_without_a_cluster_to_ask_the_tenant_is_still_waited_for(site: Site, unserved: bool) -> None:
+    """That Cluster API says nothing is no proof that nothing runs there."""
+    site.wish(going=True)
+    if unserved:
+        site.management.unserved.add("clusters")
+    site.tenants.left = "the tenant's API server"
+    assert await look(site) is not None
+    assert stage(site) is DeletionStage.LOAD_BALANCERS
+
+
 async def test_addresses_of_another_cluster_of_that_name_are_not_touched(site: Site) -> None:
     earlier = allocation("web-nodes-2", "nodes", start="10.40.0.40")
     body = site.management.put("ipallocations", earlier)

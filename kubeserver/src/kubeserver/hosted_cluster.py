@@ -15,7 +15,7 @@ from kubeserver.background.namespaces import NamespaceKeeper
 from kubeserver.builtin.catalog import RBAC
 from kubeserver.builtin.default_roles import default_cluster_role_bindings, default_cluster_roles
 from kubeserver.cluster import LogicalCluster
-from kubeserver.storage.store import Change, Entry, Key, Store, Table
+from kubeserver.storage.store import Entry, ObjectKey, Store, StoredChange, Table
 from kubeserver.verbs.admission import Admission
 from kubeserver.verbs.answers import Access
 from kubeserver.verbs.dispatch import Verbs
@@ -60,7 +60,7 @@ class HostedCluster:
         self.tokens = TokenIssuer(
             pki, issuer=f"https://kubeserver.local/clusters/{name}" if name else "https://kubeserver.local"
         )
-        self._rbac_read: dict[Key, tuple[int, Json]] = {}  # revision and object
+        self._rbac_read: dict[ObjectKey, tuple[int, Json]] = {}  # revision and object
         self.authorizer = Authorizer(self._rbac_objects, self._rbac_version)
         self.authenticator = Authenticator(verify_token=self._service_account_of)
         admission = Admission(self.cluster, self.authorizer, webhooks)
@@ -79,7 +79,7 @@ class HostedCluster:
         store = self.cluster.store
         for table in store.tables(self.cluster.name):
             for entry in store.entries(table):
-                self._changed(Change("ADDED", entry.key, entry.revision, entry.value))
+                self._changed(StoredChange("ADDED", entry.key, entry.revision, entry.value))
         store.listeners.setdefault(self.cluster.name, []).append(self._changed)
         for follower in self._followers:
             follower.start()
@@ -90,7 +90,7 @@ class HostedCluster:
         for follower in self._followers:
             await follower.stop()
 
-    def _changed(self, change: Change) -> None:
+    def _changed(self, change: StoredChange) -> None:
         self.cluster.note(change)
         for follower in self._followers:
             follower.changed(change)
@@ -122,7 +122,7 @@ class HostedCluster:
     async def _ensure(self, group: str, plural: str, namespace: str, obj: Json) -> None:
         resource = self.cluster.registry.find(group, "v1", plural)
         assert resource is not None
-        key = Key(self.cluster.name, group, plural, namespace, obj["metadata"]["name"])
+        key = ObjectKey(self.cluster.name, group, plural, namespace, obj["metadata"]["name"])
         if self.cluster.store.latest(key) is None:
             full = {"apiVersion": resource.api_version, "kind": resource.kind, **obj}
             await self.actor.create(resource, namespace, full, _MANAGER)
@@ -153,7 +153,7 @@ class HostedCluster:
         claims = self.tokens.verified(token)
         if claims is None:
             return None
-        key = Key(self.cluster.name, "", "serviceaccounts", claims.namespace, claims.name)
+        key = ObjectKey(self.cluster.name, "", "serviceaccounts", claims.namespace, claims.name)
         entry = self.cluster.store.get(key)
         if entry is None or decode(entry.value)["metadata"]["uid"] != claims.uid:
             return None

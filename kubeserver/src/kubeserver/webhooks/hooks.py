@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubeserver import patience
 from kubeserver.cel import types as cel_types
-from kubeserver.cel.checking import CompileError, compile_tree
 from kubeserver.cel.costs import head_start, least_cost
 from kubeserver.cel.evaluation import compile_closure
+from kubeserver.cel.type_check import CompileError, compile_tree
 from kubeserver.cel.values import CelError, CostError
 from kubeserver.wire.selectors import EVERYTHING, LabelSelector, label_selector_from_json
 from kubeserver.wire.status import ApiError, forbidden
@@ -68,11 +68,13 @@ class Admitted:
     equivalents: tuple[Served, ...] = ()
     namespace_labels: Callable[[], Mapping[str, str]] = dict
     default: Callable[[Json], None] = lambda _: None  # applied to what a mutating webhook returns
-    apart: Callable[[Callable[[], Call | None]], Awaitable[Call | None]] = asyncio.to_thread  # where long work is done
+    apart: Callable[[Callable[[], WebhookCall | None]], Awaitable[WebhookCall | None]] = (
+        asyncio.to_thread
+    )  # where long work is done
 
 
 @dataclass(slots=True, frozen=True)
-class Rule:
+class HookRule:
     operations: frozenset[str]
     groups: frozenset[str]
     versions: frozenset[str]
@@ -109,7 +111,7 @@ class _Program(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Condition:
+class MatchCondition:
     expression: str
     _program: _Program | None = None
 
@@ -144,10 +146,10 @@ class Hook:
     configuration: str
     name: str
     client: Json
-    rules: tuple[Rule, ...]
+    rules: tuple[HookRule, ...]
     namespace_selector: LabelSelector
     object_selector: LabelSelector
-    conditions: tuple[Condition, ...]
+    conditions: tuple[MatchCondition, ...]
     ignores_failure: bool
     equivalent: bool
     timeout: int
@@ -157,7 +159,7 @@ class Hook:
 
 
 @dataclass(slots=True, frozen=True)
-class Call:
+class WebhookCall:
     """A webhook that is to be called, about an object in this shape."""
 
     hook: Hook
@@ -195,7 +197,7 @@ def _hook(configuration: str, hook: Json) -> Hook:
         namespace_selector=_selector(hook.get("namespaceSelector")),
         object_selector=_selector(hook.get("objectSelector")),
         conditions=tuple(
-            Condition(str(match_condition.get("expression", "")).strip())
+            MatchCondition(str(match_condition.get("expression", "")).strip())
             for match_condition in hook.get("matchConditions") or ()
         ),
         ignores_failure=hook.get("failurePolicy") == "Ignore",
@@ -207,9 +209,9 @@ def _hook(configuration: str, hook: Json) -> Hook:
     )
 
 
-def _rule(rule: Json) -> Rule:
+def _rule(rule: Json) -> HookRule:
     resources = [resource.partition("/") for resource in rule.get("resources") or ()]
-    return Rule(
+    return HookRule(
         frozenset(rule.get("operations") or ()),
         frozenset(rule.get("apiGroups") or ()),
         frozenset(rule.get("apiVersions") or ()),
@@ -237,7 +239,7 @@ class Deciding:
     def __init__(self) -> None:
         self._left = patience.STEPS_ON_THE_LOOP
 
-    async def call(self, hook: Hook, request: Admitted) -> Call | None:
+    async def call(self, hook: Hook, request: Admitted) -> WebhookCall | None:
         """As `call_for`."""
         if self._left > 0:
             try:
@@ -253,7 +255,7 @@ class Deciding:
         return await request.apart(lambda: call_for(hook, settled))
 
 
-def call_for(hook: Hook, request: Admitted) -> Call | None:
+def call_for(hook: Hook, request: Admitted) -> WebhookCall | None:
     """How to call a webhook about a request; None if it is not concerned. Raises what a condition refuses."""
     if request.served.group == _EXEMPT_GROUP:
         return None
@@ -262,7 +264,7 @@ def call_for(hook: Hook, request: Admitted) -> Call | None:
         return None
     if hook.conditions and not _conditions_hold(hook, request, served):
         return None
-    return Call(hook, served)
+    return WebhookCall(hook, served)
 
 
 def _matching(hook: Hook, request: Admitted) -> Served | None:
@@ -345,7 +347,7 @@ def request_json(request: Admitted, served: Served) -> Json:
     return body
 
 
-def review_of(call: Call, request: Admitted, uid: str, version: str) -> Json:
+def review_of(call: WebhookCall, request: Admitted, uid: str, version: str) -> Json:
     """The AdmissionReview to send."""
     body = {
         "uid": uid,

@@ -14,9 +14,9 @@ from kubeserver.cel.library import TYPE_NAMES, Overload, declarations
 from kubeserver.cel.syntax import (
     Call,
     Fold,
-    ListOf,
+    ListLiteral,
     Literal,
-    MapOf,
+    MapLiteral,
     Name,
     Node,
     ParseError,
@@ -96,9 +96,9 @@ class _Checker:
             return self._select(node)
         if isinstance(node, Call):
             return self._call(node)
-        if isinstance(node, ListOf):
+        if isinstance(node, ListLiteral):
             return self._list(node)
-        if isinstance(node, MapOf):
+        if isinstance(node, MapLiteral):
             return self._map(node)
         assert isinstance(node, Fold)
         return self._fold(node)
@@ -164,7 +164,7 @@ class _Checker:
             self._wrong(node.at, f"expected type 'bool' but found '{found}'")
 
     def _argument(self, call: Call, argument: Node) -> t.Type:
-        if call.name == "format" and isinstance(argument, ListOf):
+        if call.name == "format" and isinstance(argument, ListLiteral):
             # What is formatted may be of many kinds, unlike the items of any other list that is written out.
             for node in argument.items:
                 self.check(node)
@@ -208,7 +208,7 @@ class _Checker:
             except PatternError:
                 self._wrong(at, "invalid matches argument")
 
-    def _list(self, node: ListOf) -> t.Type:
+    def _list(self, node: ListLiteral) -> t.Type:
         item: t.Type | None = None
         for each, optional in zip(node.items, node.optional, strict=True):
             found = self.check(each)
@@ -217,7 +217,7 @@ class _Checker:
             item = self._alike(each.at, item, found)
         return t.list_of(item if item is not None else t.A)
 
-    def _map(self, node: MapOf) -> t.Type:
+    def _map(self, node: MapLiteral) -> t.Type:
         key: t.Type | None = None
         value: t.Type | None = None
         for key_node, value_node, optional in node.entries:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kubeserver.definitions.validation import changes_refused, validate_crd, warnings_of
-from kubeserver.resources import Column, Resource, Scale, Strategy
+from kubeserver.resources import PrintedColumn, Resource, ScaleSubresource, Strategy
 from kubeserver.schemas.builtin_types import OBJECT_META, builtin_types
 from kubeserver.schemas.schema import Schema, parse
 from kubeserver.views.jsonpath import selectable_text
@@ -203,7 +203,9 @@ def _resource(crd: Json, version: Json, revision: int) -> Resource:
         status=isinstance(subresources.get("status"), dict),
         scale=None
         if not scale
-        else Scale(scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or ""),
+        else ScaleSubresource(
+            scale["specReplicasPath"], scale["statusReplicasPath"], scale.get("labelSelectorPath") or ""
+        ),
         columns=tuple(
             _column(additional_printer_column)
             for additional_printer_column in version.get("additionalPrinterColumns") or ()
@@ -239,8 +241,8 @@ _API_VERSION: Final = "The version of this object's schema, as group/version."
 _KIND: Final = "What this object is, in CamelCase."
 
 
-def _column(column: Json) -> Column:
-    return Column(
+def _column(column: Json) -> PrintedColumn:
+    return PrintedColumn(
         name=column["name"],
         type=column["type"],
         format=column.get("format") or "",
