@@ -282,7 +282,7 @@ def test_the_record_of_a_grant_is_no_change_to_look_at_again(adm: Cli, plane: Co
 
 def test_a_release_where_nobody_sits_needs_yes(adm: Cli, plane: ControlPlane, rack: str) -> None:
     new(plane, f"{rack}-a", rack, "t/a")
-    assert "Nobody can be asked here: say --yes" in adm.refused(2, "allocation", "release", f"{rack}-a")
+    assert "There is no terminal to ask in: say --yes" in adm.refused(2, "allocation", "release", f"{rack}-a")
     dry = adm.run("allocation", "release", f"{rack}-a", "--dry-run=client")
     assert dry.out == f"{GROUP}/{rack}-a released (client dry run)\n"
     assert (
@@ -372,13 +372,11 @@ def test_who_remembers_earlier_owners(adm: Cli, plane: ControlPlane, rack: str, 
 
 
 def test_who_has_a_word_for_addresses_that_nobody_knows(adm: Cli, rack: str) -> None:
-    assert "nobody knows 192.0.2.1: no pool has it, and the nearest one is" in adm.refused(
-        3, "ipam", "who", "192.0.2.1"
-    )
+    assert "192.0.2.1 is unknown: no pool has it, and the nearest one is" in adm.refused(3, "ipam", "who", "192.0.2.1")
     asked = adm.refused(3, "ipam", "who", "192.0.2.1", "--live")
     assert "and no tenant uses it" in asked
     assert asked.endswith("look for it outside of Butler")
-    assert adm.refused(3, "ipam", "who", "fd00::1") == "nobody knows fd00::1: pools hand out IPv4 only"
+    assert adm.refused(3, "ipam", "who", "fd00::1") == "fd00::1 is unknown: pools hand out IPv4 only"
     said = adm.run("ipam", "who", "192.0.2.1", "-o", "json")
     assert (said.code, json.loads(said.out)["known"]) == (3, False)
     assert adm.refused(2, "ipam", "who", "10.0.0.1/8").startswith("10.0.0.1/8 has bits set after its prefix")

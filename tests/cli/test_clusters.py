@@ -314,7 +314,7 @@ def test_machines_go_only_when_somebody_said_so_and_of_the_cluster_that_was_show
     assert (asked.code, asked.out) == (2, ""), str(asked)
     assert asked.err.splitlines() == [
         "1 machine goes, with all that is stored there.",
-        "Error: Scale cluster web from 2 to 1 workers? Nobody can be asked here: say --yes",
+        "Error: Scale cluster web from 2 to 1 workers? There is no terminal to ask in: say --yes",
     ]
     assert ctl(*down, "--dry-run=server").endswith("scaled from 2 to 1 workers (server dry run)\n")
     no = ctl.in_terminal(*down, answer={"[y/N]": "n\n"})

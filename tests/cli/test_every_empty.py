@@ -61,7 +61,7 @@ NOT_FOUND = {
     "butleradm allocation create": POOL,
     "butleradm allocation pin": POOL,
     "butleradm allocation release": ALLOCATION,
-    "butleradm ipam who": "nobody knows 10.3.0.1: there are no pools yet; `butleradm pool create` makes one",
+    "butleradm ipam who": "10.3.0.1 is unknown: there are no pools yet; `butleradm pool create` makes one",
     "butleradm ipam import": "there is no TenantCluster t/x: for a cluster that Butler does not know, say",
     "butleradm provider get": PROVIDER,
     "butleradm provider validate": PROVIDER,

@@ -193,7 +193,7 @@ def test_a_repair_is_listed_first_and_asked_about(adm: Cli, planted: Findings) -
     assert no.code == 1
     assert "nothing was changed" in no.out
     assert in_a_pipe.result().code == 2
-    assert in_a_pipe.result().error == "Do this? Nobody can be asked here: say --yes"
+    assert in_a_pipe.result().error == "Do this? There is no terminal to ask in: say --yes"
     assert (client.result().code, server.result().code) == (8, 8)
     assert "Nothing was done" in client.result().err
     assert "label IPAllocation butler-system/web-lb with tenant=web: the server would take it" in server.result().err

@@ -230,7 +230,7 @@ def test_an_import_asks_before_it_writes(adm: Cli, plane: ControlPlane, rack: st
     name = rack.replace("rack", "shop")
     given = rows(file, *(f"team,{name},nodes,{network}.0.{last}," for last in (40, 50)))
     piped = adm.run("ipam", "import", given)
-    assert (piped.code, "Make 2 allocations for 1 tenant? Nobody can be asked here" in piped.error) == (2, True)
+    assert (piped.code, "Make 2 allocations for 1 tenant? There is no terminal to ask in" in piped.error) == (2, True)
     question = "Make 2 allocations for 1 tenant? [y/N]"
     declined = adm.in_terminal("ipam", "import", given, columns=60, answer={question: "n\n"})
     assert declined.code == 1, str(declined)

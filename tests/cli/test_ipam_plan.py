@@ -227,7 +227,7 @@ def test_a_forecast_is_a_band_and_says_what_it_rests_on(adm: Cli) -> None:
     said = adm("ipam", "forecast", "grown")
     assert "grown (10.241.0.0/24): 44% of 254 addresses are allocated; the longest free run is 142." in said
     assert "It rests on 14 arrivals with 112 addresses in" in said
-    assert "and on the last 24 h, in which nobody left." in said
+    assert "and on the last 24 h, in which no tenant left." in said
     assert "Older releases are no longer on record" in said
     found = adm.json("ipam", "forecast", "grown", "--size", "24")["pools"][0]
     assert [refusal["size"] for refusal in found["refusals"]] == [24]

@@ -52,7 +52,7 @@ def test_a_life_from_start_to_reset(tmp_path: Path) -> None:
     again = adm.run(*local("down", server.data_dir))
     assert (again.code, again.err) == (0, f"Nothing runs on {server.data_dir}.\n")
 
-    assert "Nobody can be asked here: say --yes" in adm.refused(2, *local("reset", server.data_dir))
+    assert "There is no terminal to ask in: say --yes" in adm.refused(2, *local("reset", server.data_dir))
     no = adm.in_terminal(*local("reset", server.data_dir), answer={"[y/N]": "n\n"})
     assert (no.code, server.data_dir.exists()) == (1, True)
     yes = adm.in_terminal(*local("reset", server.data_dir), answer={"[y/N]": "y\n"})

@@ -210,7 +210,7 @@ def test_a_pool_in_use_is_not_deleted_and_who_uses_it_is_named(adm: Cli, busy: s
 
 def test_a_pool_is_deleted_once_somebody_says_so(adm: Cli, network: str) -> None:
     adm("pool", "create", "doomed", "--cidr", f"{network}.0.0/24", "--wait")
-    assert f"Delete pool doomed ({network}.0.0/24)? Nobody can be asked here" in adm.refused(
+    assert f"Delete pool doomed ({network}.0.0/24)? There is no terminal to ask in" in adm.refused(
         2, "pool", "delete", "doomed"
     )
     assert adm("pool", "delete", "doomed", "--dry-run=client") == f"{KEPT}/doomed deleted (client dry run)\n"
@@ -300,7 +300,7 @@ def test_an_edit_that_is_given_up_for_somebody_elses_is_a_conflict(
     other = f"{kubectl} label networkpool contended by=another"
     said = adm.run("pool", "edit", "contended", EDITOR=editor(f"{mine}; {other}"))
     assert said.code == 6, str(said)
-    assert "nothing was changed: somebody else changed contended meanwhile" in said.err
+    assert "nothing was changed: another user changed contended meanwhile" in said.err
     (tmp_path / "count").unlink()
     deleted = f"{mine}; {kubectl} delete networkpool contended"
     said = adm.run("pool", "edit", "contended", EDITOR=editor(deleted))
@@ -339,7 +339,7 @@ def test_a_pool_that_changes_while_somebody_is_asked_is_judged_anew(
     assert grown.code == 0, "nothing that matters came between: " + str(grown)
     overtaken = adm.in_terminal("pool", "grow", "asking", "--by", "8", answer={"[y/N]": edited})
     assert overtaken.code == 6, str(overtaken)
-    assert "somebody else changed asking meanwhile: look at it and repeat the command" in overtaken.out
+    assert "another user changed asking meanwhile: look at it and repeat the command" in overtaken.out
     kept = adm.in_terminal("pool", "delete", "asking", answer={"[y/N]": taken})
     assert kept.code == 1, str(kept)
     assert "has addresses in use: just-now" in kept.out

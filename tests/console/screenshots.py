@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 sys.path[:0] = [
     str(Path(__file__).parents[1]),
+    str(Path(__file__).parents[1] / "support"),
     str(Path(__file__).parents[2] / "tools"),
     str(Path(__file__).parents[2] / "kubeserver/tests/support"),
 ]

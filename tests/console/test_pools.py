@@ -102,7 +102,7 @@ async def test_a_release_shows_what_hangs_on_it_and_wants_the_name_typed(page: P
     await expect(asked.get_by_text(f"10.75.0.1{TO}10.75.0.4")).to_be_visible()
     # The tenant was never seen: nothing is said of it that could cost the address of a machine.
     await expect(asked.get_by_text("Butler cannot see whether this is in use").first).to_be_visible()
-    for claim in ("gone", "any more", "Nobody uses", "unused"):
+    for claim in ("gone", "any more", "Nobody uses", "No tenant uses", "unused"):
         await expect(asked.get_by_text(claim)).to_have_count(0)
     confirm = asked.get_by_role("button", name="Release the addresses")
     await expect(confirm).to_be_disabled()
@@ -132,7 +132,7 @@ async def test_the_addresses_of_a_tenant_that_was_never_seen_are_never_called_un
         words = page.get_by_text("Butler cannot see whether this is in use")
         honest = words.or_(page.get_by_text("a cluster that Butler does not manage"))
         await expect(honest.first).to_be_visible()
-        for claim in ("There is no such tenant", "any more", "Nobody uses", "gone a moment ago"):
+        for claim in ("There is no such tenant", "any more", "Nobody uses", "No tenant uses", "gone a moment ago"):
             await expect(page.get_by_text(claim)).to_have_count(0)
 
 

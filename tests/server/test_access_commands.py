@@ -114,7 +114,7 @@ async def test_a_password_is_printed_once_and_opens_the_console(plane: ControlPl
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ((), "nobody could come in"),
+        ((), "there is no way to log in"),
         (("--local", "--host", "0.0.0.0"), "others could read along"),
         (("--local-admin", "--host", "0.0.0.0", "--behind-proxy"), "give --url"),
         (("--oidc-issuer", "http://sso.example.com", "--oidc-client-id", "x"), "not https"),

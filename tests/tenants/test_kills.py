@@ -8,14 +8,19 @@ record of all revisions shows that no two clusters ever shared one.
 from __future__ import annotations
 
 import asyncio
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
 
+from controller_process import ControllerProcess
 from ipam.estate import Scale, scales
 from ipam.history import POOL
 from ipam.processes import Nursery
-from tenants.town import Town
+from tenants import witness as tenant_witness
+from tenants.estate import Estate
+from tenants.town import QUICK, Town
+from world_process import WorldProcess
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -116,6 +121,25 @@ async def test_clusters_beyond_a_full_pool_wait_and_go_on_when_there_is_another(
     await town.settle()
     town.report(f"{count} clusters in a pool for {room}, then a second one")
     await town.verdict()
+
+
+@pytest.mark.timeout(300)
+def test_a_cluster_that_is_deleted_while_it_comes_up_goes_though_another_controller_deletes_it(
+    control_plane: ControlPlane, cluster_api: None, tmp_path: Path
+) -> None:
+    """Where its API server is, only Cluster API says yet, and the controller that had heard of it is gone."""
+    with (
+        WorldProcess(control_plane.kubeconfig, tmp_path, **{**QUICK, "machine_seconds": 600.0}),
+        tenant_witness.Witness(control_plane, tenant_witness.OWN | tenant_witness.CLUSTER_API) as witness,
+        closing(Estate(control_plane, witness, tmp_path)) as estate,
+    ):
+        with ControllerProcess(control_plane.kubeconfig, tmp_path):
+            web = estate.site().cluster("web")
+            web.until(lambda: witness.list("tenantaddons", web.namespace), "its API server can be used")
+        assert "controlPlaneEndpoint" not in web.status
+        web.delete()
+        with ControllerProcess(control_plane.kubeconfig, tmp_path):
+            web.gone()
 
 
 def _waits_with_a_reason(town: Town, name: str) -> bool:

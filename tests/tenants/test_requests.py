@@ -75,6 +75,7 @@ def test_a_new_cluster_costs_no_request_that_could_be_spared(
         estate.until(lambda: not witness.list("tenantclusters"), "all clusters are gone")
     each = Counter({name: count / CLUSTERS for name, count in asked.items()})
     said = "\n".join(f"{count:6.2f} {name}" for name, count in each.most_common())
+    print(f"{sum(each.values()):.2f} requests for each cluster on {control_plane.name}:\n{said}")
     above = {name: count for name, count in each.items() if count > NEEDED.get(name, 0) + SPARE}
     assert not above, f"more than needed: {above}; of all:\n{said}"
     assert sum(each.values()) < 31, f"{sum(each.values())} for each cluster:\n{said}"

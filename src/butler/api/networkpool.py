@@ -351,8 +351,8 @@ class NetworkPoolStatus(Part):
     allocations_seen: Annotated[
         str | None,
         about(
-            "Resource version of the IPAllocations that this status takes into account; nobody may grant addresses"
-            " from an older view.",
+            "Resource version of the IPAllocations that this status takes into account; no controller may grant"
+            " addresses from an older view.",
             max_length=64,
         ),
     ] = None
@@ -368,7 +368,7 @@ class NetworkPoolStatus(Part):
     foreign_addresses: Annotated[
         tuple[ForeignAddress, ...],
         about(
-            "Addresses that Services of tenants show and that nobody granted them; not handed out meanwhile, and"
+            "Addresses that Services of tenants show and that were not granted to them; not handed out meanwhile, and"
             " counted as allocated.",
             max_items=MOST_WITHHELD,
             list_type=ListType.ATOMIC,

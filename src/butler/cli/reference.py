@@ -36,7 +36,7 @@ COMMON = """\
 | `-n`, `--namespace NS` | butler-system when not given; for clusters, the kubeconfig's |
 | `-A`, `--all-namespaces` | look everywhere |
 | `--kubeconfig FILE`, `--context NAME` | which API server: `$KUBECONFIG`, else `~/.kube/config`, as with kubectl |
-| `--as USER`, `--as-group GROUP` | act as somebody else, if you may |
+| `--as USER`, `--as-group GROUP` | act as another user, if you may |
 | `-o`, `--output FORMAT` | how to show it: `--help` of a command lists its formats |
 | `--no-headers` | leave out the line with the titles |
 | `-h`, `--help` | what a command does, with examples |
@@ -54,7 +54,7 @@ MEANING = {
     Exit.NOT_FOUND: "what was named is not there",
     Exit.FORBIDDEN: "not logged in, or not allowed",
     Exit.UNREACHABLE: "no API server is known, or it does not answer",
-    Exit.CONFLICT: "the name is taken, or somebody else changed the object meanwhile",
+    Exit.CONFLICT: "the name is taken, or another user changed the object meanwhile",
     Exit.TIMED_OUT: "accepted, and not done within `--timeout`",
     Exit.FINDINGS: "answered, and the answer is bad: fsck found something, a plan does not fit, pools overlap",
     Exit.INTERRUPTED: "Ctrl-C",

@@ -2,6 +2,9 @@
 
 A new tenant's kubeconfig is copied for Cluster API, and a little later the tenant is followed with it. Secrets are
 not kept in caches, so each would read it. Who reads it first keeps it for the other, who takes it: at most so long.
+
+`RecentResults` does not fit: what is kept here is taken once and then gone, counts only in the version that is asked
+for, and is dropped when its time is over, since kubeconfigs should not stay in memory unused.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from butler.rules.tenant.addons import belongs_to
 from butler.rules.tenant.blocked import Blocked
 from butler.rules.tenant.namespaces import tenant_namespace
 from butler.rules.tenant.provider import provider_key, resolve
+from butler.rules.tenant.status import endpoint_url
 from butler.rules.tenant.status_urgency import is_on_its_way
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from butler.api.tenantcluster import TenantCluster
     from butler.kube.cache import Cache
     from butler.providers.teams import Teams
+    from butler.rules.tenant.blueprint import Endpoint
 
 BY_NAMESPACE: Final = "clusters by tenant namespace"
 BY_PROVIDER: Final = "clusters by named provider"
@@ -121,6 +123,13 @@ class Views:
         found = next(iter(self.clusters.by(BY_UID, uid)), None)
         said = found.status.control_plane_endpoint if found is not None else None
         return said or self.endpoints.get(uid)
+
+    def note_endpoint(self, cluster: TenantCluster, endpoint: Endpoint | None) -> None:
+        """The status tells it with the next thing worth a write; who talks to the tenant need not wait for that."""
+        if cluster.status.control_plane_endpoint is not None:
+            self.endpoints.pop(cluster.metadata.uid, None)
+        elif endpoint is not None:
+            self.endpoints[cluster.metadata.uid] = endpoint_url(endpoint)
 
     def team_of(self, cluster: TenantCluster) -> str:
         """The team of a cluster, which is that of its namespace; empty when it has none."""

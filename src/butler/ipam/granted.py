@@ -51,11 +51,18 @@ def recorded_grant(allocation: IPAllocation) -> GrantRecord | None:
 
 
 def due_record(allocation: IPAllocation) -> GrantRecord | None:
-    """What the record of an allocation should be; None for one that never held anything, or has no record to change."""
+    """What the record of an allocation should be; None for one that never held anything, or has no record to change.
+
+    A status that makes no sense is not recorded: what was granted before stays on record, and can be read again.
+    """
     status = allocation.status
     if status.phase is IPAllocationPhase.RELEASED and recorded_grant(allocation) is not None:
         return GrantRecord(RELEASED, allocation.metadata.uid)
     if status.phase is not IPAllocationPhase.ALLOCATED or not status.start_address or not status.end_address:
+        return None
+    try:
+        parse_range(status.start_address, status.end_address)
+    except BadAddress:
         return None
     return GrantRecord(f"{status.start_address}-{status.end_address}", allocation.metadata.uid)
 

@@ -102,6 +102,7 @@ class ConnectionCredentials:
             self._context = None
 
     def _from_file(self, path: Path) -> str | None:
+        # Not by RecentResults: headers are made without waiting, and an empty file must not lose the last good token.
         if self._clock() - self._file_read_at >= TOKEN_FILE_FRESH:
             try:
                 # A few hundred bytes from a memory file system: not worth a thread.

@@ -43,7 +43,9 @@ def run_server(
     `explain` words what the API server or the network says.
     """
     if not (settings.local or settings.local_admin or settings.oidc):
-        raise click.UsageError("nobody could come in: give --oidc-issuer, --local-admin, or --local on one machine")
+        raise click.UsageError(
+            "there is no way to log in: give --oidc-issuer, --local-admin, or --local on one machine"
+        )
     if why := why_unsafe(settings):
         raise click.UsageError(why)
     logging.basicConfig(
@@ -95,7 +97,7 @@ async def _serve(connection: Connection, settings: Settings) -> None:
             )
         if settings.oidc is not None and not settings.oidc.claims.groups_prefix:
             log.warning(
-                "--oidc-prefix is empty: whoever names groups at %s decides who is in every group of this cluster",
+                "--oidc-prefix is empty: who names groups at %s decides who is in every group of this cluster",
                 settings.oidc.issuer,
             )
         if settings.local:

@@ -178,7 +178,7 @@ def controllers(lease: Json | None, admission: AdmissionCheck, now: datetime) ->
     holder, renewed = spec.get("holderIdentity") or "", _moment(spec.get("renewTime"))
     duration = float(spec.get("leaseDurationSeconds") or 15)
     if not holder or renewed is None:
-        return Check("Controllers", CheckLevel.FAIL, "nobody holds their lease", start)
+        return Check("Controllers", CheckLevel.FAIL, "no process holds their lease", start)
     ago = max(0.0, (now - renewed).total_seconds())
     if ago > SLOW_LEASE * duration:
         return Check(
@@ -214,7 +214,7 @@ def admission_check(admission: AdmissionCheck) -> Check:
             )
         case AdmissionCheck.UNKNOWN:
             return Check(
-                "Admission", CheckLevel.WARN, "it could not be tried", "run this as somebody who may create pools"
+                "Admission", CheckLevel.WARN, "it could not be tried", "run this as a user who may create pools"
             )
 
 

@@ -16,6 +16,7 @@ from butler.api.objects import Key
 from butler.kube.client import Client
 from butler.kube.errors import OutcomeUnknown, Unreachable
 from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS, PROVIDERS
+from butler.kube.recent_results import RecentResults
 from butler.kube.resource import EVENTS, SUBJECT_ACCESS_REVIEWS, Resource
 from butler.server.access.person import Person
 from butler.server.problems import forbidden
@@ -51,19 +52,12 @@ class UserPermissions:
     def __init__(self, client: Client, home: str, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
         self._home = home
-        self._clock = clock
-        self._known: dict[_Question, tuple[float, asyncio.Future[bool]]] = {}
+        self._known = RecentResults(REMEMBER, most=MOST, never_older=True, clock=clock)
 
     async def may(self, person: Person, verb: str, resource: Resource[Any], namespace: str = "") -> bool:
         """Whether Kubernetes would let them; "" stands for all namespaces."""
         question = _Question(person.user, person.groups, verb, resource.group, resource.plural, namespace)
-        found = self._known.get(question)
-        if found is None or self._clock() - found[0] > REMEMBER or (found[1].done() and found[1].exception()):
-            if len(self._known) > MOST:
-                self._known.clear()
-            found = (self._clock(), asyncio.ensure_future(self._ask(question)))
-            self._known[question] = found
-        return await asyncio.shield(found[1])
+        return await self._known.of(question, lambda: self._ask(question))
 
     async def may_change(self, person: Person, verb: str, resource: Resource[Any], key: Key) -> bool:
         """Whether Kubernetes would let them do it to this object: to all of its kind there, or to it by name."""

@@ -289,7 +289,7 @@ async def publish(
             ApplyOutcome.NOT_INSTALLED, before, message=_clipped(f"MetalLB is not installed: {error.message}")
         )
     except (Conflict, AlreadyExists):
-        message = f"IPAddressPool {POOL} was written by somebody else at the same time"
+        message = f"IPAddressPool {POOL} was written by another client at the same time"
         return Published(ApplyOutcome.CONTESTED, before, message=message)
     except ApiError as error:
         if error.code in _REFUSALS:

@@ -21,7 +21,7 @@ import pytest
 from butler.api.crd import custom_resource_definition
 from butler.api.tenantcluster import TenantCluster
 from butler.rules.tenant.blueprint import Unbuildable
-from kubeserver.schemas.defaulting import apply_defaults
+from kubeserver.schemas.defaults import apply_defaults
 from kubeserver.schemas.schema import parse
 from kubeserver.schemas.validation import validate
 from unit.capi.every_field import CASES, Case, Leaf, changes, leaves, outcome

@@ -150,7 +150,7 @@ def test_a_file_that_makes_no_sense_is_named(tmp_path: Path, text: str, why: str
 def test_a_file_that_somebody_else_is_editing_is_left_alone(mine: Path) -> None:
     lock = mine.with_name("config.lock")
     lock.touch()
-    with pytest.raises(Failure, match="somebody else is editing"):
+    with pytest.raises(Failure, match="another process is editing"):
         KubeconfigFiles([mine]).use("play")
     assert mine.read_text() == MINE
     assert lock.exists()

@@ -99,12 +99,12 @@ def lease(ago: float, holder: str = "pod-1") -> dict[str, Any]:
     [
         (lease(4), AdmissionCheck.ABSENT, CheckLevel.PASS, "pod-1 leads, and renewed its lease 4 s ago"),
         (lease(31), AdmissionCheck.ANSWERS, CheckLevel.FAIL, "pod-1 renewed its lease 0:00:31 ago"),
-        (lease(1, ""), AdmissionCheck.ANSWERS, CheckLevel.FAIL, "nobody holds their lease"),
+        (lease(1, ""), AdmissionCheck.ANSWERS, CheckLevel.FAIL, "no process holds their lease"),
         (
             {"spec": {"holderIdentity": "x", "renewTime": "long ago"}},
             AdmissionCheck.ANSWERS,
             CheckLevel.FAIL,
-            "nobody holds",
+            "no process holds",
         ),
         (None, AdmissionCheck.ANSWERS, CheckLevel.PASS, "without a lease"),
         (None, AdmissionCheck.SILENT, CheckLevel.FAIL, "none are running"),

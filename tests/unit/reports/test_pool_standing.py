@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from butler.api.networkpool import CapacityTier
+import pytest
+
+from butler.api.networkpool import CapacityTier, NetworkPool
 from butler.ipam.capacity import tiers
 from butler.ipam.free_space import FreeSpace
-from butler.reports.pool.summary import Bucket, Share, buckets, summary_of
+from butler.ipam.layout import InvalidPool, PoolLayout, pool_layout
+from butler.reports.pool import segments
+from butler.reports.pool.summary import Bucket, Share, buckets, standing_of, summary_of
 from unit.ipam.pools import span
 from unit.reports.pool_estates import allocation
 from unit.webhooks.given import granted, pool, reserved, windows
@@ -69,6 +73,24 @@ def test_a_pool_that_cannot_be_read_says_why_and_still_who_holds_what() -> None:
         "hands out nothing: spec.tenantAllocation.ranges[0].end: end 10.40.0.1 comes before start 10.40.0.9",
     )
     assert found.shares == (Share("t/t", 8, 1),)
+
+
+def test_a_pool_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed = []
+
+    def counted(subject: NetworkPool) -> PoolLayout:
+        parsed.append(subject)
+        return pool_layout(subject)
+
+    monkeypatch.setattr(segments, "pool_layout", counted)
+    assert summary_of(pool(), []).standing is not None
+    assert standing_of(pool(), []).capacity.total == 254
+    assert len(parsed) == 2
+
+
+def test_the_standing_of_a_pool_that_cannot_be_read_is_an_error_with_its_problems() -> None:
+    with pytest.raises(InvalidPool, match=r"ranges\[0\]\.end: end 10\.40\.0\.1 comes before start"):
+        standing_of(pool(**windows(("10.40.0.9", "10.40.0.1"))), [])
 
 
 def test_a_status_that_does_not_add_up_is_doubtful() -> None:

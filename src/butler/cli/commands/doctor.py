@@ -26,8 +26,8 @@ def doctor(ctx: click.Context, access: ClusterAccess, output: Output) -> None:
     admission, pools, providers, tenants, and the definitions of Cluster API and Steward. Nothing is changed: admission
     is tried by a dry run.
 
-    PASS is as it should be. WARN works, and somebody should look. FAIL does not work, or will not for long: then the
-    exit code is 8. Whether the books themselves are right is for `butleradm ipam fsck`.
+    PASS is as it should be. WARN works, and an administrator should look. FAIL does not work, or will not for long:
+    then the exit code is 8. Whether the books themselves are right is for `butleradm ipam fsck`.
 
     \b
     Examples:

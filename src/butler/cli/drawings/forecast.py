@@ -114,7 +114,7 @@ def _basis(forecast: PoolForecast) -> list[str]:
     assert leaving is not None
     addresses = sum(sum(arrival.sizes) for arrival in record.arrivals)
     window = f"{record.release_days * 24:.0f} h" if record.release_days < 3 else f"{record.release_days:.0f} days"
-    left = f"{record.left} left" if record.left else "nobody left"
+    left = f"{record.left} left" if record.left else "no tenant left"
     seen = (
         f"It rests on {len(record.arrivals)} arrivals with {addresses} addresses in {record.days:.0f} days (blocks that"
         f" one tenant was granted within an hour are one arrival), and on the last {window}, in which {left}."

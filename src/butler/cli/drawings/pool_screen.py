@@ -125,7 +125,7 @@ def _holes(summary: Summary, width: int, *, unicode: bool) -> Iterator[str]:
 def _holders(summary: Summary, width: int) -> Iterator[str]:
     yield ""
     if not summary.shares:
-        yield "Nobody holds addresses of it."
+        yield "No tenant holds addresses of it."
         return
     total = sum(share.addresses for share in summary.shares)
     shown = summary.shares[:MOST_SHARES]

@@ -143,13 +143,13 @@ async def _answers(
                 _hear(present[name], False, open_, made)
             else:
                 open_.discard(name)
-                made[name] = Made(None, "somebody deleted it meanwhile")
+                made[name] = Made(None, "another user deleted it meanwhile")
 
 
 def _hear(allocation: IPAllocation, deleted: bool, open_: set[str], made: dict[str, Made]) -> None:
     name, phase = allocation.metadata.name, allocation.status.phase
     if deleted:
-        made[name] = Made(None, "somebody deleted it meanwhile")
+        made[name] = Made(None, "another user deleted it meanwhile")
     elif phase in FINAL:
         ready = find_condition(allocation.status.conditions, ConditionType.READY)
         is_granted = phase is IPAllocationPhase.ALLOCATED

@@ -125,7 +125,7 @@ async def _allowed(name: str, check: Any) -> Check:
     try:
         found: Check = await check
     except Forbidden as error:
-        return Check(name, CheckLevel.WARN, f"not seen: {error.message}", "run this as somebody who may")
+        return Check(name, CheckLevel.WARN, f"not seen: {error.message}", "run this as a user who may")
     return found
 
 

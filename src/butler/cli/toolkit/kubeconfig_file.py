@@ -196,7 +196,7 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(os.open(lock, os.O_CREAT | os.O_EXCL, 0))
     except FileExistsError:
         raise Failure(
-            f"somebody else is editing {path}: try again, or remove {lock} if nobody is", Exit.CONFLICT
+            f"another process is editing {path}: try again, or remove {lock} if none is", Exit.CONFLICT
         ) from None
     except OSError as error:
         raise _unwritable(path, error) from None

@@ -71,7 +71,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Failure(f"{question} Nobody can be asked here: say --yes", Exit.USAGE)
+        raise Failure(f"{question} There is no terminal to ask in: say --yes", Exit.USAGE)
     answer = _asked(f"{question} [y/N]")
     if answer.lower() not in ("y", "yes"):
         raise Failure("nothing was changed")
@@ -82,7 +82,7 @@ def confirm_by_name(kind: str, name: str, *, yes: bool, verb: str = "delete") ->
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Failure(f"{verb.capitalize()} {kind} {name}? Nobody can be asked here: say --yes", Exit.USAGE)
+        raise Failure(f"{verb.capitalize()} {kind} {name}? There is no terminal to ask in: say --yes", Exit.USAGE)
     answer = _asked(f"Type {name} to {verb} it:")
     if answer != name:
         raise Failure("that is not its name; nothing was changed")

@@ -89,11 +89,9 @@ class IpamMetrics:
             "butler_ip_allocation_batch_size", "Grants per reserve.", _POOL, buckets=_SIZES, registry=registry
         )
         self._conflicts = counter(
-            "butler_ipam_write_conflicts", "Writes refused because somebody else wrote first, by step.", "step"
+            "butler_ipam_write_conflicts", "Writes refused because another client wrote first, by step.", "step"
         )
-        self._unknown = counter(
-            "butler_ipam_unknown_outcomes", "Writes of which nobody can say whether they happened, by step.", "step"
-        )
+        self._unknown = counter("butler_ipam_unknown_outcomes", "Writes whose outcome is unknown, by step.", "step")
         self._reclaimed = counter("butler_ip_allocation_reclaimed_ips", "Addresses that became free, by why.", "why")
         self._inconsistent = counter(
             "butler_ipam_inconsistencies", "Held ranges that overlap or cannot be read, as found in status.", "what"

@@ -166,7 +166,7 @@ class Building:
             seen = await self._see(cluster) if started else NOTHING_SEEN
         except NotServed as missing:
             unserved = _no_cluster_api(missing)
-        self._note_endpoint(cluster, seen)
+        self._views.note_endpoint(cluster, seen.endpoint)
         team = self._views.team_of(cluster)
         facts = Facts(seen=seen, present_addons=self._views.addons_of(cluster), team=team)
         provider = resolve(cluster, self._views.all_providers(), self._home, team)
@@ -252,7 +252,7 @@ class Building:
             if facts.addresses.given_up.once_withdrawn:
                 await self._node_ranges.release(cluster, facts.addresses.given_up.once_withdrawn)
             facts = replace(facts, seen=await self._see(cluster))
-            self._note_endpoint(cluster, facts.seen)
+            self._views.note_endpoint(cluster, facts.seen.endpoint)
             built = await self._furnish(cluster, provider, facts, made.parts)
             # Machines that wait for an answer of the tenant: no event reports when it could give one.
             silent = all(part["kind"] != MACHINE_DEPLOYMENT.kind for part in made.parts)
@@ -498,13 +498,6 @@ class Building:
             await self._live.one(MACHINE_DEPLOYMENT, namespace, workers_name(cluster)),
             await self._live.all_in(MACHINE, namespace),
         )
-
-    def _note_endpoint(self, cluster: TenantCluster, seen: ObservedCluster) -> None:
-        """The status tells it with the next thing worth a write; who talks to the tenant need not wait for that."""
-        if cluster.status.control_plane_endpoint is not None:
-            self._views.endpoints.pop(uid_of(cluster), None)
-        elif seen.endpoint is not None:
-            self._views.endpoints[uid_of(cluster)] = endpoint_url(seen.endpoint)
 
     # What comes when the control plane is there.
 

@@ -9,6 +9,7 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from butler.api.objects import Key, annotations_of
+from butler.kube.recent_results import RecentResults
 from butler.kube.resource import SECRETS
 from butler.providers.credentials import server_in
 from butler.rules.provider.settings import secret_key, secret_not_for
@@ -31,25 +32,24 @@ class Credentials:
 
     def __init__(self, client: Client, clock: Callable[[], float] = time.monotonic) -> None:
         self._client = client
-        self._clock = clock
-        self._kept: dict[Key, tuple[float, Mapping[str, str], Mapping[str, str]]] = {}
+        self._recent = RecentResults(KEPT, clock=clock)
 
     async def of(self, provider: ProviderConfig) -> tuple[Key, Mapping[str, str]]:
         """Where the Secret is, and what it holds; NotFound when it is not there, NotAllowed when it is not for this."""
         key = secret_key(provider)
         if key is None:
             return Key("", ""), {}
-        kept = self._kept.get(key)
-        if kept is None or self._clock() - kept[0] > KEPT:
-            secret = await self._client.get(SECRETS, key.name, key.namespace)
-            kept = self._kept[key] = (self._clock(), annotations_of(secret), decoded(secret.get("data") or {}))
-        _, annotations, texts = kept
+        annotations, texts = await self._recent.of(key, lambda: self._read(key))
         server = None
         if provider.spec.harvester is not None and provider.spec.harvester.endpoint:
             server = await asyncio.to_thread(server_in, provider, {name: text.encode() for name, text in texts.items()})
         if why_not := secret_not_for(provider, annotations, server):
             raise NotAllowed(why_not)
         return key, texts
+
+    async def _read(self, key: Key) -> tuple[Mapping[str, str], Mapping[str, str]]:
+        secret = await self._client.get(SECRETS, key.name, key.namespace)
+        return annotations_of(secret), decoded(secret.get("data") or {})
 
 
 def decoded(data: Mapping[str, str]) -> Mapping[str, str]:

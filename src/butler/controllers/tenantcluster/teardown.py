@@ -32,6 +32,7 @@ from butler.rules.tenant.deletion import (
     starting_stage,
 )
 from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant.observed import endpoint_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -127,7 +128,7 @@ class Teardown:
     async def _waits_for(self, cluster: TenantCluster, stage: DeletionStage) -> str:
         match stage:
             case DeletionStage.LOAD_BALANCERS:
-                return await self._tenants.balancers_left(cluster)
+                return await self._load_balancers(cluster)
             case DeletionStage.ADDONS:
                 return await self._addons(cluster)
             case DeletionStage.CLUSTER_API:
@@ -138,6 +139,19 @@ class Teardown:
                 return await self._addresses(cluster)
             case DeletionStage.NAMESPACE:
                 return await self._namespace(cluster)
+
+    async def _load_balancers(self, cluster: TenantCluster) -> str:
+        """The status of a cluster that never came up does not say where its API server is; Cluster API does."""
+        if self._views.endpoint_of(uid_of(cluster)) is None:
+            try:
+                found = await self._live.one(CLUSTER, tenant_namespace(cluster), cluster.metadata.name)
+            except NotServed:
+                found = None
+            endpoint = endpoint_of(found)
+            if found is not None and endpoint is None:
+                return ""  # no machine could join, so nothing runs there that would have to clean up
+            self._views.note_endpoint(cluster, endpoint)
+        return await self._tenants.balancers_left(cluster)
 
     async def _addons(self, cluster: TenantCluster) -> str:
         present = self._views.addons_of(cluster)

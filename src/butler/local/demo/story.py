@@ -225,7 +225,7 @@ ACTS: Final = (
     Act("the operator grows the pool to 48", pool_grows, 2),
     Act("those that waited get their addresses", waiting_ones_get_theirs, 8),
     Act("guests leave, and give theirs back", guests_leave, 20),
-    Act("Services that nobody needs any more go", third_services_go, 20),
+    Act("Services that are not needed any more go", third_services_go, 20),
     Act("the operator takes the additional addresses back", pool_is_taken_back, 15),
     Act("quiet days: Services come and go", calm, 12),
 )

@@ -8,12 +8,13 @@ all read before the first choice.
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from butler.api.objects import Key, key_of, namespace_of
 from butler.kube.errors import AlreadyExists, ApiError, NotFound
+from butler.kube.recent_results import RecentResults
 from butler.local.world import addresses, kinds, machine_objects
 from butler.local.world.machine_status import address_of, internal_address
 from butler.local.world.view import cluster_key, owner_key
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
 
 _TEMPLATE_SECONDS = 10.0
 """Templates are immutable, but one may be deleted and made anew; many machines come at once, though."""
+_MOST_TEMPLATES = 2000
 
 
 class Provisioner:
     def __init__(self, view: WorldView) -> None:
         self._view = view
         self._chosen: dict[Key, tuple[Key, str]] = {}
-        self._templates: dict[tuple[str, Key], tuple[float, Json]] = {}
+        self._templates = RecentResults(_TEMPLATE_SECONDS, most=_MOST_TEMPLATES)
         view.machines.index("address", lambda machine: _filed(machine, internal_address(machine)))
         for cache in view.infrastructure_machines.values():
             cache.index("address", lambda machine: _filed(machine, address_of(machine)))
@@ -118,17 +120,11 @@ class Provisioner:
         if resource is None:
             return None
         key = Key(reference.get("namespace") or namespace_of(machine), reference["name"])
-        read, known = self._templates.get((resource.kind, key), (0.0, None))
-        if known is not None and time.monotonic() - read < _TEMPLATE_SECONDS:
-            return known
+        read = partial(self._view.client.get, resource, key.name, key.namespace)
         try:
-            template = await self._view.client.get(resource, key.name, key.namespace)
+            return await self._templates.of((resource.kind, key), read)
         except NotFound:
             return None
-        now = time.monotonic()
-        self._templates = {name: read for name, read in self._templates.items() if now - read[0] < _TEMPLATE_SECONDS}
-        self._templates[resource.kind, key] = (now, template)
-        return template
 
 
 def _filed(machine: Json, address: str | None) -> Iterable[object]:

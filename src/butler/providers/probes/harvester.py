@@ -66,7 +66,7 @@ async def probe(asked: ProbeQuestion) -> Outcome:
     # Servers before Kubernetes 1.28 do not know the question: then /version has to do.
     if review.status in (401, 403) or review.at("status", "userInfo", "username") == _NOBODY:
         return CredentialsRefused(
-            "Harvester knows nobody by this kubeconfig: export a new one and store it in the Secret"
+            "Harvester knows no user by this kubeconfig: export a new one and store it in the Secret"
         )
     try:
         setting = await get("/apis/harvesterhci.io/v1beta1/settings/server-version")

@@ -134,7 +134,7 @@ def _place(allocation: IPAllocation, holding: Holding, books: Books) -> Iterator
             Code.POOL_MISSING,
             allocation,
             f"it holds {held} of pool {allocation.spec.pool_ref.name}, which does not exist",
-            "create the pool again with the network that it had: until then nobody watches over these addresses",
+            "create the pool again with the network that it had: until then no pool watches over these addresses",
         )
         return
     layout = books.layouts[pool.metadata.name]
@@ -172,7 +172,7 @@ def _nonsense(allocation: IPAllocation, books: Books) -> Iterator[FsckFinding]:
             Code.STATUS,
             allocation,
             "; ".join(problems),
-            "somebody edited the status: find out what the tenant uses, and put the status right with"
+            "the status was edited by hand: find out what the tenant uses, and put the status right with"
             " `kubectl edit --subresource=status`",
         )
 

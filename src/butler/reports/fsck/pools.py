@@ -174,7 +174,7 @@ def _intent(pool: NetworkPool, intent: Intent, books: Books) -> Iterator[FsckFin
             Code.INTENT_WRONG,
             things,
             f"pool {name} granted {promised}, but the allocation holds {range_text(holding.range, holding.family)}",
-            "somebody edited a status: find out which of the two the tenant uses before anything else is changed",
+            "a status was edited by hand: find out which of the two the tenant uses before anything else is changed",
             pools,
             tenants,
         )

@@ -85,7 +85,7 @@ def verdict(advice: PoolAdvice) -> list[str]:
         return [f"{said} {_how(best)}"]
     unused = "Nothing that is unused stands in the way."
     if best.asks_for_reserved:
-        said = f"{unused} Only to hand out what is reserved would open {run}: ask whoever reserved it."
+        said = f"{unused} Only to hand out what is reserved would open {run}: ask the administrator who reserved it."
         return [said]
     live = f"up to {best.live} live {'address' if best.live == 1 else 'addresses'}"
     said = f"{unused} {names_of(best.blocks)} would have to move first, with {live}, to open {run}"
@@ -100,7 +100,7 @@ def _how(opening: HoleOpening) -> str:
         said.append("Butler takes back what is idle by itself, after its grace time and as far as the tenant's own"
                     " size allows.")  # fmt: skip
     if ownerless:
-        said.append(f"If nobody needs it: butleradm allocation release {' '.join(ownerless)}")
+        said.append(f"If it is not needed: butleradm allocation release {' '.join(ownerless)}")
     return " ".join(said)
 
 

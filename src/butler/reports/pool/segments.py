@@ -13,7 +13,7 @@ spec makes no sense hands out nothing: what is neither held nor reserved of it i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -118,6 +118,8 @@ class PoolSegments:
     elsewhere: tuple[HeldElsewhere, ...]
     problems: tuple[FieldProblem, ...]
     """Why the pool hands out nothing; empty for a valid one."""
+    layout: PoolLayout | None
+    """What the pool hands out; None where `problems` says why it cannot be read."""
 
     def addresses(self, *kinds: Kind) -> int:
         """How many addresses there are of these kinds."""
@@ -132,7 +134,7 @@ class PoolSegments:
             for segment in self.segments
             if segment.first <= part.last and part.first <= segment.last
         )
-        return PoolSegments(self.pool, self.cidr, self.family, part, cut, self.elsewhere, self.problems)
+        return replace(self, network=part, segments=cut)
 
 
 class _Piece(NamedTuple):
@@ -172,11 +174,11 @@ def segments_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> PoolS
     name, cidr = pool.metadata.name, pool.spec.cidr
     held, elsewhere = _held_in(pool, every, family, network)
     if network is None:
-        return PoolSegments(name, cidr, family, None, (), tuple(elsewhere), problems)
+        return PoolSegments(name, cidr, family, None, (), tuple(elsewhere), problems, layout)
     pieces = _pieces(layout, shown_in(pool)) if layout else _pieces_of_invalid(pool.spec, family, network)
     held = sorted([*held, *_unreadable(pool, every, pieces, held)])
     made = tuple(_laid_over(pieces, _spans(held), is_valid=layout is not None))
-    return PoolSegments(name, cidr, family, network, made, tuple(elsewhere), problems)
+    return PoolSegments(name, cidr, family, network, made, tuple(elsewhere), problems, layout)
 
 
 def _network_of(pool: NetworkPool) -> tuple[Family, Range] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from butler.ipam.addresses import range_text
 from butler.ipam.capacity import THRESHOLDS, Capacity, capacity_of, tiers
 from butler.ipam.free_space import FreeSpace
-from butler.ipam.layout import InvalidPool, pool_layout
+from butler.ipam.layout import InvalidPool
 from butler.reports.pool.segments import HELD, Kind, segments_of
 
 if TYPE_CHECKING:
@@ -88,10 +88,17 @@ class Summary:
 
 def standing_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> Standing:
     """How a pool stands. Raises `InvalidPool` for one that cannot be read."""
-    return _standing(pool_layout(pool), segments_of(pool, allocations))
+    shown = segments_of(pool, allocations)
+    standing = _standing(shown)
+    if standing is None:
+        raise InvalidPool(shown.problems)
+    return standing
 
 
-def _standing(layout: PoolLayout, shown: PoolSegments) -> Standing:
+def _standing(shown: PoolSegments) -> Standing | None:
+    layout = shown.layout
+    if layout is None:
+        return None
     taken = [segment.range for segment in shown.segments if segment.kind in NOT_FREE]
     free = FreeSpace.without(layout.usable, taken)
     return Standing(layout, free, capacity_of(free, layout.total))
@@ -100,10 +107,7 @@ def _standing(layout: PoolLayout, shown: PoolSegments) -> Standing:
 def summary_of(pool: NetworkPool, allocations: Iterable[IPAllocation]) -> Summary:
     """Everything about one pool, with the allocations of the whole estate."""
     shown = segments_of(pool, allocations)
-    try:
-        standing = _standing(pool_layout(pool), shown)
-    except InvalidPool:
-        standing = None
+    standing = _standing(shown)
     return Summary(
         segments=shown,
         standing=standing,

@@ -137,7 +137,7 @@ def names(of: Sequence[str]) -> str:
 def unreadable(of: Collection[str]) -> str:
     """Why a pool hands out nothing beside allocations that cannot be read."""
     return (
-        f"nobody can tell which addresses are free, because IPAllocation {names(sorted(of))} cannot be read:"
+        f"it is unknown which addresses are free, because IPAllocation {names(sorted(of))} cannot be read:"
         " run the version of Butler that wrote it, or put right what its status says about its addresses"
     )
 

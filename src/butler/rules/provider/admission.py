@@ -71,7 +71,7 @@ def rights(old: ProviderConfig | None, new: ProviderConfig, home: str) -> Iterat
             secret.namespace,
             secret.name,
             f"spec.credentialsRef: you may not read Secret {secret}, and what is in it goes to the server that this"
-            " ProviderConfig names: let somebody make this change who may read the Secret",
+            " ProviderConfig names: ask an administrator who may read the Secret to make this change",
         )
     known = {reference.name for reference in old.spec.network.pool_refs} if old is not None else set()
     for reference in new.spec.network.pool_refs:
@@ -82,7 +82,7 @@ def rights(old: ProviderConfig | None, new: ProviderConfig, home: str) -> Iterat
                 home,
                 reference.name,
                 f"spec.network.poolRefs: you may not read NetworkPool {home}/{reference.name}, whose addresses this"
-                " ProviderConfig would hand out: let somebody make this change who may",
+                " ProviderConfig would hand out: ask an administrator who may to make this change",
             )
 
 

@@ -201,7 +201,7 @@ def _reachable(seen: ObservedProvider) -> ProviderFinding:
         case Awaited(message):
             return ProviderFinding(ConditionStatus.UNKNOWN, ProviderReason.ASKING, message)
         case None:
-            why = "there is nobody to ask" if seen.secret.complete else "it is not asked without usable credentials"
+            why = "there is no server to ask" if seen.secret.complete else "it is not asked without usable credentials"
             return ProviderFinding(ConditionStatus.UNKNOWN, ProviderReason.NOT_ASKED, why)
 
 

@@ -69,7 +69,7 @@ def rights(old: TenantCluster | None, new: TenantCluster, namespace: str, home: 
     if named is not None and named.namespace == namespace != home:
         why_not = (
             f"spec.providerConfigRef: you may not read ProviderConfig {named}, and so build nothing with its"
-            " credentials: name another, or have somebody create the cluster who may"
+            " credentials: name another, or ask an administrator who may to create the cluster"
         )
         yield Right("get", _PROVIDERS, namespace, named.name, why_not)
     before = old.metadata.annotations.get(Annotation.FORCE_DELETE) if old is not None else None

@@ -91,14 +91,15 @@ def see(
     return ObservedCluster(
         infrastructure_ready=status.get("infrastructureReady") is True,
         infrastructure_message=_text(status, "failureMessage") or _problem(cluster, "InfrastructureReady"),
-        endpoint=_endpoint(cluster),
+        endpoint=endpoint_of(cluster),
         control_plane=_control_plane(cluster, control_plane),
         workers=_workers(deployment, list(machines)),
         exists=cluster is not None,
     )
 
 
-def _endpoint(cluster: Json | None) -> Endpoint | None:
+def endpoint_of(cluster: Json | None) -> Endpoint | None:
+    """Where the API server is, by the word of Cluster API's Cluster; None while it does not say."""
     given = _dict(_dict(cluster, "spec"), "controlPlaneEndpoint")
     host, port = _name(given, "host"), _number(given, "port")
     return Endpoint(host, port) if host and 0 < port <= LARGEST_PORT else None

@@ -90,7 +90,7 @@ def _need_plain(name: str) -> None:
     if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
         raise NotLetIn("a name that the identity provider gave cannot be one in Kubernetes")
     if name.lower().startswith(RESERVED):
-        raise NotLetIn(f"{name} is a name that Kubernetes keeps for itself: nobody comes in as that")
+        raise NotLetIn(f"{name} is a name that Kubernetes keeps for itself: no person may log in with it")
 
 
 def _prefixed(prefix: str, name: str) -> str:

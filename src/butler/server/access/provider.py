@@ -18,6 +18,7 @@ import msgspec
 from jwt import PyJWK
 from jwt.exceptions import PyJWKError
 
+from butler.kube.recent_results import RecentResults
 from butler.server.access.public_url import is_loopback
 
 KEEP: Final = 3600.0
@@ -52,26 +53,24 @@ class OidcProviderClient:
     def __init__(self, issuer: str, *, ca: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.issuer = issuer
         self._ca = ca
-        self._clock = clock
-        self._metadata: tuple[float, OidcMetadata] | None = None
-        self._keys: tuple[float, list[PyJWK]] | None = None
+        self._recent = RecentResults(KEEP, clock=clock)
 
     async def metadata(self) -> OidcMetadata:
-        if self._metadata is None or self._clock() - self._metadata[0] > KEEP:
-            found = self._read(
-                await self._get(f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"), OidcMetadata
-            )
-            if found.issuer != self.issuer:
-                raise ProviderTrouble(f"{self.issuer} says that it is {found.issuer}: give --oidc-issuer as it does")
-            for endpoint in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
-                need_safe(endpoint)
-            self._metadata = (self._clock(), found)
-        return self._metadata[1]
+        return await self._recent.of("metadata", self._fetch_metadata)
+
+    async def _fetch_metadata(self) -> OidcMetadata:
+        url = f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
+        found: OidcMetadata = self._read(await self._get(url), OidcMetadata)
+        if found.issuer != self.issuer:
+            raise ProviderTrouble(f"{self.issuer} says that it is {found.issuer}: give --oidc-issuer as it does")
+        for endpoint in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
+            need_safe(endpoint)
+        return found
 
     async def key(self, kid: str | None, alg: str) -> PyJWK:
         """The key that a signature names."""
         for fresh in (False, True):
-            keys = await self._known_keys(fresh=fresh)
+            keys = await self._recent.of("keys", self._fetch_keys, within=KEYS_AT_MOST if fresh else KEEP)
             fitting = [
                 py_jwk for py_jwk in keys if (kid is None or py_jwk.key_id == kid) and py_jwk.algorithm_name == alg
             ]
@@ -79,12 +78,9 @@ class OidcProviderClient:
                 return fitting[0]
         raise ProviderTrouble(f"{self.issuer} has no key {kid!r} for {alg}")
 
-    async def _known_keys(self, *, fresh: bool) -> list[PyJWK]:
-        age = self._clock() - self._keys[0] if self._keys is not None else KEEP + 1
-        if self._keys is None or age > (KEYS_AT_MOST if fresh else KEEP):
-            found = self._read(await self._get((await self.metadata()).jwks_uri), _Keys)
-            self._keys = (self._clock(), _usable(found.keys))
-        return self._keys[1]
+    async def _fetch_keys(self) -> list[PyJWK]:
+        found = self._read(await self._get((await self.metadata()).jwks_uri), _Keys)
+        return _usable(found.keys)
 
     async def redeem(self, form: dict[str, str], headers: dict[str, str]) -> dict[str, Any]:
         """What the token endpoint answers."""

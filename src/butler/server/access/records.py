@@ -82,7 +82,7 @@ class Records(Generic[T]):
         if sealed is None:
             with contextlib.suppress(NotFound):
                 await self._client.delete(SECRETS, name, self._namespace, uid=kept.uid, timeout=PATIENCE)
-            raise BadAnswer(f"Secret {name} was changed by somebody else while it was being made: try again")
+            raise BadAnswer(f"Secret {name} was changed by another client while it was being made: try again")
         return sealed
 
     async def get(self, name: str) -> StoredRecord[T] | None:
@@ -113,7 +113,7 @@ class Records(Generic[T]):
             with contextlib.suppress(AlreadyExists):
                 await self.create(name, content)
                 return
-        raise BadAnswer(f"Secret {name} is made by somebody else again and again: try again")
+        raise BadAnswer(f"Secret {name} is made by another client again and again: try again")
 
     async def take(self, kept: StoredRecord[T]) -> bool:
         """Delete exactly what was read. Of all who try at once, one is told True."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -18,6 +17,7 @@ from typing import Final
 import msgspec
 
 from butler.kube.errors import KubeError
+from butler.kube.recent_results import RecentResults
 from butler.server.access.keys import derived_token, token_id
 from butler.server.access.person import Person, Via
 from butler.server.access.records import Records, RecordStore, StoredRecord
@@ -28,7 +28,7 @@ REMEMBER: Final = 3.0
 MOST_REMEMBERED: Final = 10_000
 MOST_OF_ONE: Final = 50
 """Sessions of one person: with one more, the oldest ends."""
-EVERYBODY: Final = "system:authenticated"
+AUTHENTICATED: Final = "system:authenticated"
 RESERVED: Final = "system:"
 """How names begin that Kubernetes keeps for itself."""
 
@@ -75,7 +75,7 @@ class Identity:
 
 def is_reserved(user: str, groups: tuple[str, ...]) -> bool:
     """Whether Kubernetes keeps the user or one of the groups for itself. Pure."""
-    return any(name.lower().startswith(RESERVED) for name in (user, *groups) if name != EVERYBODY)
+    return any(name.lower().startswith(RESERVED) for name in (user, *groups) if name != AUTHENTICATED)
 
 
 class Sessions:
@@ -99,14 +99,13 @@ class Sessions:
         self._links = links
         self._lifetime = lifetime
         self._now = now
-        self._clock = clock
-        self._known: OrderedDict[str, tuple[float, asyncio.Future[StoredRecord[SessionRecord] | None]]] = OrderedDict()
+        self._known = RecentResults(REMEMBER, most=MOST_REMEMBERED, never_older=True, clock=clock)
         self._writing: set[asyncio.Task[None]] = set()
 
     async def begin(self, identity: Identity, user_agent: str) -> tuple[str, Person]:
         """Begin a session: the token for their cookie, and who they are from now on."""
         token, now = self._key.token(PURPOSE), self._now()
-        groups = tuple(dict.fromkeys((*identity.groups, EVERYBODY)))
+        groups = tuple(dict.fromkeys((*identity.groups, AUTHENTICATED)))
         expires = now + self._lifetime.longest
         record = SessionRecord(identity.user, groups, identity.via, now, expires, now, _printable(user_agent)[:200])
         random = self._key.secret_of(PURPOSE, token)
@@ -149,9 +148,9 @@ class Sessions:
         kept = await self._records.get(_name(session)) if _is_id(session) else None
         if kept is None or kept.content.user != person.user:
             return False
-        self._known.pop(session, None)
+        self._known.forget(session)
         ended = await self._records.remove(kept.name)
-        self._known.pop(session, None)  # a request may have come while it was being deleted
+        self._known.forget(session)  # a request may have come while it was being deleted
         return ended
 
     async def sweep(self) -> int:
@@ -164,23 +163,14 @@ class Sessions:
             await self._records.take(kept)
 
     async def _recall(self, session: str) -> StoredRecord[SessionRecord] | None:
-        found = self._known.get(session)
-        if found is None or self._clock() - found[0] > REMEMBER or _failed(found[1]):
-            found = (self._clock(), asyncio.ensure_future(self._records.get(_name(session))))
-            self._known[session] = found
-            self._known.move_to_end(session)
-            if len(self._known) > MOST_REMEMBERED:
-                self._known.popitem(last=False)
-        return await asyncio.shield(found[1])
+        return await self._known.of(session, lambda: self._records.get(_name(session)))
 
     def _note_use(self, kept: StoredRecord[SessionRecord]) -> None:
         now = self._now()
         if now - kept.content.seen < self._lifetime.worth_writing:
             return
         used = _seen_at(kept, now)
-        told: asyncio.Future[StoredRecord[SessionRecord] | None] = asyncio.get_running_loop().create_future()
-        told.set_result(used)
-        self._known[_id(kept.name)] = (self._clock(), told)  # so that the next request does not write it again
+        self._known.put(_id(kept.name), used)  # so that the next request does not write it again
         task = asyncio.create_task(self._write_use(kept, used.content))
         self._writing.add(task)
         task.add_done_callback(self._writing.discard)
@@ -190,8 +180,8 @@ class Sessions:
         try:
             await self._records.replace(kept, used, owner=used.user)
         except KubeError as error:
-            log.info("nobody wrote down that session %s is in use: %s", _id(kept.name), error)
-        self._known.pop(_id(kept.name), None)
+            log.info("session %s was not marked as in use: %s", _id(kept.name), error)
+        self._known.forget(_id(kept.name))
 
     def _person(self, record: SessionRecord, random: bytes) -> Person:
         return Person(
@@ -213,10 +203,6 @@ async def end_all(store: RecordStore, via: Via) -> int:
 
 def _seen_at(kept: StoredRecord[SessionRecord], seen: datetime) -> StoredRecord[SessionRecord]:
     return replace(kept, content=msgspec.structs.replace(kept.content, seen=seen))
-
-
-def _failed(asked: asyncio.Future[StoredRecord[SessionRecord] | None]) -> bool:
-    return asked.done() and (asked.cancelled() or asked.exception() is not None)
 
 
 def _name(session: str) -> str:

@@ -130,7 +130,7 @@ def _sentence(entry: AuditEntry) -> str:
     what = f"{entry.verb} {entry.detail}".strip()
     if entry.outcome == "done":
         return f"{entry.user}: {what}"
-    word = "refused" if entry.outcome == "refused" else "nobody knows what came of it"
+    word = "refused" if entry.outcome == "refused" else "outcome unknown"
     return f"{entry.user}: {what}: {word} ({entry.status}): {entry.message}"
 
 

@@ -18,6 +18,7 @@ from butler.api.resource import CustomResource
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import Family, Range
 from butler.ipam.capacity import tiers
+from butler.ipam.layout import InvalidPool
 from butler.kube.errors import KubeError, OutcomeUnknown, Unreachable
 from butler.kube.resource import Resource
 from butler.reports.estate import Estate
@@ -37,7 +38,7 @@ from butler.server.models.common import FieldError
 from butler.server.models.pools import Fill, PoolPreview, Stranded
 from butler.server.models.tenants import TenantPreview
 from butler.server.presenters.common import range_of
-from butler.server.presenters.pools import layout_of, reserved_of, windows_of
+from butler.server.presenters.pools import reserved_of, windows_of
 from butler.server.presenters.tenants import shown_block
 from butler.server.problems import RequestRefused
 
@@ -89,7 +90,7 @@ def of_a_pool(
     else:
         change = change_of(old, new, estate.pools, estate.allocations)
         verdict, before, after = change.verdict, change.before, change.after
-    layout = layout_of(new)
+    layout = after.layout if after else None
     return PoolPreview(
         allowed=not verdict.problems,
         errors=_errors(verdict),
@@ -114,7 +115,10 @@ def and_also(shown: PoolPreview, errors: Sequence[FieldError]) -> PoolPreview:
 
 
 def _standing(pool: NetworkPool, estate: Estate) -> Standing | None:
-    return standing_of(pool, estate.allocations) if layout_of(pool) is not None else None
+    try:
+        return standing_of(pool, estate.allocations)
+    except InvalidPool:
+        return None
 
 
 def _errors(verdict: AdmissionVerdict) -> list[FieldError]:

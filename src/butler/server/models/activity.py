@@ -30,7 +30,7 @@ class ActivityList(Model):
 
 
 class Attention(Model):
-    """Something that somebody should look at."""
+    """Something that an administrator should look at."""
 
     severity: Literal["critical", "warning", "info"]
     title: str

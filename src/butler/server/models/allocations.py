@@ -16,7 +16,7 @@ class AllocationItem(Model):
     """Name of the TenantCluster."""
     type: Type
     role: str
-    """`initial` or `growth`; empty where nobody said."""
+    """`initial` or `growth`; empty where that is not recorded."""
     phase: str
     """Pending, Allocated, Released or Failed."""
     state: str
@@ -74,7 +74,7 @@ class InUse(Model):
 
 
 class ReleaseImpact(Model):
-    """What hangs on an allocation that somebody is about to release."""
+    """What hangs on an allocation that is about to be released."""
 
     allocation: str
     tenant: str
@@ -91,6 +91,6 @@ class ReleaseImpact(Model):
     refused: bool
     """Its tenant lives and may use it: it cannot be released here."""
     unknown: str | None
-    """Why nobody can tell whether it is in use; null where that can be told."""
+    """Why it is unknown whether it is in use; null where it is known."""
     resource_version: str
     """To be sent with the release as If-Match, so that only what was shown is released."""

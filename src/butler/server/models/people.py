@@ -9,7 +9,7 @@ from butler.server.models.common import Model, RequestBody
 
 
 class LoginMethods(Model):
-    """How somebody can come in here."""
+    """How people can log in here."""
 
     local: bool
     """One-time links of `butleradm local up` are taken."""

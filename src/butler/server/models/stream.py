@@ -26,7 +26,7 @@ class Frame(Model, tag_field="type"):
     position: str
     """What to resume from after this frame."""
     heard: str
-    """What whoever sent it knew of by then. Sent back in the header `Butler-Heard` of a request, it makes sure that the
+    """What its sender knew of by then. Sent back in the header `Butler-Heard` of a request, it makes sure that the
     answer knows as much, whichever replica gives it."""
 
 

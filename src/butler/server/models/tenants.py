@@ -98,7 +98,7 @@ class TenantDetail(Model):
 
 
 class Span(Model):
-    """One address that somebody has, or a run of addresses that are all alike."""
+    """One address, or a run of addresses that are all alike."""
 
     start: str
     end: str
@@ -115,7 +115,7 @@ class MetalLB(Model):
     """What the tenant's MetalLB may announce, beside what it should."""
 
     in_step: bool | None
-    """Null: nobody can tell."""
+    """Null: unknown."""
     missing: list[str]
     strange: list[str]
     says: str
@@ -180,7 +180,7 @@ class Upgrade(RequestBody):
 
 
 class Kubeconfig(Model):
-    """A secret: sent only when somebody asks for this one, and never kept."""
+    """A secret: sent only when a person asks for this one, and never kept."""
 
     kubeconfig: str
     filename: str

@@ -114,7 +114,7 @@ def _unmet(unmet: Iterable[AllocationItem], now: datetime) -> Iterator[Attention
 
 
 def _why(item: AllocationItem) -> str:
-    return item.message or "nobody has looked at it yet: check that Butler's controllers run"
+    return item.message or "no controller has looked at it yet: check that Butler's controllers run"
 
 
 def _tenants(tenants: Iterable[TenantItem]) -> Iterator[Attention]:
@@ -141,7 +141,7 @@ def _providers(providers: Iterable[ProviderItem], now: datetime) -> Iterator[Att
         if provider.ready or (is_new and not provider.problem):
             continue
         link = Link(kind="provider", namespace=provider.namespace, name=provider.name)
-        detail = provider.problem or "nobody has looked at it yet: check that Butler's controllers run"
+        detail = provider.problem or "no controller has looked at it yet: check that Butler's controllers run"
         severity: Severity = "critical" if provider.tenants else "warning"
         yield Attention(severity=severity, title=f"Provider {provider.name} is not ready", detail=detail, link=link)
 

@@ -10,7 +10,7 @@ from butler.api.labels import ConditionType
 from butler.api.meta import ConditionStatus
 from butler.api.networkpool import AllocationDefaults, NetworkPool
 from butler.ipam.addresses import Family, address_text, range_cidr
-from butler.ipam.layout import InvalidPool, PoolLayout, pool_layout
+from butler.ipam.layout import PoolLayout
 from butler.reports.pool.free_blocks import Block, free_blocks
 from butler.reports.pool.segments import HELD, PoolSegments
 from butler.reports.pool.summary import Summary
@@ -140,14 +140,6 @@ def reserved_of(layout: PoolLayout) -> list[Reserved]:
             Reserved(cidr=cidr, description=block.description, start=where.start, end=where.end, count=where.count)
         )
     return found
-
-
-def layout_of(pool: NetworkPool) -> PoolLayout | None:
-    """The layout of a pool that has no summary, such as one that is about to be written."""
-    try:
-        return pool_layout(pool)
-    except InvalidPool:
-        return None
 
 
 def pool_free_blocks(pool: str, summary: Summary, size: int | None, *, align: bool) -> FreeBlocks:

@@ -103,7 +103,7 @@ async def get_allocation(
 async def get_impact(
     request: Request[Any, Any, Any], services: TheServices, person: ThePerson, namespace: Namespace, name: Name
 ) -> Response[ReleaseImpact]:
-    """What hangs on an allocation that somebody is about to release; its tenant is asked now, as the person."""
+    """What hangs on an allocation that is about to be released; its tenant is asked now, as the person."""
     await services.permissions.need_allocations(person)
     found = services.state.allocations.get(Key(namespace, name))
     if found is None:

@@ -30,7 +30,7 @@ UNMET = ("Failed", "Pending")
 
 @get("/overview", operation_id="getOverview")
 async def get_overview(request: Request[Any, Any, Any], services: TheServices, person: ThePerson) -> Response[Overview]:
-    """How much there is, and what somebody should look at, the worst first."""
+    """How much there is, and what an administrator should look at, the worst first."""
     seen, hidden = await _seen(services, person)
     allocations = "IPAllocation" not in hidden
     phases = Counter(tenant.phase for tenant in seen.tenants)

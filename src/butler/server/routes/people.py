@@ -62,7 +62,7 @@ async def me_of(services: Services, person: Person) -> Me:
 
 @get("/login-methods", operation_id="getLoginMethods", security=[])
 async def login_methods(services: TheServices) -> LoginMethods:
-    """How somebody can come in here. Anybody may ask."""
+    """How people can log in here. No login is needed to ask."""
     logins = services.logins
     return LoginMethods(
         local=logins.links is not None,
@@ -77,7 +77,7 @@ async def log_in(request: Request[Any, Any, Any], services: TheServices, data: J
     """Come in as the local administrator."""
     logins = services.logins
     if logins.passwords is None:
-        raise RequestRefused(404, "nobody logs in with a password here: see /api/v1/login-methods")
+        raise RequestRefused(404, "there is no login with a password here: see /api/v1/login-methods")
     need_a_try(logins, request)
     try:
         who = await logins.passwords.check(data.user, data.password)
@@ -142,7 +142,7 @@ async def end_session(
     person: ThePerson,
     id: SessionId,  # noqa: A002
 ) -> None:
-    """End one of your own sessions: whoever uses it is out within seconds."""
+    """End one of your own sessions: the browser that uses it is logged out within seconds."""
     if not await services.logins.sessions.end(person, id):
         raise RequestRefused(404, "you have no such session: it may have ended a moment ago")
     services.logins.tell("end session", person, name=id)

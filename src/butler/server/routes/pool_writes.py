@@ -111,7 +111,7 @@ async def preview_edit(
 async def delete_pool(
     services: TheServices, person: ThePerson, namespace: Namespace, name: Name, if_match: IfMatch = None
 ) -> Written:
-    """Delete a pool that nobody has addresses of."""
+    """Delete a pool of which no tenant has addresses."""
     key = Key(namespace, name)
 
     async def call(client: Client) -> NetworkPool | None:

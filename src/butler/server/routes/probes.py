@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import time
 from typing import Final
 
 from litestar import Response, Router, get
@@ -13,6 +11,7 @@ from litestar.enums import MediaType
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.kube.operator import Operator
+from butler.kube.recent_results import RecentResults
 
 log = logging.getLogger(__name__)
 PATIENCE: Final = 2.0
@@ -25,12 +24,10 @@ class _Reach:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._asked = (0.0, asyncio.ensure_future(asyncio.sleep(0, "")))
+        self._recent = RecentResults(REMEMBER)
 
     async def why_not(self) -> str:
-        if time.monotonic() - self._asked[0] > REMEMBER and self._asked[1].done():
-            self._asked = (time.monotonic(), asyncio.ensure_future(self._ask()))
-        return await asyncio.shield(self._asked[1])
+        return await self._recent.of("readyz", self._ask)
 
     async def _ask(self) -> str:
         try:
@@ -41,7 +38,6 @@ class _Reach:
 
 
 def routes(operator: Operator) -> Router:
-    """Build it inside the loop that serves."""
     reach = _Reach(operator.client)
 
     @get("/healthz", include_in_schema=False)

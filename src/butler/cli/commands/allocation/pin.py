@@ -32,7 +32,7 @@ def pin(
     """Ask for exactly these addresses, for a tenant that uses them.
 
     For addresses that are in use before Butler knows of them. They must lie in one window of the pool, outside what
-    is reserved, and nobody may hold any of them; otherwise the request stays, Failed with the reason, until that
+    is reserved, and no tenant may hold any of them; otherwise the request stays, Failed with the reason, until that
     changes. Pinned addresses are never taken back because they are idle. Many at once: `butleradm ipam import`.
 
     \b

@@ -28,8 +28,8 @@ def addresses(name: str, access: ClusterAccess, output: Output) -> None:
     kubeconfig that Butler keeps of it. Who may not read one of the two, or whose cluster does not answer, sees the
     other, and what is missing is said.
 
-    IN USE is an address that a node or a Service has, IDLE one that nobody has. NOT HELD is in use without being the
-    cluster's: somebody gave it out by hand.
+    IN USE is an address that a node or a Service has, IDLE one that none has. NOT HELD is in use without being the
+    cluster's: it was given out by hand.
 
     \b
     Examples:

@@ -41,7 +41,7 @@ def kubeconfig(
 ) -> None:
     """Get the administrator's kubeconfig of a cluster.
 
-    Printed, written to a file that only you may read, or merged into your own kubeconfig. Whoever has it is
+    Printed, written to a file that only you may read, or merged into your own kubeconfig. Its holder is
     administrator of the cluster: give people kubeconfigs of their own.
 
     --merge edits the file that kubectl config would edit. Everything else in it stays; comments do not. A name under

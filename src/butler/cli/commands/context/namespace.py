@@ -27,7 +27,7 @@ from butler.cli.toolkit.session import Failure
 def namespace(name: str | None, context_name: str | None, kubeconfig: str | None) -> None:
     """Show the namespace that commands look into, or set it, in the current context.
 
-    Whether the namespace exists is not checked: not everybody may ask.
+    Whether the namespace exists is not checked: not every user may ask.
 
     \b
     Examples:

@@ -22,7 +22,7 @@ def advise(pool: str | None, access: ClusterAccess, output: Output) -> None:
     """Explain fragmentation, and what would open the largest hole.
 
     Tells how much of a pool is free and in which holes, the largest request that fits, and which requests wait. Then
-    which blocks stand between holes, so that a longer run would be there without them: first what nobody uses
+    which blocks stand between holes, so that a longer run would be there without them: first what is not in use
     (growth that is idle or being taken back, blocks of tenants that are gone or never came), then blocks in use, by
     what they gain for each live address that would have to move, and last what is reserved. Without POOL, all pools.
 

@@ -36,7 +36,7 @@ def forecast(pool: str | None, size: int | None, access: ClusterAccess, output: 
     how many tenants leave is estimated, and the band shows how badly that is known. Many futures are played through
     on the allocator's own free space: days of the record come again in random order, so a rollout long ago counts
     as much as yesterday. The same record always gives the same answer. With fewer than 5 arrivals or 7 days on record
-    the answer is that nobody can tell.
+    the answer is that there is too little to tell.
 
     On the axis [ and ] are the ends of the band and | is its middle; > goes on beyond the axis.
 

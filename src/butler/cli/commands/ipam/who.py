@@ -37,11 +37,11 @@ def who(access: ClusterAccess, address: str, live: bool, output: Output) -> None
       being granted        decided, and written in a moment
       free                 the pool may hand it out
       reserved             the pool keeps it back, with what for
-      outside the windows  in the pool's network, and handed out to nobody
+      outside the windows  in the pool's network, and never handed out
       in no pool           no pool has it
 
     --live asks the tenants that hold it, or all tenants where none does, for the Node or Service that has it.
-    Exit code 3: no pool has it and nobody knows it.
+    Exit code 3: no pool has it and no tenant uses it.
 
     \b
     Examples:
@@ -84,15 +84,15 @@ def _unknown(answer: Answer, live: LiveAnswer | None) -> str:
     from butler.ipam.addresses import Family
 
     if answer.family is Family.V6:
-        return f"nobody knows {answer.text}: pools hand out IPv4 only"
+        return f"{answer.text} is unknown: pools hand out IPv4 only"
     if answer.nearest is None:
-        return f"nobody knows {answer.text}: there are no pools yet; `butleradm pool create` makes one"
+        return f"{answer.text} is unknown: there are no pools yet; `butleradm pool create` makes one"
     name, cidr = answer.nearest
     where = f"no pool has it, and the nearest one is {name} ({cidr})"
     if live is None:
-        return f"nobody knows {answer.text}: {where}; --live asks the tenants, too"
+        return f"{answer.text} is unknown: {where}; --live asks the tenants, too"
     silent = f" ({len(live.silent)} could not be asked)" if live.silent else ""
-    return f"nobody knows {answer.text}: {where}, and no tenant uses it{silent}; look for it outside of Butler"
+    return f"{answer.text} is unknown: {where}, and no tenant uses it{silent}; look for it outside of Butler"
 
 
 async def _live(session: CommandSession, estate: Estate, answer: Answer) -> LiveAnswer:

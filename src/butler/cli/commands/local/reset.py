@@ -15,7 +15,7 @@ def reset(data_dir: str | None, yes: bool) -> None:
     """Delete the data directory of an embedded control plane: every pool, cluster and key in it.
 
     It has to be stopped first (`butleradm local down`). Only a directory that Butler made is deleted, and only if
-    nobody put anything else into it.
+    there is nothing else in it.
 
     \b
     Examples:

@@ -19,7 +19,7 @@ PARTS = {
     "edit": LazyCommand(f"{__name__}.edit", "edit", "Edit a pool as YAML, in your editor."),
     "grow": LazyCommand(f"{__name__}.grow", "grow", "Hand out more addresses."),
     "reserve": LazyCommand(f"{__name__}.reserve", "reserve", "Keep addresses back, or hand them out again."),
-    "delete": LazyCommand(f"{__name__}.delete", "delete", "Delete a pool that nobody holds addresses of."),
+    "delete": LazyCommand(f"{__name__}.delete", "delete", "Delete a pool of which no tenant holds addresses."),
 }
 
 pool_name = click.argument("name", shell_complete=names_of("networkpools"))

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from butler.api.objects import Json
 
 
-@click.command(short_help="Delete a pool that nobody holds addresses of.")
+@click.command(short_help="Delete a pool of which no tenant holds addresses.")
 @pool_name
 @options.access()
 @options.yes
 @options.wait()
 @options.dry_run
 def delete(access: ClusterAccess, name: str, yes: bool, wait: bool, timeout: float, dry_run: str) -> None:
-    """Delete a pool that nobody holds addresses of.
+    """Delete a pool of which no tenant holds addresses.
 
     A pool with addresses in use is not deleted; the refusal names who holds them. Allocations that wait for
     addresses of the pool go on waiting, and fail as long as there is no pool of that name.

@@ -25,7 +25,7 @@ HEAD = """\
 Pool {name}. Save and leave the editor to write it; lines above the first field that begin with # are dropped.
 Nothing is written when nothing is changed, or when all of it is deleted."""
 OVERTAKEN = """\
-Somebody else changed {name} meanwhile, like this:
+Another user changed {name} meanwhile, like this:
 {difference}
 Below is your edit on top of theirs. Delete this note to write it, or leave it as it is to give up."""
 SHOWN = ("labels", "annotations")
@@ -54,7 +54,7 @@ def edit(access: ClusterAccess, name: str, wait: bool, timeout: float, dry_run: 
 
     The editor is $KUBE_EDITOR, else $EDITOR, else vi. When an edit is refused, the editor opens again on your text
     with the reason above it; leave it unchanged to give up. An edit that would leave out addresses in use is refused
-    with the names of those who hold them. If somebody else changed the pool meanwhile, you are shown what.
+    with the names of those who hold them. If another user changed the pool meanwhile, you are shown what.
     Whatever happens, what you wrote is not lost: it stays in a file that is named at the end.
 
     \b
@@ -101,7 +101,7 @@ def _edit(access: ClusterAccess, name: str, dry_run: str) -> Json | None:
                     return outcome.written
                 refused, just_refused = outcome.refused, wanted
                 if outcome.overtaken is not None:
-                    refused, code = f"somebody else changed {name} meanwhile", Exit.CONFLICT
+                    refused, code = f"another user changed {name} meanwhile", Exit.CONFLICT
                     note = OVERTAKEN.format(name=name, difference=_difference(base, outcome.overtaken))
                     text = _text(_applied(_editable(outcome.overtaken), _patch(_editable(base), wanted)))
                     base, just_refused = outcome.overtaken, None

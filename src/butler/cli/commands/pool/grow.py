@@ -66,7 +66,7 @@ def grow(
 
     def question(change: Change) -> str | None:
         _insist_on_growth(name, change)
-        return f"Grow {name} like this? Make sure that nobody else uses the new addresses." if by else None
+        return f"Grow {name} like this? Make sure that nothing else uses the new addresses." if by else None
 
     async def work(session: CommandSession) -> None:
         from butler.cli.commands.shared.pool_change import change_pool, wait_ready

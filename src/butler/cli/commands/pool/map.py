@@ -35,7 +35,7 @@ def map_(
     \b
       A B C ...   addresses of a tenant, the largest holder first; & the rest
       .           free                      #   reserved
-      -           in no window, so handed out to nobody
+      -           in no window, so never handed out
       +           being granted             ~   being taken back
       0 to 9      mixed: so many tenths of it are held
       *           mixed, and nothing free   :   mixed, and nothing held

@@ -39,7 +39,7 @@ def reserve(
 ) -> None:
     """Keep a block of a pool back, and show first how the pool stands before and after.
 
-    CIDR is a network inside the pool, or one address. A block with addresses that somebody holds is refused, with
+    CIDR is a network inside the pool, or one address. A block with addresses that a tenant holds is refused, with
     the names of those who hold them. A block that is reserved already gets the new description. --remove takes the
     block out of spec.reserved again; it is named as it was written.
 

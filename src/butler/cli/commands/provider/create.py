@@ -167,4 +167,4 @@ def progress(config: ProviderConfig) -> Progress:
         room = status.capacity.estimated_tenants if status.capacity else None
         return Progress(f"Ready{f', with room for about {room} tenants' if room is not None else ''}", done=True)
     ready = find_condition(status.conditions, ConditionType.READY)
-    return Progress(f"not ready: {ready.message if ready else 'nobody says why'}", failed=True)
+    return Progress(f"not ready: {ready.message if ready else 'without a reason'}", failed=True)

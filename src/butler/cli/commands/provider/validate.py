@@ -30,7 +30,7 @@ def validate(name: str | None, file: str | None, access: ClusterAccess, output: 
 
     Looked at are its settings, its pools (that they exist, hand out addresses, hold the gateway and have room), the
     shape of its credentials, and for one that exists, what Butler found when it asked the provider. A file is also
-    shown to the server, which judges it and stores nothing. Nobody is asked over the network by this command itself.
+    shown to the server, which judges it and stores nothing. This command itself connects to no provider.
 
     Exit code 0 means that nothing was found, 8 that something was. A note is no finding: it says what could not be
     looked at.

@@ -20,8 +20,8 @@ from butler.cli.toolkit.session import ClusterAccess, CommandSession, Failure, r
 def link(access: ClusterAccess) -> None:
     """Make a link that opens the console on this machine once, within ten minutes.
 
-    Whoever opens it is in the console who the kubeconfig's user is to Kubernetes. It has to be a console that takes
-    links: that of `make run`, or of `butleradm server run --local`.
+    In the console, the person who opens it is the user that the kubeconfig stands for. It has to be a console that
+    takes links: that of `make run`, or of `butleradm server run --local`.
 
     \b
     Examples:

@@ -29,7 +29,7 @@ from butler.cli.toolkit.session import ClusterAccess, CommandSession, run
 def password(access: ClusterAccess, login: str | None, user: str | None, groups: tuple[str, ...]) -> None:
     """Give the console's local administrator a new password, and print it: it is kept nowhere.
 
-    The first call makes the account. Whoever came in with the old password is out. The account may do what Kubernetes
+    The first call makes the account. Sessions that began with the old password end. The account may do what Kubernetes
     lets its user and groups do, which is nothing until a role is bound to them.
 
     \b

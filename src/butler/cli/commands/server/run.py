@@ -42,7 +42,7 @@ def _oidc_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default="oidc:",
             metavar="TEXT",
             show_default=True,
-            help="Stands before both in Kubernetes, so that nobody becomes somebody else there.",
+            help="Stands before both in Kubernetes, so that no user of the provider becomes another user.",
         ),
         click.option(
             "--oidc-ca", type=FILE, metavar="FILE", help="Who vouches for the provider.  [default: the system]"
@@ -68,7 +68,7 @@ def _oidc_options(command: Callable[..., Any]) -> Callable[..., Any]:
     default=RECORDS,
     metavar="NS",
     show_default=True,
-    help="Where sessions and the local administrator's password are kept; nobody else needs a right there.",
+    help="Where sessions and the local administrator's password are kept; no other account needs a right there.",
 )
 @click.option("--host", default="127.0.0.1", metavar="ADDRESS", show_default=True, help="Address to listen on.")
 @click.option(

@@ -156,7 +156,7 @@ def judge_of(name: str, pool: str) -> Callable[[Json | None], Progress]:
 
     def judge(raw: Json | None) -> Progress:
         if raw is None:
-            return Progress(f"{name} is gone: somebody released it", failed=True)
+            return Progress(f"{name} is gone: another user released it", failed=True)
         status = raw.get("status") or {}
         phase = status.get("phase", "Pending")
         ready: Json = next(

@@ -73,7 +73,7 @@ async def change_pool(
             if asked and dry_run == "none":
                 confirm(asked, yes=yes)
         elif shown != old.spec:
-            raise Failure(f"somebody else changed {name} meanwhile: look at it and repeat the command", Exit.CONFLICT)
+            raise Failure(f"another user changed {name} meanwhile: look at it and repeat the command", Exit.CONFLICT)
         else:
             refuse_or_warn(change.verdict.problems, ())
         shown = old.spec

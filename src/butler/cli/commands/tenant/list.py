@@ -28,8 +28,8 @@ def list_(access: ClusterAccess, selector: str | None, watch: bool, output: Outp
     """List the clusters of all teams, what they hold and what is wrong.
 
     NODE IPS and LB IPS count the addresses that a cluster holds, IN USE the load-balancer addresses that its Services
-    have, WAITING the Services that have none. TROUBLE says in words what somebody should look at; a cluster that is
-    only on its way has none. With --watch, NODE IPS is left out: allocations are not followed.
+    have, WAITING the Services that have none. TROUBLE says in words what an administrator should look at; a cluster
+    that is only on its way has none. With --watch, NODE IPS is left out: allocations are not followed.
 
     \b
     Examples:
