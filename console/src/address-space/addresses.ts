@@ -10,7 +10,7 @@ export function parseAddress(text: string): number | null {
   if (octets.length !== 4) return null;
   let value = 0;
   for (const octet of octets) {
-    // No leading zeros: some programs read them as octal, so 010 is nobody's 10.
+    // No leading zeros: some programs read them as octal, so 010 is not 10.
     if (!/^(0|[1-9]\d{0,2})$/.test(octet)) return null;
     const number = Number(octet);
     if (number >= OCTET) return null;

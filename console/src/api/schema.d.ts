@@ -107,7 +107,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What hangs on an allocation that somebody is about to release; its tenant is asked now, as the person */
+        /** What hangs on an allocation that is about to be released; its tenant is asked now, as the person */
         get: operations["getReleaseImpact"];
         put?: never;
         post?: never;
@@ -145,8 +145,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * How somebody can come in here
-         * @description How somebody can come in here. Anybody may ask.
+         * How people can log in here
+         * @description How people can log in here. No login is needed to ask.
          */
         get: operations["getLoginMethods"];
         put?: never;
@@ -232,7 +232,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** How much there is, and what somebody should look at, the worst first */
+        /** How much there is, and what an administrator should look at, the worst first */
         get: operations["getOverview"];
         put?: never;
         post?: never;
@@ -305,7 +305,7 @@ export interface paths {
         get: operations["getPool"];
         put?: never;
         post?: never;
-        /** Delete a pool that nobody has addresses of */
+        /** Delete a pool of which no tenant has addresses */
         delete: operations["deletePool"];
         options?: never;
         head?: never;
@@ -513,7 +513,7 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        /** End one of your own sessions: whoever uses it is out within seconds */
+        /** End one of your own sessions: the browser that uses it is logged out within seconds */
         delete: operations["endSession"];
         options?: never;
         head?: never;

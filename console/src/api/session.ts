@@ -6,7 +6,7 @@ import { keys } from "./keys";
 import { asProblem } from "./problem";
 import type { Me } from "./types";
 
-/** The person, or null for nobody: the shell then shows the login page. */
+/** The person, or null before a login: the shell then shows the login page. */
 export function useMe() {
   return useQuery({ queryKey: keys.me, queryFn: askWhoIsThere, staleTime: Infinity });
 }
@@ -14,7 +14,7 @@ export function useMe() {
 /** The person, on pages that are shown to persons only. */
 export function useSignedIn(): Me {
   const { data } = useMe();
-  if (!data) throw new Error("nobody is signed in");
+  if (!data) throw new Error("no person is signed in");
   return data;
 }
 

@@ -7,7 +7,7 @@ import { useFocusBack } from "./useFocusBack";
 interface ConfirmDialogProps {
   opened: boolean;
   title: string;
-  /** What will happen: written so that nobody has to guess. */
+  /** What will happen: written so that the reader does not have to guess. */
   children: ReactNode;
   /** The verb on the button, such as "Delete pool". */
   confirm: string;

@@ -54,7 +54,7 @@ export function Page({ title, trail = [], badge, subtitle, actions, children }: 
   );
 }
 
-/** Puts the focus on the title when somebody came from another page, so that a screen reader says where they are. */
+/** Puts the focus on the title after a change of page, so that a screen reader says where they are. */
 function useFocusAfterNavigation() {
   const heading = useRef<HTMLHeadingElement>(null);
   const { pathname, key } = useLocation();

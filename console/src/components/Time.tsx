@@ -1,4 +1,4 @@
-// A time as people say it, with the exact one on hover; it goes on counting while somebody looks.
+// A time as people say it, with the exact one on hover; it goes on counting while it is shown.
 import { Tooltip } from "@mantine/core";
 import { useEffect, useState } from "react";
 import { ago, fullTime } from "../words";

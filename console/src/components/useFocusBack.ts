@@ -5,7 +5,7 @@ export function useFocusBack(): void {
   const [before] = useState(() => document.activeElement);
   useEffect(
     () => () => {
-      // A moment later: by then it is known whether somebody else took the focus.
+      // A moment later: by then it is known whether another element took the focus.
       setTimeout(() => {
         if (document.activeElement !== document.body) return;
         const there = before instanceof HTMLElement && before !== document.body && before.isConnected;

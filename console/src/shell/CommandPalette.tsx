@@ -72,7 +72,7 @@ export function CommandPalette() {
 
 type Found = ReturnType<typeof useSearch>["data"];
 
-/** Of the answer to what was typed before: whoever types on and presses Enter must not land at what no longer fits. */
+/** Of the answer to what was typed before: a person who types on and presses Enter must not land at what no longer fits. */
 function stillFitting(found: Found, text: string): Found {
   return found && { ...found, address: null, hits: found.hits.filter(({ title }) => title.toLowerCase().includes(text.toLowerCase())) };
 }

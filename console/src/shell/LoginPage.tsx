@@ -40,7 +40,7 @@ export function LoginPage() {
   );
 }
 
-/** Where somebody wanted to go before they were sent here; never another site. */
+/** Where a person wanted to go before they were sent here; never another site. */
 function useNext(): string {
   const [params] = useSearchParams();
   const next = params.get("next") ?? "/";
@@ -57,7 +57,7 @@ function Ways({ methods, next }: { methods: LoginMethods; next: string }) {
     <Stack gap="md">
       {ways.length === 0 && (
         <Text fz="sm">
-          No way to log in is set up. Somebody who runs this Butler can turn on passwords or an identity provider.
+          No way to log in is set up. An administrator of this Butler can turn on passwords or an identity provider.
         </Text>
       )}
       {ways.flatMap((way, index) => (index === 0 ? [way] : [<Divider key={index} label="or" />, way]))}

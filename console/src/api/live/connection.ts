@@ -5,7 +5,7 @@ import { readFrame, type Frame } from "./frames";
 
 export type LiveState = "connecting" | "live" | "reconnecting" | "offline";
 
-// The server beats every 15 seconds; two missed beats and a bit mean that nobody is there.
+// The server beats every 15 seconds; two missed beats and a bit mean that the server is gone.
 const SILENCE_MS = 35_000;
 // From then on the page says "offline" in place of "reconnecting".
 const OFFLINE_AFTER_ATTEMPTS = 4;

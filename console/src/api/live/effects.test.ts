@@ -69,7 +69,7 @@ describe("what is asked for again", () => {
   });
 });
 
-test("a frame that nobody knows is passed over", () => {
+test("a frame of an unknown type is passed over", () => {
   expect(readFrame('{"type":"novelty","position":"1"}')).toBeNull();
   expect(readFrame("nonsense")).toBeNull();
   expect(readFrame('{"type":"beat","position":"1"}')).toEqual({ type: "beat", position: "1" });

@@ -1,4 +1,4 @@
-// Keeps a list still while somebody reads further down: what comes in meanwhile is counted, and shown when they are
+// Keeps a list still while a person reads further down: what comes in meanwhile is counted, and shown when they are
 // back at the top. What is known already goes on being brought up to date.
 import { useState } from "react";
 

@@ -18,7 +18,7 @@ interface SearchFieldProps {
 export function SearchField({ ref, text, onAsk, onEnter, onDown }: SearchFieldProps) {
   const [typed, setTyped] = useState(text);
   const [asked, setAsked] = useState(text);
-  // Somebody followed a link to another search.
+  // The user followed a link to another search.
   if (asked !== text) {
     setAsked(text);
     if (typed.trim() !== text) setTyped(text);

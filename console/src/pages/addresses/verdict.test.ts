@@ -31,7 +31,7 @@ test("two holders are a fault", () => {
   expect(sentence([place({ kind: "allocated", owners: [owner("team/a"), owner("team/b")] })])).toContain("at once");
 });
 
-test("what nobody holds is free, reserved, or in no pool", () => {
+test("what no tenant holds is free, reserved, or in no pool", () => {
   expect(sentence([place({})])).toBe("10.0.0.1 is free");
   expect(sentence([place({ kind: "reserved", description: "Gateway" })])).toBe("10.0.0.1 is reserved: Gateway");
   expect(sentence([place({ kind: "none", pool: null })], { nearestPool: { name: "lb", cidr: "10.1.0.0/24" } })).toBe(

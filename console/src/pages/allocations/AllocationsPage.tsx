@@ -59,7 +59,7 @@ export function AllocationsPage() {
             list.has(FILTERS) ? (
               <NothingFits list={list} filters={FILTERS} title="No allocation is like that" />
             ) : (
-              <EmptyState title="Nobody holds addresses yet">Tenants ask for theirs as soon as they are created.</EmptyState>
+              <EmptyState title="No tenant holds addresses yet">Tenants ask for theirs as soon as they are created.</EmptyState>
             )
           }
         />

@@ -1,4 +1,4 @@
-// What somebody should look at.
+// What an administrator should look at.
 import { Button, Text } from "@mantine/core";
 import { useState } from "react";
 import type { Attention } from "../../api/types";
@@ -16,7 +16,7 @@ export function AttentionList({ items }: { items: Attention[] }) {
     return (
       <div className={classes.attention}>
         <HealthIcon health="ok" size={17} />
-        <span>Nothing: pools have room, tenants are up, and nobody waits.</span>
+        <span>Nothing: pools have room, tenants are up, and no request waits.</span>
       </div>
     );
   }

@@ -1,4 +1,4 @@
-// The estate at a glance: what there is, what needs somebody, how full the pools are, what happened last.
+// The estate at a glance: what there is, what needs an administrator, how full the pools are, what happened last.
 import { Anchor, Button, SimpleGrid, Text } from "@mantine/core";
 import { Link } from "react-router";
 import { useActivity, useOverview } from "../../api/estate";

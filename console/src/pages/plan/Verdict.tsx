@@ -1,4 +1,4 @@
-// Fits or not, and why. It stays in sight while somebody moves a slider.
+// Fits or not, and why. It stays in sight while a person moves a slider.
 import { Text } from "@mantine/core";
 import type { Plan } from "../../api/types";
 import { HealthIcon } from "../../components/StatusBadge";

@@ -78,7 +78,7 @@ export const tenantColumns: Column<TenantItem>[] = [
   { title: "Created", sort: "createdAt", from: "medium", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 
-/** What it waits for, and what somebody should look at; the whole of it stands on the tenant's own page. */
+/** What it waits for, and what an administrator should look at; the whole of it stands on the tenant's own page. */
 function Trouble({ sentences, severe }: { sentences: string[]; severe: boolean }) {
   const [first, ...more] = sentences;
   if (first === undefined) return null;

@@ -54,7 +54,7 @@ function Impact({ impact }: { impact: ReleaseImpact }) {
         {tenant} has them for {typeInWords(type)}
         {tenantIs === "exists" ? "." : `. ${tenantInWords(tenantIs)}`}
       </Text>
-      {unknown !== null && <Notes health="warning" title="Nobody can tell whether they are in use" notes={[unknown]} />}
+      {unknown !== null && <Notes health="warning" title="It is unknown whether they are in use" notes={[unknown]} />}
       {refused && (
         <Notes
           health="critical"

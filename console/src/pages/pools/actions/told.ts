@@ -4,7 +4,7 @@ import type { Written } from "../../../api/types";
 
 export const PREVIEW_PAUSE_MS = 250;
 
-/** For `onSuccess`: warnings of the server stay in sight until somebody closes them. */
+/** For `onSuccess`: warnings of the server stay in sight until the user closes them. */
 export function told(message: string, close: () => void): (written: Written | undefined) => void {
   return (written) => {
     notifications.show({ message });

@@ -63,7 +63,7 @@ export function AllocationsTab({ detail }: { detail: PoolDetail }) {
           list.has(FILTERS) ? (
             <NothingFits list={list} filters={FILTERS} title="No allocation is like that" />
           ) : (
-            <EmptyState title="Nobody asked for addresses here yet" />
+            <EmptyState title="No tenant has asked for addresses here yet" />
           )
         }
       />

@@ -74,7 +74,7 @@ export function MapTab({ detail }: { detail: PoolDetail }) {
 }
 
 function MapWithSelection({ index, namespace }: { index: SegmentIndex; namespace: string }) {
-  // Kept by address: what is selected may grow, shrink or change hands while somebody looks.
+  // Kept by address: what is selected may grow, shrink or change hands while it is shown.
   const [at, setAt] = useState<number | null>(null);
   const selected = useMemo(() => (at === null ? null : index.segment(index.indexAt(at))), [index, at]);
   const select = useCallback((segment: Segment | null) => setAt(segment?.first ?? null), []);

@@ -11,7 +11,7 @@ export function SharesPanel({ detail }: { detail: PoolDetail }) {
   return (
     <Panel title="Who holds most" hint="At most twenty tenants">
       {detail.shares.length === 0 ? (
-        <EmptyState title="Nobody holds addresses here" />
+        <EmptyState title="No tenant holds addresses here" />
       ) : (
         <Table verticalSpacing={4} horizontalSpacing="xs">
           <Table.Thead>

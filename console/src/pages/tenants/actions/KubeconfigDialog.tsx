@@ -30,13 +30,13 @@ export function KubeconfigDialog({ detail, opened, onClose, onDone }: ActionDial
             save(text, filename);
             kubeconfig.reset();
             setAgreed(false);
-            onDone(`${filename} was saved. Keep it where nobody else can read it.`);
+            onDone(`${filename} was saved. Keep it where no other user can read it.`);
           },
         })
       }
     >
       <Text fz="sm">
-        Whoever has this file is administrator of <strong>{`${namespace}/${name}`}</strong>, until its certificate ends. Give
+        The holder of this file is administrator of <strong>{`${namespace}/${name}`}</strong>, until its certificate ends. Give
         people kubeconfigs of their own, and keep this one to yourself.
       </Text>
       <Text fz="sm">That you took it is written down, with your name and the time.</Text>

@@ -1,5 +1,5 @@
 // The form of a tenant beside its manifest. The text is what counts: the form is read from it, and writes into it only
-// the fields that somebody changed. Comments, order and everything that the form does not know stay as they are.
+// the fields that the user changed. Comments, order and everything that the form does not know stay as they are.
 import { isMap, isScalar, type Document } from "yaml";
 import { parseManifest, type TextError } from "../manifest";
 

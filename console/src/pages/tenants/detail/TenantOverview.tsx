@@ -53,7 +53,7 @@ function Waiting({ detail: { tenant } }: { detail: TenantDetail }) {
       <div>
         {tenant.waitsFor && (
           <Text fz="sm">
-            <strong>{tenant.deleting ? "It is being deleted: " : failed ? "Somebody has to act: " : "It waits: "}</strong>
+            <strong>{tenant.deleting ? "It is being deleted: " : failed ? "An administrator has to act: " : "It waits: "}</strong>
             {tenant.waitsFor.replace(/^waits for /, "for ")}
           </Text>
         )}

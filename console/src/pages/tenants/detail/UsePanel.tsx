@@ -18,7 +18,7 @@ export function UsePanel({ use: { held, inUse, idle, waiting, most }, elastic }:
       hint={
         elastic
           ? "They follow demand: more come when Services wait, and idle ones go back after a while."
-          : "They stay as many as they are until somebody changes the tenant."
+          : "They stay as many as they are until a user changes the tenant."
       }
     >
       <div className={classes.meter} aria-hidden>

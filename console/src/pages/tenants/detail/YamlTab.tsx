@@ -1,4 +1,4 @@
-// The manifest of a tenant: to read, and to edit. What was written meanwhile by somebody else is never lost silently:
+// The manifest of a tenant: to read, and to edit. What was written meanwhile by another user is never lost silently:
 // the server takes a change only to what was shown, and the page says so before it is sent.
 import { Button, Group, Stack, Text } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
@@ -21,7 +21,7 @@ const PAUSE_MS = 400;
 
 interface Draft {
   text: string;
-  /** What was shown when the editing began, or when somebody looked at what is there now. */
+  /** What was shown when the editing began, or when the user looked at what is there now. */
   base: string;
   resourceVersion: string;
 }
@@ -36,7 +36,7 @@ export function YamlTab({ detail }: { detail: TenantDetail }) {
   return (
     <Panel
       title="Manifest"
-      hint="As somebody would write it into a file: without its status."
+      hint="As you would write it into a file: without its status."
       actions={
         <GuardedButton variant="default" reason={reason} onClick={begin}>
           Edit
@@ -131,7 +131,7 @@ function Moved({ yaml, onOver, onTake }: { yaml: string; onOver: () => void; onT
     <div className={classes.waiting} role="alert">
       <div>
         <Text fz="sm" fw={600}>
-          Somebody has changed this tenant since you began
+          Another user has changed this tenant since you began
         </Text>
         <Text fz="sm">Nothing was written. Look at what is there now, then decide which of the two is to stay.</Text>
         <Group gap="xs" mt="xs">
