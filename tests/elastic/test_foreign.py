@@ -48,11 +48,12 @@ def test_what_a_service_shows_is_told_and_goes_to_nobody_else_while_it_does(esta
     (ready,) = [condition for condition in found(web, rival)["status"]["conditions"] if condition["type"] == "Ready"]
     assert ready["reason"] == "PinnedRangeConflict"
     assert f"TenantCluster {web.namespace}/{web.name}" in ready["message"]
-    web.add(*(f"s{number}" for number in range(7)))
-    web.sees(lambda: len([name for name in web.names() if web.address(name)]) == 7, "all that is left is handed out")
+    others = [f"s{number}" for number in range(7)]
+    web.add(*others)
+    web.gets(*others)
     left = sorted(set(place.addresses(16, 23)) - {taken})
     web.until(lambda: sorted(web.addresses("loadbalancer")) == left, "it has all that is left, and not that address")
-    web.remove(*(name for name in web.names() if name.startswith("s")))
+    web.remove(*others)
     # Its own tenant may be given it: so a running estate is taken over.
     own = f"{place.namespace}-own"
     delete(place, rival)

@@ -45,6 +45,7 @@ NEEDED = {
     "create events": 1.5,  # that it is Ready, and those of the pool, which tells of many grants at a time
     "patch networkpools": 0.5,  # one write grants to all who wait; a slow machine has fewer at a time
 }
+GRANTED = "butler.butlerlabs.dev/granted"
 SPARE = 0.5
 """For each kind of request: what all clusters share, such as the provider's Secret."""
 
@@ -63,13 +64,13 @@ def test_a_new_cluster_costs_no_request_that_could_be_spared(
         # that runs low, and says so.
         site = estate.site(size=8 * (CLUSTERS + 1))
         site.cluster("first").ready()
-        estate.until(lambda: _recorded(witness) == 2, "what was granted is on record")
+        _all_recorded(witness, 2)
         before = butler.requests()
         tenants = [site.tenant(f"c{number:02}") for number in range(CLUSTERS)]
         estate.apply(*(site.describe_cluster(tenant.name, replicas=2) for tenant in tenants))
         for tenant in tenants:
             tenant.ready()
-        estate.until(lambda: _recorded(witness) == 2 * (CLUSTERS + 1), "what was granted is on record")
+        _all_recorded(witness, 2 * (CLUSTERS + 1))
         asked = butler.requests() - before
         estate.delete_clusters()
         estate.until(lambda: not witness.list("tenantclusters"), "all clusters are gone")
@@ -81,6 +82,14 @@ def test_a_new_cluster_costs_no_request_that_could_be_spared(
     assert sum(each.values()) < 31, f"{sum(each.values())} for each cluster:\n{said}"
 
 
-def _recorded(witness: Witness) -> int:
-    found = witness.list("ipallocations", HOME)
-    return sum("butler.butlerlabs.dev/granted" in obj["metadata"].get("annotations", {}) for obj in found)
+def _all_recorded(witness: Witness, expected: int) -> None:
+    """Wait until this many grants, and no fewer than there are allocations, are on record in the metadata."""
+
+    def missing() -> list[str]:
+        found = witness.list("ipallocations", HOME)
+        return [obj["metadata"]["name"] for obj in found if GRANTED not in obj["metadata"].get("annotations", {})]
+
+    def look() -> bool:
+        return len(witness.list("ipallocations", HOME)) >= expected and not missing()
+
+    witness.until(look, lambda: f"{expected} grants are on record; without one: {missing()}")

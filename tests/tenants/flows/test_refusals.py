@@ -19,8 +19,8 @@ NOT_READY = "is not ready: its own conditions say why, to those who may read it"
 
 def _refuses(tenant: Tenant, condition: str, reason: str) -> str:
     """Wait for the refusal; it is Failed, Ready says the same, nothing was made. The message."""
+    tenant.until(lambda: tenant.phase == "Failed", "it is refused, not only waited for")
     said = tenant.says(condition, "False", reason)
-    assert tenant.phase == "Failed"
     ready = tenant.condition("Ready")
     assert (ready["status"], ready["reason"], ready["message"]) == ("False", reason, said)
     tenant.until(lambda: tenant.events("ClusterFailed"), "an event tells of it")
