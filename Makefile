@@ -84,6 +84,7 @@ lint: setup-test ## Check style and the layers between packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/lint-imports --config kubeserver/pyproject.toml
 
 types: setup-test ## Check types (mypy, strict)
 	$(BIN)/mypy

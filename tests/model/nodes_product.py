@@ -19,7 +19,7 @@ from butler.api.ipallocation import (
 from butler.api.labels import Annotation, Finalizer, Label
 from butler.api.meta import LocalObjectReference, NamespacedObjectReference, ObjectMeta
 from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
-from butler.rules.tenant.machines import MachineAddresses
+from butler.rules.machines import MachineAddresses
 from model import butler_code
 
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ import pytest
 
 from butler.server.access.id_token import IdTokenClaims, NotLetIn, identity_of
 from butler.server.access.keys import SigningKey
-from butler.server.access.limits import Limit
 from butler.server.access.passwords import FREE, LONGEST_WAIT, Tries, new_password, wait_until
 from butler.server.access.provider import ProviderTrouble, need_safe
 from butler.server.access.public_url import PublicUrl, client_address, sent_by_another
 from butler.server.process import Settings, why_unsafe
+from butler.server.rate_limit import Limit
 from butler.server.responses import accepts
 
 

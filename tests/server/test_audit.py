@@ -20,8 +20,8 @@ from butler.kube.errors import OutcomeUnknown, Status, Unreachable, error_from_s
 from butler.kube.kinds import ALLOCATIONS, CLUSTERS, POOLS
 from butler.kube.operator import Operator
 from butler.local.directory import AUDIT_FILES_KEPT
-from butler.server.actions.audit import AuditEntry, AuditTrail, attach_file, event_of, lines, parsed
 from butler.server.actions.impersonation import MOST_CLIENTS, Deed, Impersonator, refused_write
+from butler.server.audit import AuditEntry, AuditTrail, attach_file, event_of, lines, parsed
 from butler.server.permissions import UserPermissions
 from butler.server.problems import RequestRefused
 from server.conftest import somebody

@@ -15,7 +15,7 @@ from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.addresses import parse_range
 from butler.rules.tenant.blueprint import Blueprint, Endpoint, NodeNetwork, Versions
-from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant_namespace import tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from kubeserver.verbs.names import dns_label
 from kubeserver.views.documents import not_a_page
 from kubeserver.wire.messages import YAML, Response, respond
+from kubeserver.wire.names import dns_label
 from kubeserver.wire.paths import ROOT, split_cluster
 from kubeserver.wire.status import ApiError, FieldError, invalid, not_found
 

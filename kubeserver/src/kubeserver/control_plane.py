@@ -30,9 +30,9 @@ from kubeserver.schemas.builtin_types import builtin_types
 from kubeserver.server import ApiServer
 from kubeserver.storage.store import ObjectKey, Store, StoreRefused, Table
 from kubeserver.turns import Turns
-from kubeserver.verbs.names import dns_label
 from kubeserver.webhooks.calls import Webhooks
 from kubeserver.wire.asgi import Edge, HttpServer, http_server
+from kubeserver.wire.names import dns_label
 from kubeserver.wire.paths import ROOT
 
 if TYPE_CHECKING:

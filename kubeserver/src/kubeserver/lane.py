@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-LARGE: Final = 16 * 1024  # bytes of JSON from which on work on them leaves the loop
 _MOST_WAITING: Final = 32  # of one caller
 _THREADS: Final = 3
 _COLLECT_SECONDS: Final = 10.0

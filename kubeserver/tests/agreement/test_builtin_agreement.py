@@ -22,8 +22,8 @@ import yaml
 
 from kubeserver.builtin.catalog import builtin_resources
 from kubeserver.schemas.builtin_types import builtin_types
-from kubeserver.verbs.names import validate_metadata, validate_metadata_update
-from kubeserver.wire.decode import take
+from kubeserver.schemas.decode import take
+from kubeserver.wire.names import validate_metadata, validate_metadata_update
 from kubeserver.wire.status import ApiError, invalid
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 
 from kubeserver.resources import Resource
 from kubeserver.schemas.builtin_types import builtin_types
-from kubeserver.wire.decode import read, strict_error
+from kubeserver.schemas.decode import read, strict_error
 from kubeserver.wire.status import ApiError
 
 if TYPE_CHECKING:

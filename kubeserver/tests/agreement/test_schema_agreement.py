@@ -24,11 +24,11 @@ from kubeserver.definitions.definition import default_crd, resources_of
 from kubeserver.definitions.validation import validate_crd
 from kubeserver.resources import Resource
 from kubeserver.schemas.builtin_types import builtin_types
+from kubeserver.schemas.decode import builtin, strict_error, take
 from kubeserver.schemas.defaults import apply_defaults
 from kubeserver.schemas.schema import Schema, parse
-from kubeserver.schemas.validation import validate
-from kubeserver.verbs.names import validate_metadata
-from kubeserver.wire.decode import builtin, strict_error, take
+from kubeserver.verbs.validation import validate
+from kubeserver.wire.names import validate_metadata
 from kubeserver.wire.status import ApiError, FieldError
 
 if TYPE_CHECKING:

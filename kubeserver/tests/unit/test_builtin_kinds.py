@@ -28,7 +28,7 @@ from kubeserver.builtin.quantities import canonical, value_of
 from kubeserver.builtin.volumes import PERSISTENT_VOLUME_CLAIM
 from kubeserver.builtin.workloads import DAEMON_SET
 from kubeserver.schemas.builtin_types import builtin_types
-from kubeserver.wire.decode import take
+from kubeserver.schemas.decode import take
 from kubeserver.wire.status import ApiError
 
 if TYPE_CHECKING:

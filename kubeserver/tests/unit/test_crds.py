@@ -11,7 +11,7 @@ from kubeserver.definitions.definition import accept_names, default_crd, resourc
 from kubeserver.definitions.validation import changes_refused, validate_crd, warnings_of
 from kubeserver.schemas.defaults import apply_defaults
 from kubeserver.schemas.pruning import prune
-from kubeserver.schemas.validation import validate
+from kubeserver.verbs.validation import validate
 
 Json = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from kubeserver.resources import Resource
 from kubeserver.schemas.builtin_types import builtin_types
+from kubeserver.schemas.decode import read, strict_error
 from kubeserver.schemas.schema import parse
-from kubeserver.wire.decode import read, strict_error
 from kubeserver.wire.gojson import TextError, read_json, read_yaml
 from kubeserver.wire.status import ApiError
 

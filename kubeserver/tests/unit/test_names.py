@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kubeserver.resources import Resource
 from kubeserver.schemas.schema import Schema
-from kubeserver.verbs.names import (
+from kubeserver.wire.names import (
     generated_name,
     random_suffix,
     validate_metadata,

@@ -15,7 +15,7 @@ from kubeserver.schemas.defaults import apply_defaults
 from kubeserver.schemas.fits import compiled
 from kubeserver.schemas.pruning import prune
 from kubeserver.schemas.schema import parse
-from kubeserver.schemas.validation import validate
+from kubeserver.verbs.validation import validate
 
 Json = dict[str, Any]
 

@@ -20,13 +20,12 @@ from kubeserver.access import authorization
 from kubeserver.access.authentication import MASTERS, User
 from kubeserver.access.authorization import Attributes, Authorizer, RbacObjects
 from kubeserver.builtin.escalation import refuse_escalation
-from kubeserver.lane import LARGE
 from kubeserver.registry import Registry
 from kubeserver.storage.store import ObjectKey, StoredChange
 from kubeserver.storage.watch import WOKEN_AT_ONCE, Feed
 from kubeserver.verbs import reads, watches, writes
 from kubeserver.views import representations
-from kubeserver.wire.messages import Request, Response, Stream
+from kubeserver.wire.messages import LARGE, Request, Response, Stream
 from kubeserver.wire.paths import ROOT, read_path
 from kubeserver.wire.status import ApiError
 

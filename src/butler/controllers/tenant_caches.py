@@ -13,13 +13,13 @@ from butler.api.meta import TeamReference
 from butler.api.objects import Key, is_being_deleted, key_of
 from butler.ipam.requests import read_unbuilt_tenant
 from butler.rules.allocation.owner import is_taken_over, named_owners, owner_lives, tenant_key
+from butler.rules.blocked import Blocked
 from butler.rules.pool.tenant_blocks import is_block_of_a_tenant
 from butler.rules.tenant.addons import belongs_to
-from butler.rules.tenant.blocked import Blocked
-from butler.rules.tenant.namespaces import tenant_namespace
 from butler.rules.tenant.provider import provider_key, resolve
 from butler.rules.tenant.status import endpoint_url
 from butler.rules.tenant.status_urgency import is_on_its_way
+from butler.rules.tenant_namespace import tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable

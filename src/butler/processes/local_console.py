@@ -17,7 +17,7 @@ from butler.local.directory import AUDIT_FILES_KEPT
 from butler.processes.local_welcome import ConsoleAddress
 from butler.server.access.links import ADDRESS, GOOD_FOR
 from butler.server.access.records import NAMESPACE
-from butler.server.actions.audit import attach_file, lines
+from butler.server.audit import attach_file, lines
 from butler.server.process import Running, Settings, running
 from butler.server.static import find_console
 

@@ -15,8 +15,8 @@ import uvloop
 from butler.kube import config
 from butler.kube.errors import ConfigError, KubeError
 from butler.processes.open_files import allow_many_connections
+from butler.server import audit
 from butler.server.access.links import GOOD_FOR
-from butler.server.actions import audit
 from butler.server.process import Settings, Unsafe, running, why_unsafe
 from butler.server.static import find_console
 

@@ -19,7 +19,6 @@ from butler.kube.config import Connection
 from butler.kube.metrics import Metrics
 from butler.kube.operator import Operator
 from butler.server.access.guard import Guard, Who
-from butler.server.access.limits import Limit
 from butler.server.access.links import Links, link_of, publish_address
 from butler.server.access.logins import Logins
 from butler.server.access.oidc import Oidc, OidcSettings
@@ -28,15 +27,16 @@ from butler.server.access.public_url import PublicUrl, client_address, is_loopba
 from butler.server.access.records import NAMESPACE
 from butler.server.access.sessions import Lifetime, Sessions
 from butler.server.access.store import open_store
-from butler.server.actions.audit import AuditTrail
 from butler.server.actions.impersonation import Impersonator
 from butler.server.app import build
+from butler.server.audit import AuditTrail
 from butler.server.cache.cluster_state import ClusterState
 from butler.server.cache.list_items import ListItems
 from butler.server.cache.pool_forecasts import PoolForecasts
 from butler.server.certificate import keep_certificate
 from butler.server.connections import HANDSHAKE_SECONDS, MOST, MOST_OF_ONE, ConnectionLimits, protocols
 from butler.server.permissions import UserPermissions
+from butler.server.rate_limit import Limit
 from butler.server.routes import login_link, probes
 from butler.server.services import Services, now
 from butler.server.static import console_routes, find_console

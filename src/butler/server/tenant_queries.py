@@ -25,7 +25,7 @@ from butler.reports.tenant.summary import blocks
 from butler.rules.allocation.held import readable_range
 from butler.rules.allocation.owner import tenant_key
 from butler.rules.loadbalancer.policy import terms_of
-from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant_namespace import tenant_namespace
 from butler.server.access.person import Person
 from butler.server.services import Services
 from butler.server.visible_objects import provider_namespaces

@@ -39,11 +39,11 @@ from butler.kube.errors import KubeError, NotFound
 from butler.kube.resource import resource_of
 from butler.kube.retry import Backoff
 from butler.providers.teams import NAMESPACE_HEADS, WITH_A_TEAM, Teams, team_of_labels
+from butler.rules.admission_verdict import AdmissionVerdict
 from butler.rules.allocation import admission as ipallocation
 from butler.rules.allocation.held import held_addresses, pool_key
 from butler.rules.allocation.owner import is_insisted, owner_lives, tenant_key
 from butler.rules.pool import admission as networkpool
-from butler.rules.pool.admission import AdmissionVerdict
 from butler.rules.provider import admission as providerconfig
 from butler.rules.provider.placement import placement
 from butler.rules.tenant import admission as tenantcluster

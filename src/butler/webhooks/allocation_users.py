@@ -17,8 +17,8 @@ from butler.kube.errors import KubeError, NotFound
 from butler.kube.resource import untyped
 from butler.rules.allocation.admission import AddressUsers
 from butler.rules.allocation.held import granted_range
-from butler.rules.tenant.machines import in_range, may_have, read_machine
-from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.machines import in_range, may_have, read_machine
+from butler.rules.tenant_namespace import tenant_namespace
 from butler.tenant import usage_query as asking
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from butler.capi.objects import objects
 from butler.capi.talos import Trust
 from butler.ipam.addresses import parse_range
 from butler.rules.tenant.blueprint import Blueprint, Endpoint, NodeNetwork, Unbuildable, Versions
-from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant_namespace import tenant_namespace
 from unit.capi import clouds
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from butler.api.tenantcluster import TenantCluster
 from butler.rules.tenant.blueprint import Unbuildable
 from kubeserver.schemas.defaults import apply_defaults
 from kubeserver.schemas.schema import parse
-from kubeserver.schemas.validation import validate
+from kubeserver.verbs.validation import validate
 from unit.capi.every_field import CASES, Case, Leaf, changes, leaves, outcome
 from unit.capi.field_readers import READERS
 

@@ -7,7 +7,7 @@ import pytest
 from blueprints import PROVIDERS, UID, blueprint, contents
 from butler.capi import naming
 from butler.capi.objects import objects
-from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant_namespace import tenant_namespace
 
 
 def test_a_tenant_namespace_is_the_cluster_and_the_start_of_its_uid() -> None:

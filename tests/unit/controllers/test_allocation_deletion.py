@@ -9,7 +9,7 @@ import pytest
 
 from butler.api.labels import Annotation, DeletionReason
 from butler.rules.allocation.deletion import Home, Observed, grounds, judge
-from butler.rules.tenant.machines import MachineAddresses, read_machine
+from butler.rules.machines import MachineAddresses, read_machine
 from butler.rules.tenant.node_addresses import Fleet, give_up
 from unit.controllers.tenantcluster.values import NOW, UID, allocation, cluster
 

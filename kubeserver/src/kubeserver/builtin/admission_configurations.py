@@ -19,7 +19,7 @@ from kubeserver.builtin.checks import (
     required,
 )
 from kubeserver.resources import Strategy
-from kubeserver.verbs.names import dns_1035_label, dns_subdomain
+from kubeserver.wire.names import dns_1035_label, dns_subdomain
 from kubeserver.wire.status import FieldError
 
 Json = dict[str, Any]

@@ -9,7 +9,7 @@ import ipaddress
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from kubeserver.verbs.names import dns_label, dns_subdomain, label_key, label_value
+from kubeserver.wire.names import dns_label, dns_subdomain, label_key, label_value
 from kubeserver.wire.status import FieldError
 
 if TYPE_CHECKING:

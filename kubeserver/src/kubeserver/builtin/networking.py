@@ -23,7 +23,7 @@ from kubeserver.builtin.checks import (
     unsupported,
 )
 from kubeserver.resources import Strategy, World
-from kubeserver.verbs.names import dns_subdomain
+from kubeserver.wire.names import dns_subdomain
 
 if TYPE_CHECKING:
     from kubeserver.wire.status import FieldError

@@ -16,7 +16,7 @@ from kubeserver.builtin.checks import (
 )
 from kubeserver.builtin.quantities import canonical_resources
 from kubeserver.resources import Strategy
-from kubeserver.verbs.names import label_value
+from kubeserver.wire.names import label_value
 
 if TYPE_CHECKING:
     from kubeserver.wire.status import FieldError

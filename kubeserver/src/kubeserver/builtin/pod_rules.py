@@ -28,7 +28,7 @@ from kubeserver.builtin.checks import (
     unsupported,
 )
 from kubeserver.builtin.quantities import value_of
-from kubeserver.verbs.names import label_value, validate_labels
+from kubeserver.wire.names import label_value, validate_labels
 from kubeserver.wire.status import FieldError
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from kubeserver.builtin.pod_defaults import containers, default_pod_spec
 from kubeserver.builtin.pod_rules import validate_pod_spec
 from kubeserver.builtin.quantities import value_of
 from kubeserver.resources import Strategy, World
-from kubeserver.verbs.names import random_suffix
+from kubeserver.wire.names import random_suffix
 from kubeserver.wire.status import forbidden as refusal
 from kubeserver.wire.status import internal
 

@@ -20,7 +20,7 @@ from kubeserver.builtin.checks import (
 )
 from kubeserver.builtin.quantities import canonical
 from kubeserver.resources import Strategy, World
-from kubeserver.verbs.names import path_segment
+from kubeserver.wire.names import path_segment
 
 if TYPE_CHECKING:
     from kubeserver.wire.status import FieldError

@@ -13,8 +13,8 @@ from kubeserver.builtin.checks import (
     unsupported,
 )
 from kubeserver.resources import Strategy
-from kubeserver.verbs.names import path_segment
 from kubeserver.wire.goformat import Struct
+from kubeserver.wire.names import path_segment
 
 if TYPE_CHECKING:
     from kubeserver.wire.status import FieldError

@@ -28,8 +28,8 @@ from kubeserver.builtin.checks import (
 from kubeserver.builtin.service_addresses import externally_accessible, needs_health_check
 from kubeserver.builtin.service_families import cluster_ip_errors, is_headless
 from kubeserver.resources import Strategy, World
-from kubeserver.verbs.names import validate_labels
 from kubeserver.wire.goformat import Struct
+from kubeserver.wire.names import validate_labels
 
 if TYPE_CHECKING:
     from kubeserver.wire.status import FieldError

@@ -25,8 +25,8 @@ from kubeserver.builtin.pod_defaults import default_template
 from kubeserver.builtin.pod_rules import validate_pod_spec
 from kubeserver.builtin.volumes import default_claim, validate_claim_spec
 from kubeserver.resources import Strategy, World
-from kubeserver.verbs.names import validate_annotations, validate_labels
 from kubeserver.wire.goformat import Struct
+from kubeserver.wire.names import validate_annotations, validate_labels
 from kubeserver.wire.selectors import label_selector_from_json
 from kubeserver.wire.status import ApiError
 

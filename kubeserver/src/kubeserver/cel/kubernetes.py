@@ -24,8 +24,8 @@ from kubeserver.cel.values import (
     parse_semver,
 )
 from kubeserver.schemas.formats import FORMATS
-from kubeserver.verbs.names import dns_1035_label, dns_label, dns_subdomain, label_key, label_value
 from kubeserver.wire.goformat import quote as quoted
+from kubeserver.wire.names import dns_1035_label, dns_label, dns_subdomain, label_key, label_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,8 +19,8 @@ from kubeserver.definitions.values import go_versions
 from kubeserver.schemas.correlation import same
 from kubeserver.schemas.formats import effective
 from kubeserver.schemas.schema import parse
-from kubeserver.verbs.names import dns_1035_label, dns_subdomain
 from kubeserver.wire.goformat import quote
+from kubeserver.wire.names import dns_1035_label, dns_subdomain
 from kubeserver.wire.status import FieldError
 
 Json = dict[str, Any]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kubeserver.builtin.reviews import review
 from kubeserver.cluster import timestamp
-from kubeserver.wire.bodies import part
+from kubeserver.verbs.bodies import part
 from kubeserver.wire.messages import Request, Response, respond
 from kubeserver.wire.status import ApiError, FieldError, bad_request, invalid, not_found
 

@@ -13,12 +13,7 @@ from kubeserver.patching.patches import json_patch, merge_patch
 from kubeserver.patching.strategic import strategic_merge
 from kubeserver.verbs import deletes, reads, scale, watches, writes
 from kubeserver.verbs.answers import Access, answer_review, bound, issue_token, pod_log
-from kubeserver.verbs.glance import glance
-from kubeserver.verbs.names import path_segment
-from kubeserver.verbs.patched import refusal_of_changes, refusal_of_result
-from kubeserver.verbs.writes import Write
-from kubeserver.views.representations import View
-from kubeserver.wire.bodies import (
+from kubeserver.verbs.bodies import (
     JSON_PATCH,
     PATCHES,
     part,
@@ -28,7 +23,12 @@ from kubeserver.wire.bodies import (
     read_options,
     read_patch,
 )
+from kubeserver.verbs.glance import glance
+from kubeserver.verbs.patched import refusal_of_changes, refusal_of_result
+from kubeserver.verbs.writes import Write
+from kubeserver.views.representations import View
 from kubeserver.wire.messages import JSON, Request, Response, Stream, decode, encode, respond
+from kubeserver.wire.names import path_segment
 from kubeserver.wire.options import (
     META,
     DeleteOptions,

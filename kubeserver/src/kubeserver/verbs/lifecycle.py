@@ -11,7 +11,7 @@ from uuid import uuid4
 
 from kubeserver.builtin.catalog import generation_parts
 from kubeserver.schemas.defaults import apply_defaults, fill
-from kubeserver.verbs.names import generated_name
+from kubeserver.wire.names import generated_name
 
 if TYPE_CHECKING:
     from kubeserver.resources import Resource

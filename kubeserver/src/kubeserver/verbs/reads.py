@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 import msgspec
 
 from kubeserver import patience
-from kubeserver.lane import LARGE
 from kubeserver.storage.store import Compacted, Entry
 from kubeserver.verbs.glance import labels
 from kubeserver.views.representations import View
-from kubeserver.wire.messages import ClientLeft, Request, Response, Stream, encode
+from kubeserver.wire.messages import LARGE, ClientLeft, Request, Response, Stream, encode
 from kubeserver.wire.options import ListOptions, list_options, resource_version
 from kubeserver.wire.selectors import (
     FieldSelector,

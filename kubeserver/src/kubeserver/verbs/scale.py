@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kubeserver.wire.bodies import part
+from kubeserver.verbs.bodies import part
 from kubeserver.wire.selectors import label_selector_from_json
 from kubeserver.wire.status import FieldError, invalid
 

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kubeserver import patience
 from kubeserver.builtin.catalog import created_by_put, needs_resource_version
-from kubeserver.lane import LARGE
 from kubeserver.patching.apply import apply
 from kubeserver.patching.comparison import same
 from kubeserver.patching.managed_fields import (
@@ -29,15 +28,15 @@ from kubeserver.patching.managed_fields import (
     track_scale,
     track_write,
 )
-from kubeserver.schemas.validation import validate
+from kubeserver.schemas.decode import take
 from kubeserver.storage.store import Entry, Exists, Missing, ObjectKey, Stale
 from kubeserver.verbs import lifecycle
 from kubeserver.verbs.glance import glance
-from kubeserver.verbs.names import generated_name, validate_metadata, validate_updated_metadata
 from kubeserver.verbs.scale import read
+from kubeserver.verbs.validation import validate
 from kubeserver.views.representations import View
-from kubeserver.wire.decode import take
-from kubeserver.wire.messages import Request, Response, decode, encode, warning_headers
+from kubeserver.wire.messages import LARGE, Request, Response, decode, encode, warning_headers
+from kubeserver.wire.names import generated_name, validate_metadata, validate_updated_metadata
 from kubeserver.wire.status import (
     STALE,
     ApiError,

@@ -18,9 +18,8 @@ from uuid import uuid4
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from kubeserver.lane import LARGE
 from kubeserver.storage.store import StoreError
-from kubeserver.wire.messages import ClientLeft, Response, Stream, respond
+from kubeserver.wire.messages import LARGE, ClientLeft, Response, Stream, respond
 from kubeserver.wire.status import ApiError, bad_request, internal
 
 if TYPE_CHECKING:

@@ -18,6 +18,7 @@ Json = dict[str, Any]
 
 JSON: Final = "application/json"
 YAML: Final = "application/yaml"
+LARGE: Final = 16 * 1024  # bytes of JSON from which on work on them leaves the event loop
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 

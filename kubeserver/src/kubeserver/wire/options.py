@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kubeserver.verbs.names import validate_field_manager
+from kubeserver.wire.names import validate_field_manager
 from kubeserver.wire.status import ApiError, FieldError, bad_request, invalid
 
 Json = dict[str, Any]

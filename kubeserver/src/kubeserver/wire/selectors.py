@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from kubeserver.verbs.names import label_key, label_value
 from kubeserver.wire.goformat import quote
+from kubeserver.wire.names import label_key, label_value
 from kubeserver.wire.status import FieldError, bad_request
 
 if TYPE_CHECKING:

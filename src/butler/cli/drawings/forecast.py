@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from butler.cli.toolkit.output import GAP, table
+from butler.cli.toolkit.cells import GAP
+from butler.cli.toolkit.output import table
 from butler.cli.toolkit.terminal import is_terminal, width, wrapped
 from butler.ipam.capacity import THRESHOLDS
 from butler.reports.forecast.forecast import BAND

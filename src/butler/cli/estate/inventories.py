@@ -8,7 +8,7 @@ from butler.api.objects import key_of
 from butler.cli.toolkit.session import ClusterAccess, explained
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
-from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant_namespace import tenant_namespace
 from butler.tenant import usage_query
 from butler.tenant.clusters import SHORT_TIMEOUTS
 from butler.tenant.inventory import take_inventory

@@ -13,7 +13,7 @@ from butler.api.objects import key_of, name_of
 from butler.kube.errors import ApiError, BadAnswer, KubeError, NotFound
 from butler.kube.resource import NODES, SECRETS
 from butler.reports.fsck import NodeAddresses, TenantAnswers
-from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant_namespace import tenant_namespace
 from butler.tenant.clusters import TenantClients, kubeconfig_secret
 from butler.tenant.metallb import ADDRESS_POOLS, ADVERTISEMENT, ADVERTISEMENTS, NAMESPACE
 from butler.tenant.services import PAGE, address_in, load_balancers

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import click
 
 from butler.api.printable import in_json, one_line
+from butler.cli.toolkit.cells import GAP, cell_text
 from butler.cli.toolkit.terminal import has_colour, is_terminal, painted, width
 from butler.reports import ages
 
@@ -32,7 +33,6 @@ FORMATS = ("table", "wide", "json", "yaml", "name", "csv")
 TEMPLATES = ("jsonpath", "custom-columns")
 SHORTEST = 14
 """To how many characters a cell may be shortened on a narrow terminal: the beginnings of names are often alike."""
-GAP = 3
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How cells begin that spreadsheets compute."""
 
@@ -228,12 +228,3 @@ def _line(cells: Sequence[str], widths: Sequence[int], right: Sequence[bool]) ->
 
 def _shortened(text: str, size: int) -> str:
     return text if len(text) <= size else text[: size - 1] + "…"
-
-
-def cell_text(value: object) -> str:
-    """What stands in a cell; nothing to say is `-`."""
-    if value is None or value == "":
-        return "-"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return one_line(str(value))

@@ -10,7 +10,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from butler.api.printable import one_line
-from butler.cli.toolkit.output import GAP, cell_text
+from butler.cli.toolkit.cells import GAP, cell_text
 from butler.cli.toolkit.terminal import is_terminal, painted, width
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from butler.kube.kinds import CLUSTERS
 from butler.kube.resource import NAMESPACES, untyped
 from butler.rules.allocation.deletion import Home, Observed
 from butler.rules.allocation.owner import earlier_homes, owner_lives, tenant_key
-from butler.rules.tenant.machines import read_machine
-from butler.rules.tenant.namespaces import namespace_of_tenant
+from butler.rules.machines import read_machine
+from butler.rules.tenant_namespace import namespace_of_tenant
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation

@@ -21,7 +21,7 @@ from butler.kube.absence import read
 from butler.kube.errors import NotFound
 from butler.kube.kinds import ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
 from butler.kube.resource import NAMESPACES, untyped
-from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant_namespace import tenant_namespace
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation

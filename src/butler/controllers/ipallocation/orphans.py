@@ -29,7 +29,7 @@ from butler.kube.kinds import ALLOCATIONS, TENANT_IDENTITIES
 from butler.kube.resource import NAMESPACES
 from butler.rules.allocation.orphans import OwnerClaim, by_missing_tenant, claim_of, claims_of
 from butler.rules.allocation.release import owner_gone
-from butler.rules.tenant.namespaces import namespace_of_tenant
+from butler.rules.tenant_namespace import namespace_of_tenant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

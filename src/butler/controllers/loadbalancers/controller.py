@@ -31,6 +31,7 @@ from butler.kube.errors import KubeError
 from butler.kube.resource import SECRETS
 from butler.rules.allocation.owner import tenant_key
 from butler.rules.allocation.release import DELETED_BY_REQUEST
+from butler.rules.blocked import Blocked
 from butler.rules.loadbalancer import foreign_addresses as sightings
 from butler.rules.loadbalancer.deletion import DRAINING, unknown, waits_for
 from butler.rules.loadbalancer.foreign_addresses import PoolAddresses
@@ -41,10 +42,9 @@ from butler.rules.loadbalancer.status import Obstacles, PoolChanges, figures_of,
 from butler.rules.loadbalancer.usage import granted_range
 from butler.rules.tenant.addons import METALLB, installs_addons
 from butler.rules.tenant.address_requests import further_names, new_request
-from butler.rules.tenant.blocked import Blocked
-from butler.rules.tenant.namespaces import tenant_namespace
 from butler.rules.tenant.provider import resolve
 from butler.rules.tenant.status import is_established
+from butler.rules.tenant_namespace import tenant_namespace
 from butler.tenant.clusters import kubeconfig_secret
 from butler.tenant.service_feed import LONGEST_TROUBLE
 

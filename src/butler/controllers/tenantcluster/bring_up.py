@@ -50,16 +50,16 @@ from butler.controllers.tenantcluster.talos_workers import worker_secret
 from butler.kube.absence import read
 from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
 from butler.kube.kinds import ADDONS, ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
+from butler.rules.blocked import Blocked
 from butler.rules.provider.settings import foreign_secret
 from butler.rules.tenant import addons, addresses, versions
-from butler.rules.tenant.blocked import Blocked
 from butler.rules.tenant.blueprint import Blueprint, Unbuildable
-from butler.rules.tenant.namespaces import tenant_namespace
 from butler.rules.tenant.node_addresses import Fleet
 from butler.rules.tenant.observed import NOTHING_SEEN, ObservedCluster, see
 from butler.rules.tenant.provider import access, name_clash, quota, resolve
 from butler.rules.tenant.requested_addresses import AddressesRefused
 from butler.rules.tenant.status import Facts, endpoint_url, is_established, new_status
+from butler.rules.tenant_namespace import tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

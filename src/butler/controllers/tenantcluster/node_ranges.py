@@ -28,8 +28,8 @@ from butler.kube.errors import Conflict, NotFound
 from butler.kube.kinds import ALLOCATIONS, WRITE_TIMEOUT
 from butler.rules.allocation.deletion import users_of
 from butler.rules.allocation.release import DELETED_BY_REQUEST
-from butler.rules.tenant.machines import read_machine
-from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.machines import read_machine
+from butler.rules.tenant_namespace import tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -21,9 +21,9 @@ from butler.kube.absence import read
 from butler.kube.errors import Conflict, NotFound
 from butler.kube.kinds import ALLOCATIONS, WRITE_TIMEOUT
 from butler.rules.allocation.owner import earlier_homes
-from butler.rules.tenant.blocked import Blocked
-from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.blocked import Blocked
 from butler.rules.tenant.requested_addresses import AddressesRefused
+from butler.rules.tenant_namespace import tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -31,8 +31,8 @@ from butler.rules.tenant.deletion import (
     seconds_to_next_look,
     starting_stage,
 )
-from butler.rules.tenant.namespaces import tenant_namespace
 from butler.rules.tenant.observed import endpoint_of
+from butler.rules.tenant_namespace import tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -20,7 +20,7 @@ from butler.kube.errors import AlreadyExists, ConfigError, KubeError, NotFound, 
 from butler.kube.kinds import WRITE_TIMEOUT
 from butler.kube.resource import SECRETS
 from butler.rules.tenant.deletion import left_over
-from butler.rules.tenant.namespaces import tenant_namespace
+from butler.rules.tenant_namespace import tenant_namespace
 from butler.tenant.clusters import TenantResting, kubeconfig_from, kubeconfig_secret
 from butler.tenant.services import delete_load_balancers, load_balancers
 

@@ -17,9 +17,9 @@ from butler.reports.fsck.finding import Code, FsckFinding, FsckSeverity, Thing
 from butler.reports.fsck.holdings import cluster_thing
 from butler.reports.fsck.metallb import check_metallb
 from butler.rules.allocation.owner import tenant_key
+from butler.rules.blocked import Blocked
 from butler.rules.loadbalancer.demand import ipv4_addresses
-from butler.rules.tenant.blocked import Blocked
-from butler.rules.tenant.machines import outside
+from butler.rules.machines import outside
 from butler.rules.tenant.provider import resolve
 from butler.rules.tenant.status import is_established
 

@@ -26,8 +26,8 @@ from butler.ipam.layout import InvalidPool, pool_layout
 from butler.reports.plan.plan import Block, CannotPlan, TenantOutcome
 from butler.rules.allocation.held import readable_range
 from butler.rules.allocation.owner import tenant_key
+from butler.rules.blocked import Blocked
 from butler.rules.provider.placement import placement
-from butler.rules.tenant.blocked import Blocked
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from butler.api.objects import key_of
 from butler.reports.plan.simulation import Rehearsal
 from butler.reports.tenant.summary import blocks
-from butler.rules.tenant.blocked import Blocked
+from butler.rules.blocked import Blocked
 from butler.rules.tenant.provider import resolve
 
 if TYPE_CHECKING:

@@ -28,6 +28,7 @@ from butler.api.meta import ConditionStatus
 from butler.api.objects import Change, Key, is_being_deleted, key_of, with_finalizer
 from butler.ipam.capacity import Capacity
 from butler.rules.allocation.owner import recorded_owner, tenant_key
+from butler.rules.blocked import Blocked
 from butler.rules.pool.claims import ClaimTable, NetworkClaim, claimed_network
 from butler.rules.pool.conditions import NotHandingOut
 from butler.rules.pool.excluded_addresses import excluded_addresses, pools_named_by
@@ -38,7 +39,6 @@ from butler.rules.pool.outcomes import granted, refused
 from butler.rules.pool.quota import limit_of, quota_of
 from butler.rules.pool.tenant_blocks import is_block_of_a_tenant, is_waiting
 from butler.rules.tenant import addresses
-from butler.rules.tenant.blocked import Blocked
 from butler.rules.tenant.provider import access, quota, resolve
 
 if TYPE_CHECKING:

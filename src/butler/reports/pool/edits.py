@@ -15,13 +15,14 @@ from butler.api.networkpool import AddressRange, NetworkPool, NetworkPoolSpec, R
 from butler.ipam.addresses import Family, Range, address_text, range_cidr, range_text
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.reports.pool.summary import Standing, standing_of
-from butler.rules.pool.admission import AdmissionVerdict, judge
+from butler.rules.pool.admission import judge
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from butler.api.ipallocation import IPAllocation
     from butler.ipam.layout import PoolLayout
+    from butler.rules.admission_verdict import AdmissionVerdict
 
 V4 = Family.V4
 

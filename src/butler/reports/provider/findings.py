@@ -23,9 +23,8 @@ from butler.ipam.layout import pool_layout
 from butler.providers import credentials
 from butler.reports.provider.summary import WORDS, supply
 from butler.rules.provider.admission import Surroundings, judge
-from butler.rules.provider.settings import gateway_of
+from butler.rules.provider.settings import gateway_of, pools_for
 from butler.rules.tenant.blueprint import Blueprint, Endpoint, NodeNetwork, Unbuildable, Versions
-from butler.rules.tenant.requested_addresses import pools_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_address
-from butler.rules.tenant.machines import read_machine
+from butler.rules.machines import read_machine
 from butler.tenant.metallb import entry_range
 
 if TYPE_CHECKING:

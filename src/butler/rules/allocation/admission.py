@@ -21,9 +21,10 @@ from butler.ipam.free_space import FreeSpace
 from butler.ipam.layout import FieldProblem, InvalidPool, pool_layout
 from butler.ipam.refusals import RequestRefusal
 from butler.ipam.requests import read_request
+from butler.rules.admission_verdict import AdmissionVerdict
 from butler.rules.allocation.held import named_addresses
+from butler.rules.allocation.holders import held_in
 from butler.rules.allocation.owner import how_to_insist, tenant_key
-from butler.rules.pool.admission import AdmissionVerdict, held_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -26,7 +26,7 @@ from butler.ipam.granted import was_released
 from butler.rules.allocation.held import addresses_in
 from butler.rules.allocation.owner import how_to_insist, is_insisted, tenant_key
 from butler.rules.allocation.release import DELETED_BY_REQUEST, Grounds
-from butler.rules.tenant.machines import MachineAddresses, in_range, may_have, named
+from butler.rules.machines import MachineAddresses, in_range, may_have, named
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation

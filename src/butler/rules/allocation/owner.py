@@ -21,7 +21,7 @@ from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import Annotation, ConditionType, Label, TenantReason
 from butler.api.objects import Key
 from butler.ipam.granted import is_from_another_life
-from butler.rules.tenant.namespaces import namespace_of_tenant
+from butler.rules.tenant_namespace import namespace_of_tenant
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -23,7 +23,7 @@ from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import ConditionType, LoadBalancerReason
 from butler.rules.loadbalancer.usage import asked_count, is_growth
-from butler.rules.tenant.pool_choice import can_hold, why_not
+from butler.rules.pool.room import can_hold, why_not
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from butler.api.ipallocation import IPAllocationType
 from butler.api.providerconfig import AllocationMode, NetworkMode
-from butler.rules.tenant.blocked import Blocked
-from butler.rules.tenant.requested_addresses import pools_for
+from butler.rules.blocked import Blocked
+from butler.rules.provider.settings import pools_for
 
 if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig

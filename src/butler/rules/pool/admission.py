@@ -17,57 +17,22 @@ author is warned. What is unchanged in its spec, or on its way out, is never ref
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from butler.api.objects import key_of
-from butler.ipam.addresses import BadAddress, Family, Range, parse_network, parse_range, range_text
+from butler.ipam.addresses import BadAddress, Family, Range, parse_network
 from butler.ipam.layout import FieldProblem, InvalidPool, pool_layout
 from butler.ipam.range_difference import without
-from butler.rules.allocation.held import EVERY_ADDRESS, HeldAddresses, held_addresses, named_addresses, pool_key
+from butler.rules.admission_verdict import NAMED, AdmissionVerdict
+from butler.rules.allocation.holders import Held, held_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from butler.api.ipallocation import IPAllocation
-    from butler.api.networkpool import Intent, NetworkPool, NetworkPoolSpec
+    from butler.api.networkpool import NetworkPool, NetworkPoolSpec
     from butler.ipam.layout import PoolLayout
 
-NAMED = 3
-"""How many holders or pools a message names before it only counts."""
-
 _EVERYTHING = (Range(0, (1 << Family.V6.bits) - 1),)
-
-
-class AdmissionVerdict(NamedTuple):
-    """What is wrong, and what the author should know although it is allowed."""
-
-    problems: tuple[FieldProblem, ...] = ()
-    warnings: tuple[str, ...] = ()
-
-
-class Held(NamedTuple):
-    """Addresses that an IPAllocation holds, or is just being granted."""
-
-    name: str
-    text: str
-    addresses: Range
-    """Every address where the record makes no sense."""
-
-
-def held_in(pool: NetworkPool, allocations: Iterable[IPAllocation], within: Range | None = None) -> list[Held]:
-    """What is in use of a pool: allocations of its name and namespace that are Allocated, and the pool's intents.
-
-    `within`: only what has any of these addresses.
-    """
-    found: dict[str, Held | None] = {}
-    for intent in pool.status.intents:
-        found[intent.uid] = _intended(intent, within)
-    for allocation in allocations:
-        addresses = held_addresses(allocation)
-        if addresses is not None and pool_key(allocation) == key_of(pool):
-            metadata, text = allocation.metadata, named_addresses(allocation.status)
-            found[metadata.uid] = _held(metadata.name, addresses, text, within)
-    return sorted((held for held in found.values() if held), key=lambda held: (held.addresses, held.name))
 
 
 def judge(
@@ -229,23 +194,6 @@ def _less(addresses: Range, kept: Sequence[Range]) -> list[Range]:
 def _within(addresses: Range, kept: Sequence[Range]) -> list[Range]:
     """The pieces of a range that lie in one of `kept`."""
     return [shared for span in kept if (shared := _shared(addresses, span))]
-
-
-def _intended(intent: Intent, within: Range | None) -> Held | None:
-    start, end, note = intent.start_address, intent.end_address, ", being granted"
-    try:
-        addresses = HeldAddresses(*parse_range(start, end))
-    except BadAddress as error:
-        addresses = HeldAddresses(Family.V4, EVERY_ADDRESS, str(error))
-    return _held(intent.name, addresses, f"{start}-{end}", within, note)
-
-
-def _held(name: str, held: HeldAddresses, text: str, within: Range | None, note: str = "") -> Held | None:
-    """`text`: what to show of a record that makes no sense."""
-    if within is not None and not held.range.overlaps(within):
-        return None
-    shown = text if held.problem else range_text(held.range, held.family)
-    return Held(name, shown + note, held.range)
 
 
 def _too_small_for_defaults(layout: PoolLayout) -> list[str]:

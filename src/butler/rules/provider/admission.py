@@ -18,8 +18,8 @@ from butler.api.providerconfig import NetworkMode, ScopeType
 from butler.ipam.addresses import BadAddress, Family, parse_address
 from butler.ipam.estimate import LOAD_BALANCER, NODES, first_load_balancer_size, serves
 from butler.ipam.layout import FieldProblem, InvalidPool, pool_layout
+from butler.rules.admission_verdict import NAMED, AdmissionVerdict
 from butler.rules.author_rights import SECRETS, Right, resource_name
-from butler.rules.pool.admission import NAMED, AdmissionVerdict
 from butler.rules.provider.settings import destination, foreign_secret, gateway_of, secret_key, settings_problems
 
 if TYPE_CHECKING:

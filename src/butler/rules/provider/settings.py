@@ -18,6 +18,7 @@ from butler.ipam.layout import FieldProblem
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from butler.api.ipallocation import IPAllocationType
     from butler.api.providerconfig import ProviderConfig, ProviderConfigSpec, ProviderNetwork
     from butler.api.providers import NutanixSettings, ProxmoxSettings
 
@@ -188,3 +189,9 @@ def _endpoint(field: str, url: str, *, path: bool = False, plain: bool = False) 
         yield FieldProblem(field, f"must name the server alone: leave out {parts.path}")
     elif parts.scheme == "http" and not plain:
         yield FieldProblem(field, "would send the credentials unprotected: use https")
+
+
+def pools_for(type_: IPAllocationType, network: ProviderNetwork) -> tuple[str, ...]:
+    """The pools of a provider that serve a type of allocation, in the order in which they are asked."""
+    fitting = [ref for ref in network.pool_refs if not ref.types or type_ in ref.types]
+    return tuple(ref.name for ref in sorted(fitting, key=lambda ref: ref.priority))

@@ -38,13 +38,14 @@ from butler.api.providers import Provider
 from butler.ipam.addresses import BadAddress, Range, parse_range
 from butler.ipam.granted import comes_back
 from butler.rules.allocation.held import granted_range
+from butler.rules.blocked import Blocked
 from butler.rules.pool.excluded_addresses import special_addresses
+from butler.rules.pool.room import why_not
 from butler.rules.provider.settings import gateway_of
 from butler.rules.tenant.address_requests import free_name, new_request
-from butler.rules.tenant.blocked import Blocked
 from butler.rules.tenant.blueprint import NodeNetwork
 from butler.rules.tenant.node_addresses import NO_FLEET, NOTHING_GIVEN_UP, Fleet, GivenUp, give_up, strays
-from butler.rules.tenant.pool_choice import Choice, choose, choose_together, why_not
+from butler.rules.tenant.pool_choice import Choice, choose, choose_together
 from butler.rules.tenant.requested_addresses import (
     AddressesRefused,
     Wish,

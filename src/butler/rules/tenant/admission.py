@@ -12,8 +12,8 @@ from butler.api.labels import Annotation
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.layout import FieldProblem
+from butler.rules.admission_verdict import AdmissionVerdict
 from butler.rules.author_rights import Right, resource_name
-from butler.rules.pool.admission import AdmissionVerdict
 from butler.rules.provider.placement import admits, may_be_named, named_provider, not_usable, wrong_team
 
 if TYPE_CHECKING:

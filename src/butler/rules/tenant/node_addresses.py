@@ -15,8 +15,8 @@ from butler.api.providers import Provider
 from butler.ipam.addresses import Range, address_text, parse_network
 from butler.rules.allocation.deletion import is_wish
 from butler.rules.allocation.held import granted_range
+from butler.rules.machines import may_have, outside, values_of
 from butler.rules.tenant.blueprint import family_of
-from butler.rules.tenant.machines import may_have, outside, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig
+    from butler.rules.machines import MachineAddresses
     from butler.rules.tenant.blueprint import NodeNetwork
-    from butler.rules.tenant.machines import MachineAddresses
 
 
 @dataclass(frozen=True, slots=True)

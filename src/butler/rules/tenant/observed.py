@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from butler.rules.machines import MachineAddresses, read_machine
 from butler.rules.tenant.blueprint import Endpoint
-from butler.rules.tenant.machines import MachineAddresses, read_machine
 from butler.rules.tenant.versions import Version
 
 if TYPE_CHECKING:

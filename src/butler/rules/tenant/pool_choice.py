@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from butler.api.conditions import condition_holds
-from butler.api.labels import ConditionType
+from butler.rules.pool.room import can_hold
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
@@ -66,21 +65,3 @@ def _can_hold_both(pool: NetworkPool | None, counts: tuple[Count, Count], *, cer
     wanted = counts[0](pool) + counts[1](pool)
     status = pool.status
     return wanted <= ((status.largest_free_block if certainly else status.available_ips) or 0)
-
-
-def can_hold(pool: NetworkPool | None, count: int) -> bool:
-    """Whether a pool has so many free addresses in one run, as far as it says."""
-    return (
-        pool is not None
-        and condition_holds(pool.status.conditions, ConditionType.READY)
-        and (pool.status.largest_free_block or 0) >= count
-    )
-
-
-def why_not(pool: NetworkPool | None) -> str:
-    """Why it has not, in words that follow its name."""
-    if pool is None:
-        return "does not exist"
-    if not condition_holds(pool.status.conditions, ConditionType.READY):
-        return "is not ready"
-    return f"has no run of free addresses longer than {pool.status.largest_free_block or 0}"

@@ -13,8 +13,8 @@ from butler.api.labels import ConditionType, TenantClusterReason
 from butler.api.meta import ConditionStatus
 from butler.api.objects import key_of
 from butler.api.providers import CLOUDS, Provider
+from butler.rules.blocked import Blocked
 from butler.rules.provider.placement import admits, may_be_named, named_provider, not_usable, placement, wrong_team
-from butler.rules.tenant.blocked import Blocked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

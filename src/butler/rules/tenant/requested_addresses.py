@@ -16,8 +16,8 @@ from butler.api.labels import ConditionType, NetworkReason, TenantClusterReason
 from butler.api.providerconfig import AllocationMode
 from butler.api.text import LARGEST_RANGE
 from butler.ipam.addresses import Range, parse_address, parse_network, parse_range
-from butler.rules.provider.settings import gateway_of
-from butler.rules.tenant.blocked import Blocked
+from butler.rules.blocked import Blocked
+from butler.rules.provider.settings import gateway_of, pools_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -131,11 +131,6 @@ def load_balancer_wish(cluster: TenantCluster, network: ProviderNetwork, pools: 
         return _cut(sizes.initial_pool_size if elastic else sizes.default_pool_size, most)
 
     return Wish(type_, names, first, most=most, elastic=elastic)
-
-
-def pools_for(type_: IPAllocationType, network: ProviderNetwork) -> tuple[str, ...]:
-    fitting = [ref for ref in network.pool_refs if not ref.types or type_ in ref.types]
-    return tuple(ref.name for ref in sorted(fitting, key=lambda ref: ref.priority))
 
 
 def _defaults(pool: NetworkPool | None) -> tuple[int, int]:

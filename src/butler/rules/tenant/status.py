@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from butler.api.tenantaddon import TenantAddon
     from butler.api.tenantcluster import TenantCluster, TenantClusterStatus
+    from butler.rules.blocked import Blocked
     from butler.rules.tenant.addons import AddonProgress
-    from butler.rules.tenant.blocked import Blocked
     from butler.rules.tenant.blueprint import Endpoint
 
 ORDER = (

@@ -12,7 +12,7 @@ import re
 from typing import NamedTuple
 
 from butler.api.labels import ConditionType, TenantClusterReason
-from butler.rules.tenant.blocked import Blocked
+from butler.rules.blocked import Blocked
 from butler.rules.tenant.blueprint import Versions
 
 _VERSION = re.compile(r"v?([0-9]{1,5})\.([0-9]{1,5})\.([0-9]{1,5})(?:[-+]|$)")

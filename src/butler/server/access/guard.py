@@ -26,10 +26,10 @@ from litestar.connection import ASGIConnection
 from litestar.types import ASGIApp, Message, Receive, Scope, Send
 
 from butler.kube.errors import KubeError
-from butler.server.access.limits import Limit
 from butler.server.access.person import Person
 from butler.server.access.public_url import PublicUrl, client_address, sent_by_another
 from butler.server.problems import MEDIA_TYPE, RequestRefused, from_kubernetes, problem
+from butler.server.rate_limit import Limit
 
 Who = Callable[[ASGIConnection[Any, Any, Any, Any]], Awaitable[Person | None]]
 """Tells who sends a request; None without a session."""

@@ -14,15 +14,15 @@ from litestar.connection import ASGIConnection
 from litestar.datastructures import Cookie
 
 from butler.kube.errors import KubeError
-from butler.server.access.limits import Limit
+from butler.server import audit
 from butler.server.access.links import Links
 from butler.server.access.oidc import Oidc
 from butler.server.access.passwords import Passwords
 from butler.server.access.person import Person
 from butler.server.access.public_url import PublicUrl
 from butler.server.access.sessions import Identity, Sessions
-from butler.server.actions import audit
 from butler.server.problems import RequestRefused
+from butler.server.rate_limit import Limit
 
 log = logging.getLogger(__name__)
 SWEEP_EVERY: Final = 600.0

@@ -25,8 +25,8 @@ from butler.kube.kinds import WRITE_TIMEOUT
 from butler.kube.objects import object_reference
 from butler.kube.resource import Resource
 from butler.server.access.person import Person
-from butler.server.actions.audit import AuditEntry, AuditTrail, Outcome, shortened
 from butler.server.actions.preconditions import KnownVersions, released, written
+from butler.server.audit import AuditEntry, AuditTrail, Outcome, shortened
 from butler.server.cache.cluster_state import ClusterState
 from butler.server.permissions import LONGEST_NAME, UserPermissions
 from butler.server.problems import RequestRefused, forbidden, from_kubernetes

@@ -1,4 +1,4 @@
-"""Objects as people write them into files: showing one, reading a TenantCluster, and the change between two. Pure.
+"""Objects as people write them into files: reading a TenantCluster, and the change between two. Pure.
 
 Of an object people write its labels, annotations and spec; the rest belongs to the server and the controllers. A change
 is sent as a patch of what people write, never as the whole object: an editor does not show finalizers, and an object
@@ -7,44 +7,19 @@ that came back without them would lose them.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
-import yaml
 
 from butler.api.codec import json_merge_patch
-from butler.api.labels import Annotation
 from butler.api.objects import Json, Key
 from butler.api.tenantcluster import NAME_LENGTH, TenantCluster
 from butler.kube.kinds import CLUSTERS
-from butler.kube.objects import to_json
-from butler.kube.resource import Resource
 from butler.server.actions.forms import need_name, wrong
 from butler.server.models.common import FieldError
+from butler.server.presenters.manifest import THEIRS, written_metadata
 
-APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
-_KEPT_FOR_OTHERS: Final = (APPLIED, Annotation.BUILT_AS.value, Annotation.GRANTED.value)
-"""Annotations that kubectl and Butler keep for themselves. In a file they would say of a new object that it was there
-before."""
-THEIRS: Final = ("labels", "annotations")
 _FIXED: Final = ("finalizers", "ownerReferences")
-
-
-def written(obj: object, resource: Resource[Any]) -> Json:
-    """What `kubectl apply` would take: without its status, and without what the server adds."""
-    found = to_json(obj, resource)
-    meta = found.get("metadata") or {}
-    shown = {"name": meta.get("name"), "namespace": meta.get("namespace"), **_written_metadata(meta)}
-    return {
-        "apiVersion": found["apiVersion"],
-        "kind": found["kind"],
-        "metadata": {name: value for name, value in shown.items() if value},
-        "spec": found.get("spec") or {},
-    }
-
-
-def as_yaml(manifest: Json) -> str:
-    return yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True, width=120)
 
 
 def key_in(manifest: Json) -> Key:
@@ -115,11 +90,4 @@ def _paths(patch: Json, at: str) -> list[str]:
 
 
 def _theirs(raw: Json) -> Json:
-    return {"metadata": _written_metadata(raw["metadata"]), "spec": raw["spec"]}
-
-
-def _written_metadata(meta: Json) -> dict[str, dict[str, str]]:
-    kept = {field: dict(meta.get(field) or {}) for field in THEIRS}
-    for name in _KEPT_FOR_OTHERS:
-        kept["annotations"].pop(name, None)
-    return kept
+    return {"metadata": written_metadata(raw["metadata"]), "spec": raw["spec"]}

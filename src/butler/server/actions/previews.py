@@ -27,17 +27,18 @@ from butler.reports.plan.new_requests import answers
 from butler.reports.plan.simulation import Rehearsal
 from butler.reports.pool.edits import change_of
 from butler.reports.pool.summary import Standing, standing_of
+from butler.rules.admission_verdict import AdmissionVerdict
 from butler.rules.allocation.held import readable_range
 from butler.rules.allocation.owner import tenant_key
-from butler.rules.pool.admission import AdmissionVerdict, judge
+from butler.rules.pool.admission import judge
 from butler.server.actions.forms import POOL, Places, field_of, in_words_of
 from butler.server.actions.impersonation import refused_write
-from butler.server.actions.manifests import as_yaml, written
 from butler.server.models.allocations import AllocationPreview
 from butler.server.models.common import FieldError
 from butler.server.models.pools import Fill, PoolPreview, Stranded
 from butler.server.models.tenants import TenantPreview
 from butler.server.presenters.common import range_of
+from butler.server.presenters.manifest import as_yaml, written
 from butler.server.presenters.pools import reserved_of, windows_of
 from butler.server.presenters.tenants import shown_block
 from butler.server.problems import RequestRefused

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal
 
 from butler.api import GROUP
 from butler.api.objects import Json
-from butler.server.actions import audit
+from butler.server import audit
 from butler.server.models.activity import ActivityItem
 from butler.server.models.common import Link
 

@@ -9,9 +9,9 @@ from butler.api.providerconfig import NetworkMode, ProviderConfig
 from butler.ipam.estimate import in_order
 from butler.kube.kinds import PROVIDERS
 from butler.reports.provider.summary import provider_view
-from butler.server.actions.manifests import as_yaml, written
 from butler.server.models.providers import ProviderDetail, ProviderItem, ProviderPool
 from butler.server.presenters.common import condition
+from butler.server.presenters.manifest import as_yaml, written
 
 
 def provider_item(config: ProviderConfig, tenants: int) -> ProviderItem:

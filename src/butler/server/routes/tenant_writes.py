@@ -16,8 +16,8 @@ from butler.kube.errors import ConfigError
 from butler.kube.kinds import CLUSTERS, PROVIDERS, WRITE_TIMEOUT
 from butler.kube.resource import SECRETS, untyped
 from butler.providers.teams import as_placed
+from butler.rules.blocked import Blocked
 from butler.rules.provider.placement import named_provider
-from butler.rules.tenant.blocked import Blocked
 from butler.rules.tenant.versions import next_versions
 from butler.server.access.person import Person
 from butler.server.actions import manifests

@@ -14,11 +14,11 @@ from butler.kube.kinds import CLUSTERS
 from butler.reports.tenant import summary as view
 from butler.reports.tenant.health import phase_of
 from butler.server import tenant_queries
-from butler.server.actions.manifests import as_yaml, written
 from butler.server.list_page import USUAL, Sorts, sorted_page
 from butler.server.models.tenants import DriftList, TenantAddresses, TenantDetail, TenantItem, TenantList
 from butler.server.parameters import Cursor, Limit, Name, Namespace, Sort, Text
 from butler.server.presenters.common import condition
+from butler.server.presenters.manifest import as_yaml, written
 from butler.server.presenters.tenants import (
     shown_addresses,
     shown_blocks,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from butler.api.networkpool import NetworkPool
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
-    from butler.rules.tenant.blocked import Blocked
+    from butler.rules.blocked import Blocked
 
 Json = dict[str, Any]
 NODES = allocation("web-nodes", "nodes", 5, start="10.40.0.10")

@@ -12,7 +12,7 @@ from butler.api.labels import ConditionType
 from butler.api.objects import key_of
 from butler.api.tenantaddons import ObservedWorkers
 from butler.api.tenantcluster import ObservedState, TenantClusterStatus
-from butler.rules.tenant.blocked import Blocked
+from butler.rules.blocked import Blocked
 from butler.rules.tenant.provider import access, name_clash, quota, resolve
 from unit.controllers.tenantcluster.values import HOME, NOW, cluster, provider, started, with_status
 

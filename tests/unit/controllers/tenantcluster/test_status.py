@@ -17,9 +17,9 @@ from butler.api.labels import ConditionType
 from butler.api.meta import LocalObjectReference
 from butler.api.tenantcluster import DeletionProgress, DeletionStage, TenantClusterPhase, TenantClusterStatus
 from butler.ipam.addresses import Range
+from butler.rules.blocked import Blocked
 from butler.rules.tenant.addons import AddonProgress
 from butler.rules.tenant.addresses import Addresses
-from butler.rules.tenant.blocked import Blocked
 from butler.rules.tenant.blueprint import Endpoint, NodeNetwork
 from butler.rules.tenant.observed import ControlPlaneSeen, ObservedCluster, WorkersSeen
 from butler.rules.tenant.status import ORDER, Facts, is_established, new_status

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from butler.api.labels import ConditionType
-from butler.rules.tenant.blocked import Blocked
+from butler.rules.blocked import Blocked
 from butler.rules.tenant.blueprint import Versions
 from butler.rules.tenant.versions import WORKERS_BEHIND, Version, next_versions
 

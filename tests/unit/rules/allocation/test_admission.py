@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from butler.ipam.layout import FieldProblem
+from butler.rules.admission_verdict import AdmissionVerdict
 from butler.rules.allocation.admission import judge
-from butler.rules.pool.admission import AdmissionVerdict
 from unit.webhooks.given import allocation, granted, intents, pool, reserved, window
 
 if TYPE_CHECKING:

@@ -21,10 +21,11 @@ from butler.rules.allocation.held import (
     unreadable,
     why_nothing,
 )
+from butler.rules.allocation.holders import held_in
 from butler.rules.loadbalancer.usage import granted_range as announced_range
-from butler.rules.pool.admission import held_in, judge
+from butler.rules.machines import MachineAddresses
+from butler.rules.pool.admission import judge
 from butler.rules.pool.holdings import Holdings, holding_of
-from butler.rules.tenant.machines import MachineAddresses
 from unit.controllers.networkpool.values import POOL, allocation, pool
 
 if TYPE_CHECKING:

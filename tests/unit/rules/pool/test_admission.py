@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from butler.ipam.layout import FieldProblem
-from butler.rules.pool.admission import AdmissionVerdict, judge, why_not_deleted
+from butler.rules.admission_verdict import AdmissionVerdict
+from butler.rules.pool.admission import judge, why_not_deleted
 from unit.webhooks.given import granted, intents, pool, reserved, window, windows
 
 if TYPE_CHECKING:

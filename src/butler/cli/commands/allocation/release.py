@@ -135,7 +135,7 @@ async def _machines(session: CommandSession, cluster: TenantCluster) -> list[Add
     from butler.kube.errors import Forbidden, NotFound
     from butler.kube.resource import untyped
     from butler.reports.tenant.address_use import machine_uses
-    from butler.rules.tenant.namespaces import tenant_namespace
+    from butler.rules.tenant_namespace import tenant_namespace
 
     resource = untyped(MACHINE.group, MACHINE.version, MACHINE.plural, MACHINE.kind)
     try:

@@ -30,7 +30,7 @@ def upgrade(name: str, version: str, access: ClusterAccess, dry_run: str, wait: 
     async def work(session: CommandSession) -> None:
         from butler.cli.toolkit.objects import read_one
         from butler.kube.kinds import CLUSTERS
-        from butler.rules.tenant.blocked import Blocked
+        from butler.rules.blocked import Blocked
         from butler.rules.tenant.versions import Version, next_versions
 
         if not version.startswith("v") or str(Version.read(version)) != version:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kubeserver.patching.patches import json_type
-from kubeserver.wire.decode import MOST_COMPLAINTS, Decoded, read, read_protobuf, strict_error, take
+from kubeserver.schemas.decode import MOST_COMPLAINTS, Decoded, read, read_protobuf, strict_error, take
 from kubeserver.wire.gojson import TextError, read_json, read_yaml
 from kubeserver.wire.messages import JSON, YAML, Request
 from kubeserver.wire.protobuf import PROTOBUF, ProtobufError, TypeMeta, decode_kubernetes

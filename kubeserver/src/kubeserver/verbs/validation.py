@@ -15,8 +15,8 @@ from kubeserver.resources import Resource
 from kubeserver.schemas.schema import Schema
 from kubeserver.schemas.structure import validate_structure
 from kubeserver.schemas.traits import EMBEDDED, RULES, UNIQUE_ITEMS, traits_of
-from kubeserver.verbs.names import dns_1035_label, validate_metadata
 from kubeserver.wire.goformat import marshal
+from kubeserver.wire.names import dns_1035_label, validate_metadata
 from kubeserver.wire.status import FieldError
 
 if TYPE_CHECKING:

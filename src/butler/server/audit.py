@@ -35,7 +35,7 @@ from butler.api.printable import in_json, one_line
 from butler.kube.client import Client
 from butler.kube.errors import KubeError
 from butler.kube.resource import EVENTS, BadName
-from butler.server.access.limits import Limit
+from butler.server.rate_limit import Limit
 
 log = logging.getLogger(__name__)
 lines = logging.getLogger("butler.audit")
