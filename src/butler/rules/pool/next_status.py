@@ -153,20 +153,16 @@ def plan(
         with _Borrowed(book) as borrowed:
             for intent in kept:
                 borrowed.take(_range_of(intent))
-            foreign = withheld(view.foreign, asking, borrowed.free)
-            for shown in foreign:
-                borrowed.take(shown.range)
             if obstacle is not None:
+                foreign = withheld(view.foreign, (), borrowed.free)
                 refusals = _refuse_all(asking, obstacle)
-                capacity = capacity_of(borrowed.free, layout.total)
+                with borrowed.without(shown.range for shown in foreign):
+                    capacity = capacity_of(borrowed.free, layout.total)
             else:
-                most = MOST_INTENTS - len(kept)
                 read = read_requests(asking, layout, view.blocks_of, view.quota_of, now)
                 aged, next_aged = with_aged(read.requests, pool.spec.keep_for_oldest_after_minutes, layout, now)
                 read = replace(read, requests=aged)
-                decision, over_quota = _decide_within_quotas(
-                    read, borrowed, layout, _holders(book, kept, foreign), most, view.coming_back
-                )
+                decision, over_quota, foreign = _decide_around_foreign(asking, read, borrowed, layout, book, kept, view)
                 granted = tuple(_intent(grant, layout.family) for grant in decision.grants)
                 refusals = (*read.refusals, *over_quota, *decision.refusals)
                 next_refusal = min((wait for wait in (read.next_refusal, next_aged) if wait is not None), default=None)
@@ -304,6 +300,38 @@ def with_aged(
             waits.append(left)
         marked.append(replace(request, aged=could_be_met and left <= 0))
     return marked, min(waits, default=None)
+
+
+def _decide_around_foreign(
+    asking: Sequence[IPAllocation],
+    read: ReadRequests,
+    borrowed: _Borrowed,
+    layout: PoolLayout,
+    book: Book,
+    kept: Sequence[Intent],
+    view: PoolView,
+) -> tuple[PoolDecision, list[Refusal], list[Shown]]:
+    """The decision, refusals because of quotas, and the addresses that Services show and that are handed out to no one.
+
+    What a tenant shows and asks for is free for it alone. Whether it gets it is known only when all is decided: where
+    it does not, because of its quota or another block of it, the decision is made again with that address kept back.
+    """
+    takers = asking
+    while True:
+        foreign = withheld(view.foreign, takers, borrowed.free)
+        with borrowed.without(shown.range for shown in foreign):
+            decision, over_quota = _decide_within_quotas(
+                read,
+                borrowed,
+                layout,
+                _holders(book, kept, foreign),
+                MOST_INTENTS - len(kept),
+                view.coming_back,
+            )
+        granted = {grant.uid for grant in decision.grants}
+        takers = [request for request in takers if request.metadata.uid in granted]
+        if withheld(view.foreign, takers, borrowed.free) == foreign:
+            return decision, over_quota, foreign
 
 
 def _decide_within_quotas(

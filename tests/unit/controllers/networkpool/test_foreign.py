@@ -16,6 +16,7 @@ from butler.reports.pool.segments import Kind, segments_of
 from butler.reports.pool.summary import summary_of
 from butler.rules.pool.foreign_addresses import ForeignAddresses, Shown, shown_by, shown_in
 from butler.rules.pool.next_status import plan
+from butler.rules.pool.quota import Quota
 from unit.controllers.networkpool.values import NOW, allocation, grants, holdings_of, pool, reasons, view_of
 from unit.controllers.tenantcluster.values import cluster
 
@@ -33,12 +34,12 @@ def shown(*last: int, tenant: Key = WEB) -> list[Shown]:
     return [Shown(parse_address(f"10.0.0.{number}")[1], tenant) for number in last]
 
 
-def planned(subject: NetworkPool, foreign: list[Shown], *world: IPAllocation, **options: Any) -> PoolPlan:
+def planned(subject: NetworkPool, foreign: list[Shown], *world: IPAllocation, **looks: Any) -> PoolPlan:
     holdings, layout = holdings_of(*world), read_layout(subject.spec)
     book = holdings.book(key_of(subject), layout)
     before = list(book.free.extents())
-    view = replace(view_of(world, holdings, key_of(subject)), foreign=foreign)
-    made = plan(subject, layout, book, view, obstacle=None, claimed_cidr=subject.spec.cidr, now=NOW, **options)
+    view = replace(view_of(world, holdings, key_of(subject)), foreign=foreign, **looks)
+    made = plan(subject, layout, book, view, obstacle=None, claimed_cidr=subject.spec.cidr, now=NOW)
     assert list(book.free.extents()) == before, "a decision left a trace in the book"
     return made
 
@@ -76,6 +77,22 @@ def test_a_request_of_the_tenant_that_cannot_be_met_opens_nothing_to_others() ->
     made = planned(pool("10.0.0.4-10.0.0.5"), shown(5), own, held, allocation("other", 1))
     assert grants(made) == {}
     assert reasons(made)["web"] == "PinnedRangeConflict"
+
+
+def test_a_request_of_the_tenant_beyond_its_quota_opens_nothing_to_others() -> None:
+    """It is free for the tenant alone; and the tenant that asks for two gets the one that it may have."""
+    own = allocation("web", pinned="10.0.0.5-10.0.0.5", type="loadbalancer", age=5)
+    more = allocation("more", pinned="10.0.0.4-10.0.0.4", type="loadbalancer", tenantClusterRef=dict(WEB._asdict()))
+    world = [own, more, allocation("other", 1), allocation("late", pinned="10.0.0.4-10.0.0.4")]
+
+    def quota_of(request: IPAllocation) -> Quota | None:
+        used = 1 if request is more else 0
+        return Quota("web", 1, "maxLoadBalancerIPs", used) if request in (own, more) else None
+
+    made = planned(pool("10.0.0.4-10.0.0.5"), shown(4, 5), *world, quota_of=quota_of)
+    assert grants(made) == {"web": "10.0.0.5-10.0.0.5"}
+    assert reasons(made) == {"more": "QuotaExceeded", "other": "PoolExhausted", "late": "PinnedRangeConflict"}
+    assert [foreign_address.address for foreign_address in made.status.foreign_addresses] == ["10.0.0.4"]
 
 
 def test_what_somebody_holds_is_only_reported_elsewhere() -> None:
