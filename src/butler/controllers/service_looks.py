@@ -65,6 +65,11 @@ class ServiceLooks:
         self._began, self._is_over = None, False
         self._looked.clear()
 
+    def leads(self) -> None:
+        """This process begins to lead: what was begun before, be it by a reconcile on its way out, does not count."""
+        self.anew()
+        self.begin()
+
     def doubt(self) -> None:
         """Versions went back: what was granted since then may be on no record."""
         self.anew()

@@ -109,3 +109,17 @@ def test_a_process_that_leads_again_looks_again() -> None:
     assert room.may_grant
     room.looks.anew()
     assert not room.may_grant
+
+
+def test_what_a_late_reconcile_asks_after_the_lead_is_lost_does_not_shorten_the_next_wait() -> None:
+    room = Room(tenant("web"))
+    room.looks.leads()
+    room.look("uid-web")
+    assert room.may_grant
+    room.looks.anew()
+    assert not room.may_grant, "asked by a reconcile that was not cancelled yet"
+    room.seconds = 10 * LONGEST
+    room.looks.leads()
+    assert not room.may_grant
+    room.look("uid-web")
+    assert room.may_grant

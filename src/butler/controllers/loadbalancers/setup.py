@@ -100,7 +100,7 @@ def add_load_balancers(
 async def _while_leading(whole: LoadBalancerController, looks: ServiceLooks | None) -> None:
     """Keep the metrics up to date; and hang up when another process leads."""
     if looks is not None:
-        looks.begin()
+        looks.leads()
     try:
         while True:
             whole.show()

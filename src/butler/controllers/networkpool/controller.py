@@ -60,6 +60,7 @@ from butler.rules.pool.next_status import (
 from butler.rules.pool.quota import limit_of, quota_of
 from butler.rules.pool.tenant_blocks import is_block_of_a_tenant, is_waiting
 from butler.rules.provider.placement import named_provider, placement
+from butler.rules.provider.settings import pools_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -319,10 +320,18 @@ class NetworkPoolController:
 
         Services may show what is on no record, see `butler.controllers.service_looks`.
         """
-        counts = self._allocations.count
-        if self._looks is None or not counts("waiting", key) or not counts("balancers", key):
+        if self._looks is None or not self._allocations.count("waiting", key) or not self._serves_balancers(key):
             return None
         return self._looks.seconds_left() or None
+
+    def _serves_balancers(self, pool: Key) -> bool:
+        """Whether Services may show addresses of a pool: the records may be lost of all that it granted for them."""
+        if self._allocations.count("balancers", pool):
+            return True
+        return pool.namespace == self._home and any(
+            pool.name in pools_for(IPAllocationType.LOAD_BALANCER, config.spec.network)
+            for config in self._providers.by(BY_POOL, pool.name)
+        )
 
     def _undecodable(self, pool: Key) -> list[str]:
         """Allocations that do not fit their type, and may hold addresses of this pool.

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
-from butler.api.codec import to_json
+from butler.api.codec import from_json, to_json
 from butler.api.ipallocation import IPAllocation
 from butler.api.networkpool import NetworkPool
 from butler.api.objects import Key
@@ -353,5 +353,26 @@ async def test_load_balancers_get_nothing_before_the_services_were_looked_at(des
         await asyncio.sleep(0.3)
         assert desk.status().get("phase", "Pending") == "Pending"
         assert not desk.api.objects[POOL_PATH]["status"].get("intents")
+        desk.looks.done = True
+        await desk.granted()
+
+
+async def test_nor_does_a_pool_that_load_balancers_are_served_from_though_none_is_on_record(desk: Desk) -> None:
+    """A restore may have lost the records of all that a pool granted to load balancers."""
+    desk.looks = Looks()
+    desk.put(POOL_PATH, pool())
+    spec = {"provider": "local", "network": {"mode": "ipam", "poolRefs": [{"name": POOL.name}]}}
+    desk.put(
+        f"{API}/namespaces/{NAMESPACE}/providerconfigs/local",
+        from_json(
+            ProviderConfig,
+            {"metadata": {"name": "local", "namespace": NAMESPACE, "resourceVersion": "1"}, "spec": spec},
+        ),
+    )
+    desk.put(REQUEST_PATH, allocation("web", type="nodes"))
+    async with desk.at_work():
+        await desk.until(lambda: bool(desk.api.objects[POOL_PATH].get("status")), "the pool was looked at")
+        await asyncio.sleep(0.3)
+        assert desk.status().get("phase", "Pending") == "Pending"
         desk.looks.done = True
         await desk.granted()
