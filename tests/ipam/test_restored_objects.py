@@ -115,6 +115,23 @@ def test_one_that_comes_too_late_waits_for_what_it_had_and_for_nothing_else(
         assert after.granted("web") == "10.40.0.2-10.40.0.5"
 
 
+def test_what_it_had_is_kept_for_it_though_its_pool_has_another_name_now(after: Desk, backup: dict[str, Json]) -> None:
+    """A request for a pool that does not exist cannot be granted; machines may use what it had all the same."""
+    with RunningOperator(after.control_plane, after.namespace, **QUICK):
+        after.pool("renamed", "10.40.0.0/28", "10.40.0.0-10.40.0.15")
+        after.create(ALLOCATIONS, backup["web"])
+        after.failed("web", "PoolNotFound")
+        after.ask("new", 4, of="renamed")
+        assert after.granted("new") == "10.40.0.6-10.40.0.9"
+        after.ask("rest", 8, of="renamed")
+        assert "web" not in after.failed("rest", "PoolFragmented")
+        after.ask("same", pinned="10.40.0.2-10.40.0.3", of="renamed")
+        assert "web" in after.failed("same", "PinnedRangeConflict")
+        # Who says so, by deleting it, gets the space at once.
+        after.delete(ALLOCATIONS, "web")
+        assert after.granted("same") == "10.40.0.2-10.40.0.3"
+
+
 def test_a_record_that_a_person_edited_frees_and_grants_nothing(after: Desk, backup: dict[str, Json]) -> None:
     with RunningOperator(after.control_plane, after.namespace, **QUICK):
         after.create(POOLS, backup["pool"])

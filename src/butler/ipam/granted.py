@@ -21,6 +21,7 @@ from butler.ipam.addresses import BadAddress, parse_range
 
 if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
+    from butler.ipam.addresses import Family, Range
 
 RELEASED = "released"
 WAITING = (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED)
@@ -87,6 +88,17 @@ def comes_back(allocation: IPAllocation) -> bool:
         and recorded_grant(allocation) is not None
         and not was_released(allocation)
     )
+
+
+def had_range(allocation: IPAllocation) -> tuple[Family, Range] | None:
+    """What an object that comes back had, as far as that can be told; None for every other."""
+    if not comes_back(allocation):
+        return None
+    try:
+        wanted = wanted_range(allocation)
+        return parse_range(wanted.start_address, wanted.end_address) if wanted else None
+    except (BadRecord, BadAddress):
+        return None
 
 
 def wanted_range(allocation: IPAllocation) -> PinnedIPRange | None:

@@ -278,6 +278,17 @@ def test_a_counter_that_is_wrong_is_told_with_both_numbers(counter: str) -> None
     assert found[0].repair == LookAgain("NetworkPool", Key(HOME, "east"))
 
 
+def test_what_a_pool_keeps_for_one_that_comes_back_is_counted() -> None:
+    def come_back(found: Town) -> None:
+        lost = held("old", "renamed", "10.1.0.40", "10.1.0.47")
+        lost["metadata"]["annotations"] = {f"{LABEL}granted": "10.1.0.40-10.1.0.47 of-another-life"}
+        lost["status"] = {"phase": "Failed"}
+        found.allocations["old"] = lost
+
+    before, after = town().pools["east"]["status"], town().spoiled(come_back).pools["east"]["status"]
+    assert after["allocatedIPs"] == before["allocatedIPs"] + 8
+
+
 def test_a_pool_that_was_edited_and_not_looked_at_is_told_as_that_and_not_as_miscounted() -> None:
     def edit(found: Town) -> None:
         found.pools["east"]["metadata"]["generation"] = 2

@@ -33,7 +33,7 @@ from butler.api.objects import Key, finalizers_patch, is_older, key_of, with_fin
 from butler.controllers.networkpool.claim_steps import Claimed, Claiming
 from butler.controllers.networkpool.claims_writer import ClaimRegister, newest_of
 from butler.controllers.networkpool.grant_writer import LOOK_AGAIN, AllocationWriter
-from butler.ipam.granted import comes_back
+from butler.ipam.granted import had_range
 from butler.ipam.requests import read_unbuilt_tenant
 from butler.kube import absence
 from butler.kube.controller import After, Controller
@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from butler.controllers.networkpool.grant_writer import Due
     from butler.controllers.networkpool.metrics import IpamMetrics
     from butler.controllers.service_looks import ServiceLooks
+    from butler.ipam.addresses import Family, Range
     from butler.ipam.layout import PoolLayout
     from butler.kube.cache import Cache
     from butler.kube.client import Client
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
 WORKERS: Final = 16
 """Pools at a time, which is also how many may share one write of the claims."""
 BY_POOL: Final = "providers by the pools that they name"
+COMING_BACK: Final = "what allocations had that come back"
 VIEW_TIMEOUT: Final = 0.5
 """Seconds to wait for the allocation cache to catch up with what the pool has seen: its worker is needed elsewhere."""
 CONFIRMED: Final = 10.0
@@ -149,7 +151,7 @@ class NetworkPoolController:
             "balancers", lambda allocation: [pool_key(allocation)] if _is_for_balancers(allocation) else []
         )
         allocations.index("tenant", lambda allocation: [tenant_key(allocation)] if _counts(allocation) else [])
-        allocations.index("coming back", lambda allocation: [pool_key(allocation)] if comes_back(allocation) else [])
+        allocations.index_ranges(COMING_BACK, _had_in_namespace)
         allocations.index("leaving", lambda allocation: [pool_key(allocation)] if is_leaving(allocation) else [])
         allocations.on_change(self._holdings.changed)
         self._writer = AllocationWriter(
@@ -198,11 +200,14 @@ class NetworkPoolController:
         return excluded_addresses(pool, self._providers.by(BY_POOL, pool.metadata.name)) if here else ()
 
     def _pools_concerned(self, allocation: IPAllocation) -> Iterable[Key]:
-        """The pool of an allocation, and those that others of its tenant wait for on its account."""
+        """The pool of an allocation, those that others of its tenant wait for on its account, and one that keeps free
+        for it what it had."""
         tenant = read_unbuilt_tenant(allocation)
         others = [*self._allocations.by("blocks", tenant.uid)] if tenant else []
         others += [other for other in self._allocations.by("tenant", tenant_key(allocation)) if _is_over_quota(other)]
-        return {pool_key(allocation), *(pool_key(other) for other in others if is_waiting(other))}
+        had = had_range(allocation)
+        kept_in = self._holdings.pools_around(*had) if had is not None else ()
+        return {pool_key(allocation), *kept_in, *(pool_key(other) for other in others if is_waiting(other))}
 
     def _concerned_by_tenant(self, change: Change[TenantCluster]) -> Iterable[Key]:
         """The pools of the addresses that a tenant's Services began to show, or show no longer."""
@@ -306,7 +311,7 @@ class NetworkPoolController:
         return PoolView(
             waiting=() if grants_wait else self._allocations.by("waiting", key),
             leaving=self._allocations.by("leaving", key),
-            coming_back=self._allocations.by("coming back", key),
+            coming_back=self._coming_back(key, layout),
             live=self._holdings.count(key),
             find=lambda uid: next(iter(self._allocations.by("uid", uid)), None),
             blocks_of=lambda tenant: self._allocations.by("blocks", tenant),
@@ -314,6 +319,11 @@ class NetworkPoolController:
             unreadable=[*self._holdings.unreadable(key), *self._undecodable(key)],
             foreign=foreign,
         )
+
+    def _coming_back(self, pool: Key, layout: PoolLayout | None) -> list[IPAllocation]:
+        if layout is None:
+            return []
+        return self._allocations.touching(COMING_BACK, (pool.namespace, layout.family), layout.network)
 
     def _seconds_unseen(self, key: Key) -> float | None:
         """In how many seconds to ask again whether Services have been seen; None: grants need not wait for that.
@@ -523,6 +533,12 @@ class NetworkPoolController:
 def _counts(allocation: IPAllocation) -> bool:
     """Whether an allocation may count against a quota, or wait for one."""
     return allocation.status.phase is not IPAllocationPhase.RELEASED
+
+
+def _had_in_namespace(allocation: IPAllocation) -> list[tuple[tuple[str, Family], Range]]:
+    """What an allocation that comes back had, for all pools of its namespace."""
+    had = had_range(allocation)
+    return [((allocation.metadata.namespace, had[0]), had[1])] if had is not None else []
 
 
 def _is_for_balancers(allocation: IPAllocation) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from butler.api.objects import key_of
 from butler.ipam.addresses import BadAddress, Family, Range, range_text
+from butler.ipam.granted import comes_back
 from butler.ipam.layout import InvalidPool, pool_layout
 from butler.reports.fsck.finding import Thing
 from butler.rules.allocation.held import pool_key, readable_range
@@ -37,6 +38,8 @@ class Books:
     """Why what an allocation holds cannot be told, by its UID."""
     layouts: Mapping[str, PoolLayout | InvalidPool]
     """By the name of the pool."""
+    coming_back: tuple[IPAllocation, ...] = ()
+    """Those that wait for addresses that they had before, which pools keep for them."""
 
     def pool_of(self, allocation: IPAllocation) -> NetworkPool | None:
         return self.estate.pool(allocation.spec.pool_ref.name)
@@ -100,6 +103,7 @@ def read_books(estate: Estate) -> Books:
         live,
         senseless,
         {pool.metadata.name: _layout(pool) for pool in estate.pools},
+        tuple(filter(comes_back, estate.allocations)),
     )
 
 

@@ -121,6 +121,7 @@ def recounted(pool: NetworkPool, layout: PoolLayout, books: Books, now: datetime
         leaving=(),
         live=len(books.live.of(key)),
         find=books.by_uid.get,
+        coming_back=[waits for waits in books.coming_back if waits.metadata.namespace == key.namespace],
         foreign=shown_in(pool),
     )
     book = Book(key, layout, books.live)

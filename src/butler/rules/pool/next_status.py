@@ -24,7 +24,7 @@ from butler.api.objects import is_newer
 from butler.ipam.addresses import BadAddress, Family, Range, address_text, parse_range
 from butler.ipam.capacity import Capacity, capacity_of
 from butler.ipam.decide import AddressGrant, PoolDecision, Refusal, decide
-from butler.ipam.granted import BadRecord, wanted_range
+from butler.ipam.granted import had_range
 from butler.ipam.layout import InvalidPool, read_layout
 from butler.rules.pool.conditions import CapacityCrossing, NotHandingOut, with_capacity, with_readiness
 from butler.rules.pool.excluded_addresses import held_excluded
@@ -62,7 +62,8 @@ class PoolView:
     quota_of: QuotaOf = lambda _: None
     """What bounds a request, by the ProviderConfig of its tenant; None where nothing does."""
     coming_back: Sequence[IPAllocation] = ()
-    """Those that wait for addresses that they had before, with or without the finalizer."""
+    """Those that wait for addresses of this network that they had before, of whatever pool: the pool that they name may
+    be gone, or have another network by now. With or without the finalizer."""
     unreadable: Collection[str] = ()
     """Names of allocations beside the pool that make no sense to us: they may hold or await anything."""
     foreign: Sequence[Shown] = ()
@@ -206,9 +207,11 @@ def _decide(
     granted = {grant.uid for grant in first.grants}
     kept: list[tuple[str, Range]] = [(grant.name, grant.range) for grant in first.grants]
     kept += [
-        (allocation.metadata.name, had)
+        (allocation.metadata.name, had[1])
         for allocation in coming_back
-        if allocation.metadata.uid not in granted and (had := _had(allocation, layout)) is not None
+        if allocation.metadata.uid not in granted
+        and (had := had_range(allocation)) is not None
+        and had[0] is layout.family
     ]
     others = [request for request in requests if not request.had]
 
@@ -223,16 +226,6 @@ def _decide(
         left_over=(*first.left_over, *then.left_over),
         capacity=then.capacity,
     )
-
-
-def _had(allocation: IPAllocation, layout: PoolLayout) -> Range | None:
-    """What an allocation that comes back had, as far as that can be told and is in this pool."""
-    try:
-        wanted = wanted_range(allocation)
-        family, had = parse_range(wanted.start_address, wanted.end_address) if wanted else (None, None)
-    except (BadRecord, BadAddress):
-        return None
-    return had if family is layout.family else None
 
 
 def only_forgets_intents(before: NetworkPoolStatus, made: PoolPlan) -> bool:
