@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tenants.estate import Estate, Tenant
 
 BUILT_AS = "butler.butlerlabs.dev/built-as"
+TENANT_UID = "butler.butlerlabs.dev/tenant-uid"
 GRANTED = "butler.butlerlabs.dev/granted"
 
 
@@ -226,3 +227,24 @@ def test_it_keeps_its_addresses_and_is_not_built_twice(estate: Estate) -> None:
     tenant.ready()
     assert {kind: tenant.addresses(kind) for kind in held} == held
     assert set(tenant.machine_addresses()) <= set(held["nodes"])
+
+
+@alongside
+def test_a_cluster_from_git_is_not_built_beside_the_machines_that_its_restored_allocations_tell_of(
+    estate: Estate,
+) -> None:
+    """In another management cluster, where nothing is left of the namespace that its machines were made in."""
+    lost, elsewhere = _lost(estate, "fromgit"), "7c9b3d52-6c1e-4d0b-9a53-0f6f1e2d3c4b"
+    for saved in lost.allocations:
+        saved["metadata"]["labels"][TENANT_UID] = elsewhere
+    estate.apply(*lost.allocations)
+    estate.until(lambda: [_held(estate, path) for path in lost.paths] == lost.ranges, "they hold what they held")
+    meta = {key: value for key, value in lost.cluster["metadata"].items() if key != "annotations"}
+    estate.apply({**lost.cluster, "metadata": meta})
+    assert f"fromgit-{elsewhere[:8]}" in lost.tenant.says("InfrastructureReady", "False", "Restored")
+    assert estate.find(f"/api/v1/namespaces/{lost.tenant.home}") is None, "a second set of machines"
+    assert [_held(estate, path) for path in lost.paths] == lost.ranges
+    _tear_down(estate, "fromgit", lost.home)
+    lost.tenant.edit(annotations={BUILT_AS: None})
+    lost.tenant.ready()
+    assert [_held(estate, path) for path in lost.paths] == lost.ranges

@@ -45,7 +45,7 @@ from butler.controllers.tenantcluster.credentials import NotAllowed
 from butler.controllers.tenantcluster.foreign_objects import NAMESPACE, NotServed, resource_of_kind, unused
 from butler.controllers.tenantcluster.half_tenants import is_given_back
 from butler.controllers.tenantcluster.node_ranges import NodeRanges
-from butler.controllers.tenantcluster.restored import built_as, came_back, take_over
+from butler.controllers.tenantcluster.restored import built_as, came_back, note, take_over
 from butler.controllers.tenantcluster.talos_workers import worker_secret
 from butler.kube.absence import read
 from butler.kube.errors import AlreadyExists, ApiError, BadRequest, Conflict, Forbidden, Invalid, NotFound
@@ -212,8 +212,11 @@ class Building:
         """What to leave it at before any address is asked for, if it is to be left at that."""
         denied = self._denied(cluster, provider, facts.seen, facts.team, started=started)
         if denied is None:
+            own = self._views.allocations_for(cluster)
+            if await note(self._client, cluster, own):
+                return Built(cluster, None, SOON)
             try:
-                taken_over = await take_over(self._client, cluster, self._views.allocations_for(cluster))
+                taken_over = await take_over(self._client, cluster, own)
                 return Built(cluster, None, SOON) if taken_over else None
             except AddressesRefused as refused:
                 denied = refused.blocked

@@ -5,12 +5,17 @@ are what is unknown. They may run in the namespace of the cluster's earlier life
 not look after here, or they may be gone. To build a second set of machines on the same addresses would put two machines
 on one address. So a cluster that comes back is not built before a person says that it should be (by removing the
 annotation), nor while the namespace of its earlier life is there. Then its allocations become its own.
+
+A cluster that is applied from Git has no such annotation, though its allocations come from a backup. They tell where it
+was built: Butler notes it, and from then on it is a cluster that came back.
 """
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
+from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import Annotation, ConditionType, Label, TenantClusterReason
 from butler.api.objects import Key
@@ -19,11 +24,11 @@ from butler.controllers.tenantcluster.foreign_objects import NAMESPACE, resource
 from butler.ipam.granted import due_record, is_from_another_life
 from butler.kube.absence import read
 from butler.kube.errors import Conflict, NotFound
-from butler.kube.kinds import ALLOCATIONS, WRITE_TIMEOUT
-from butler.rules.allocation.owner import earlier_homes
+from butler.kube.kinds import ALLOCATIONS, CLUSTERS, WRITE_TIMEOUT
+from butler.rules.allocation.owner import earlier_homes, named_owners
 from butler.rules.blocked import Blocked
 from butler.rules.tenant.requested_addresses import AddressesRefused
-from butler.rules.tenant_namespace import tenant_namespace
+from butler.rules.tenant_namespace import namespace_of_tenant, tenant_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +57,38 @@ def came_back(cluster: TenantCluster) -> Blocked | None:
         " addresses. Its IPAllocations are kept for it. If the machines are gone and it should be built anew on the"
         f" same addresses: kubectl annotate tenantcluster {meta.name} -n {meta.namespace} {Annotation.BUILT_AS}-"
     )
+
+
+def missing_note(cluster: TenantCluster, own: Sequence[IPAllocation]) -> str | None:
+    """What a cluster that is not built lacks, by its allocations: where it was built in another life. Pure.
+
+    None where a person took the note away, which is told by the status having said what it is for.
+    """
+    said = find_condition(cluster.status.conditions, ConditionType.INFRASTRUCTURE_READY)
+    if said is not None and said.reason == TenantClusterReason.RESTORED:
+        return None
+    if cluster.status.tenant_namespace is not None or Annotation.BUILT_AS in cluster.metadata.annotations:
+        return None
+    owners = {uid for allocation in own if is_from_another_life(allocation) for uid in named_owners(allocation)}
+    earlier = min(owners - {cluster.metadata.uid}, default=None)
+    return f"{namespace_of_tenant(cluster.metadata.name, earlier)} {earlier}" if earlier else None
+
+
+async def note(client: Client, cluster: TenantCluster, own: Sequence[IPAllocation]) -> bool:
+    """Write what is missing on the cluster as it was seen; whether there was anything to write."""
+    missing, meta = missing_note(cluster, own), cluster.metadata
+    if missing is None:
+        return False
+    patch = {
+        "metadata": {
+            "uid": meta.uid,
+            "resourceVersion": meta.resource_version,
+            "annotations": {Annotation.BUILT_AS.value: missing},
+        }
+    }
+    with contextlib.suppress(Conflict, NotFound):  # it changed meanwhile, and is looked at again
+        await client.patch(CLUSTERS, meta.name, patch, meta.namespace, timeout=WRITE_TIMEOUT)
+    return True
 
 
 def earlier_lives(cluster: TenantCluster, allocations: Sequence[IPAllocation]) -> list[str]:
