@@ -5,6 +5,7 @@ A restore into another cluster is played as one into another namespace, where no
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -176,6 +177,24 @@ def test_what_was_released_does_not_come_back_to_life(before: Desk) -> None:
         assert "startAddress" not in before.status(ALLOCATIONS, "gone")
         before.create(ALLOCATIONS, backup[1])
         assert before.granted("web") == held
+
+
+def test_one_that_is_restored_with_its_status_and_has_no_record_is_no_orphan(after: Desk) -> None:
+    """So backups are restored from before there were records. The cluster that it names has another UID by now."""
+    had = {"web": "10.40.0.4-10.40.0.5", "lost": "10.40.0.8-10.40.0.9"}
+    after.create("tenantclusters", limited_cluster())
+    for name, addresses in had.items():
+        asked, owner = balancers(name, {"name": name, "namespace": after.namespace}, 2), f"the-{name}-of-that-life"
+        after.create(ALLOCATIONS, asked | {"metadata": {"name": name, "labels": {TENANT_UID: owner}}})
+        status = dict(zip(("startAddress", "endAddress"), addresses.split("-"), strict=True))
+        status |= {"phase": "Allocated", "allocatedAt": "2026-01-02T03:04:05Z", "tenantClusterUID": owner}
+        after.edit(ALLOCATIONS, name, {"status": status}, "status")
+    with RunningOperator(after.control_plane, after.namespace, **QUICK):
+        after.pool("pool", "10.40.0.0/28", "10.40.0.0-10.40.0.15")
+        time.sleep(3)  # many searches for orphans, and many times the gap between two sightings
+        assert {name: after.status(ALLOCATIONS, name)["phase"] for name in had} == dict.fromkeys(had, "Allocated")
+        after.ask("new", 6)
+        assert after.granted("new") == "10.40.0.10-10.40.0.15"
 
 
 def limited_provider(most: int) -> Json:

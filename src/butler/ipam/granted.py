@@ -13,7 +13,8 @@ range, and has to agree with the request.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from butler.api.ipallocation import IPAllocationPhase, PinnedIPRange
 from butler.api.labels import Annotation
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from butler.ipam.addresses import Family, Range
 
 RELEASED = "released"
+CLOCKS_DIFFER: Final = timedelta(minutes=1)
+"""By how much the clock of who grants may be behind that of the API server."""
 WAITING = (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED)
 
 
@@ -69,9 +72,22 @@ def due_record(allocation: IPAllocation) -> GrantRecord | None:
 
 
 def is_from_another_life(allocation: IPAllocation) -> bool:
-    """Whether the object was granted its addresses under another UID, and comes from a backup or another cluster."""
+    """Whether the object was granted its addresses under another UID, and comes from a backup or another cluster.
+
+    Without a record (the backup is older than records, or was made in the moment before one was written) a status that
+    came along tells: nothing is granted to an object before it is created.
+    """
     record = recorded_grant(allocation)
-    return record is not None and record.range != RELEASED and record.uid != allocation.metadata.uid
+    if record is None:
+        return _was_granted_before_it_was_made(allocation)
+    return record.range != RELEASED and record.uid != allocation.metadata.uid
+
+
+def _was_granted_before_it_was_made(allocation: IPAllocation) -> bool:
+    created, granted = allocation.metadata.creation_timestamp, allocation.status.allocated_at
+    if allocation.status.phase is not IPAllocationPhase.ALLOCATED or created is None or granted is None:
+        return False
+    return created - granted > CLOCKS_DIFFER
 
 
 def was_released(allocation: IPAllocation) -> bool:
