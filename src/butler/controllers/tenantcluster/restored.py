@@ -6,14 +6,15 @@ not look after here, or they may be gone. To build a second set of machines on t
 on one address. So a cluster that comes back is not built before a person says that it should be (by removing the
 annotation), nor while the namespace of its earlier life is there. Then its allocations become its own.
 
-A cluster that is applied from Git has no such annotation, though its allocations come from a backup. They tell where it
-was built: Butler notes it, and from then on it is a cluster that came back.
+A cluster that is applied from Git has no such annotation, though its allocations come from a backup; nor has one of a
+backup that is older than the annotation. Its allocations, or the status that came with it, tell where it was built:
+Butler notes it, and from then on it is a cluster that came back.
 """
 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
@@ -38,6 +39,10 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
 
 
+UNKNOWN: Final = "unknown"
+"""In place of the UID that a cluster had."""
+
+
 def built_as(cluster: TenantCluster) -> str:
     """What a cluster that is built notes about itself."""
     return f"{tenant_namespace(cluster)} {cluster.metadata.uid}"
@@ -60,18 +65,21 @@ def came_back(cluster: TenantCluster) -> Blocked | None:
 
 
 def missing_note(cluster: TenantCluster, own: Sequence[IPAllocation]) -> str | None:
-    """What a cluster that is not built lacks, by its allocations: where it was built in another life. Pure.
+    """What a cluster lacks that was built in another life, by its allocations or by a status that came along. Pure.
 
-    None where a person took the note away, which is told by the status having said what it is for.
+    None where it was built in this life, and where a person took the note away: then the status has told of it.
     """
     said = find_condition(cluster.status.conditions, ConditionType.INFRASTRUCTURE_READY)
-    if said is not None and said.reason == TenantClusterReason.RESTORED:
+    home = cluster.status.tenant_namespace
+    if Annotation.BUILT_AS in cluster.metadata.annotations or home == tenant_namespace(cluster):
         return None
-    if cluster.status.tenant_namespace is not None or Annotation.BUILT_AS in cluster.metadata.annotations:
+    if said is not None and said.reason == TenantClusterReason.RESTORED:
         return None
     owners = {uid for allocation in own if is_from_another_life(allocation) for uid in named_owners(allocation)}
     earlier = min(owners - {cluster.metadata.uid}, default=None)
-    return f"{namespace_of_tenant(cluster.metadata.name, earlier)} {earlier}" if earlier else None
+    if home is None and earlier is not None:
+        home = namespace_of_tenant(cluster.metadata.name, earlier)
+    return f"{home} {earlier or UNKNOWN}" if home is not None else None
 
 
 async def note(client: Client, cluster: TenantCluster, own: Sequence[IPAllocation]) -> bool:
