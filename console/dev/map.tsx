@@ -47,7 +47,10 @@ async function measure(): Promise<string> {
     );
     times.push(await new Promise<number>((resolve) => requestAnimationFrame(resolve)));
   }
-  const gaps = times.slice(1).map((time, index) => time - (times[index] ?? time)).sort((a, b) => a - b);
+  const gaps = times
+    .slice(1)
+    .map((time, index) => time - (times[index] ?? time))
+    .sort((a, b) => a - b);
   const rate = (1000 * gaps.length) / gaps.reduce((sum, gap) => sum + gap, 0);
   const slow = gaps[Math.floor(gaps.length * 0.99)] ?? 0;
   return `${rate.toFixed(1)} frames/s over ${gaps.length} frames; 99% of the gaps below ${slow.toFixed(1)} ms`;

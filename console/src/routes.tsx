@@ -7,21 +7,36 @@ import { SignedIn } from "./shell/SignedIn";
 const pages: RouteObject[] = [
   { index: true, lazy: { Component: async () => (await import("./pages/overview/OverviewPage")).OverviewPage } },
   { path: "pools", lazy: { Component: async () => (await import("./pages/pools/PoolsPage")).PoolsPage } },
-  { path: "pools/:namespace/:name", lazy: { Component: async () => (await import("./pages/pools/PoolPage")).PoolPage } },
+  {
+    path: "pools/:namespace/:name",
+    lazy: { Component: async () => (await import("./pages/pools/PoolPage")).PoolPage },
+  },
   { path: "tenants", lazy: { Component: async () => (await import("./pages/tenants/TenantsPage")).TenantsPage } },
-  { path: "tenants/new", lazy: { Component: async () => (await import("./pages/tenants/create/NewTenantPage")).NewTenantPage } },
+  {
+    path: "tenants/new",
+    lazy: { Component: async () => (await import("./pages/tenants/create/NewTenantPage")).NewTenantPage },
+  },
   {
     path: "tenants/:namespace/:name",
     lazy: { Component: async () => (await import("./pages/tenants/TenantPage")).TenantPage },
   },
   { path: "plan", lazy: { Component: async () => (await import("./pages/plan/PlanPage")).PlanPage } },
-  { path: "providers", lazy: { Component: async () => (await import("./pages/providers/ProvidersPage")).ProvidersPage } },
+  {
+    path: "providers",
+    lazy: { Component: async () => (await import("./pages/providers/ProvidersPage")).ProvidersPage },
+  },
   {
     path: "providers/:namespace/:name",
     lazy: { Component: async () => (await import("./pages/providers/ProviderPage")).ProviderPage },
   },
-  { path: "addresses/*", lazy: { Component: async () => (await import("./pages/addresses/AddressesPage")).AddressesPage } },
-  { path: "allocations", lazy: { Component: async () => (await import("./pages/allocations/AllocationsPage")).AllocationsPage } },
+  {
+    path: "addresses/*",
+    lazy: { Component: async () => (await import("./pages/addresses/AddressesPage")).AddressesPage },
+  },
+  {
+    path: "allocations",
+    lazy: { Component: async () => (await import("./pages/allocations/AllocationsPage")).AllocationsPage },
+  },
   {
     path: "allocations/:namespace/:name",
     lazy: { Component: async () => (await import("./pages/allocations/AllocationPage")).AllocationPage },

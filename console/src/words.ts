@@ -39,7 +39,8 @@ const STEPS: [Intl.RelativeTimeFormatUnit, number][] = [
 export function ago(at: string, now: number): string {
   let value = (Date.parse(at) - now) / 1000;
   for (const [unit, size] of STEPS) {
-    if (Math.abs(value) < size) return unit === "second" && Math.abs(value) < 5 ? "now" : relative.format(Math.round(value), unit);
+    if (Math.abs(value) < size)
+      return unit === "second" && Math.abs(value) < 5 ? "now" : relative.format(Math.round(value), unit);
     value /= size;
   }
   return at;

@@ -41,7 +41,11 @@ export function UsageMeter({ allocated, total, tier, marks = [] }: UsageMeterPro
             key={mark.tier}
             label={`${tierInWords(mark.tier)} from ${mark.percent}% on: ${count(mark.addresses)} addresses`}
           >
-            <span className={classes.mark} style={{ left: `${mark.percent}%` }} data-reached={mark.reached || undefined} />
+            <span
+              className={classes.mark}
+              style={{ left: `${mark.percent}%` }}
+              data-reached={mark.reached || undefined}
+            />
           </Tooltip>
         ))}
       </div>

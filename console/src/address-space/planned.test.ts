@@ -51,7 +51,9 @@ describe.each([28, 24, 16, 8])("in a /%i", (prefix) => {
     }
     expect(at).toBe(now.count);
     const held = (index: SegmentIndex) =>
-      every(index).filter(({ heldBy }) => heldBy > 0).map(({ first, size, allocation }) => ({ first, size, allocation }));
+      every(index)
+        .filter(({ heldBy }) => heldBy > 0)
+        .map(({ first, size, allocation }) => ({ first, size, allocation }));
     expect(held(then)).toEqual(held(now));
   });
 

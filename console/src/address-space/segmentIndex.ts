@@ -128,8 +128,15 @@ export class SegmentIndex {
   }
 }
 
-function sumsFromTheLeft(size: Float64Array, kind: Uint8Array, kinds: readonly DrawnKind[]): Record<Sort, Float64Array> {
-  const sums = Object.fromEntries(SORTS.map((sort) => [sort, new Float64Array(size.length)])) as Record<Sort, Float64Array>;
+function sumsFromTheLeft(
+  size: Float64Array,
+  kind: Uint8Array,
+  kinds: readonly DrawnKind[],
+): Record<Sort, Float64Array> {
+  const sums = Object.fromEntries(SORTS.map((sort) => [sort, new Float64Array(size.length)])) as Record<
+    Sort,
+    Float64Array
+  >;
   const running: Makeup = { held: 0, planned: 0, free: 0, reserved: 0, outside: 0 };
   for (let index = 0; index < size.length; index += 1) {
     for (const sort of SORTS) sums[sort][index] = running[sort];

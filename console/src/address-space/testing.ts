@@ -16,11 +16,27 @@ export function seededChance(seed: number): () => number {
 const KINDS: SegmentKind[] = ["reserved", "outside", "allocated", "granting", "draining", "free"];
 
 /** A pool of 2^(32-prefix) addresses with so many allocations, each followed by a free hole. */
-export function inventedPool({ prefix, allocations, seed = 1 }: { prefix: number; allocations: number; seed?: number }): Segments {
+export function inventedPool({
+  prefix,
+  allocations,
+  seed = 1,
+}: {
+  prefix: number;
+  allocations: number;
+  seed?: number;
+}): Segments {
   const chance = seededChance(seed);
   const count = 2 ** (32 - prefix);
   const start = 10 * 2 ** 24;
-  const columns: Segments["columns"] = { first: [], size: [], kind: [], holder: [], note: [], heldBy: [], stranded: [] };
+  const columns: Segments["columns"] = {
+    first: [],
+    size: [],
+    kind: [],
+    holder: [],
+    note: [],
+    heldBy: [],
+    stranded: [],
+  };
   const holders: Segments["holders"] = [];
   let at = 0;
   const add = (size: number, kind: SegmentKind, holder = -1) => {

@@ -23,8 +23,7 @@ export function useAllocations(query: AllocationQuery) {
 export function useAllocation(namespace: string, name: string) {
   return useQuery({
     queryKey: keys.one("allocations", namespace, name),
-    queryFn: () =>
-      dataOf(api.GET("/api/v1/allocations/{namespace}/{name}", { params: { path: { namespace, name } } })),
+    queryFn: () => dataOf(api.GET("/api/v1/allocations/{namespace}/{name}", { params: { path: { namespace, name } } })),
   });
 }
 

@@ -6,7 +6,12 @@ import { paths } from "../paths";
 import { rangeInWords } from "../words";
 
 export function AddressText({ range }: { range: Pick<AddressRange, "start" | "end"> | null | undefined }) {
-  if (!range) return <Text component="span" c="dimmed" fz="inherit">none yet</Text>;
+  if (!range)
+    return (
+      <Text component="span" c="dimmed" fz="inherit">
+        none yet
+      </Text>
+    );
   return (
     <Anchor component={Link} to={paths.address(asked(range))} fz="inherit" className="mono">
       {rangeInWords(range.start, range.end)}

@@ -30,7 +30,17 @@ export function ConfirmDialog(props: ConfirmDialogProps) {
   );
 }
 
-function Question({ children, confirm, typeName, harmless = false, busy, blocked, error, onConfirm, onClose }: ConfirmDialogProps) {
+function Question({
+  children,
+  confirm,
+  typeName,
+  harmless = false,
+  busy,
+  blocked,
+  error,
+  onConfirm,
+  onClose,
+}: ConfirmDialogProps) {
   const [typed, setTyped] = useState("");
   useFocusBack();
   const sure = typeName === undefined || typed.trim() === typeName;

@@ -8,7 +8,13 @@ import { ObjectLink } from "./ObjectLink";
 import { count, plural, rangeInWords } from "../words";
 import classes from "./PositionStrip.module.css";
 
-export function PositionStrip({ pool, blocks }: { pool: string; blocks: Pick<Block, "allocation" | "range" | "leaving">[] }) {
+export function PositionStrip({
+  pool,
+  blocks,
+}: {
+  pool: string;
+  blocks: Pick<Block, "allocation" | "range" | "leaving">[];
+}) {
   const { home } = useSignedIn();
   const { data } = usePool(home, pool);
   const held = blocks.flatMap(({ range }) => range ?? []);
@@ -18,7 +24,8 @@ export function PositionStrip({ pool, blocks }: { pool: string; blocks: Pick<Blo
       <Text fz="xs" mb={2}>
         <ObjectLink link={{ kind: "pool", namespace: home, name: pool }} />{" "}
         <Text span fz="xs" c="dimmed">
-          {data.pool.cidr}: {count(held.reduce((sum, range) => sum + range.count, 0))} of {plural(data.count, "address", "addresses")}
+          {data.pool.cidr}: {count(held.reduce((sum, range) => sum + range.count, 0))} of{" "}
+          {plural(data.count, "address", "addresses")}
         </Text>
       </Text>
       <div

@@ -1,7 +1,12 @@
 // Ctrl-K or Cmd-K: jump to any page, pool, tenant, allocation, provider or address.
 import { Kbd, UnstyledButton } from "@mantine/core";
 import { useDebouncedValue, useOs } from "@mantine/hooks";
-import { createSpotlight, Spotlight, type SpotlightActionData, type SpotlightActionGroupData } from "@mantine/spotlight";
+import {
+  createSpotlight,
+  Spotlight,
+  type SpotlightActionData,
+  type SpotlightActionGroupData,
+} from "@mantine/spotlight";
 import {
   IconBoxMultiple,
   IconGridDots,
@@ -45,7 +50,10 @@ export function CommandPalette() {
   const [text, setText] = useState("");
   const [asked] = useDebouncedValue(text.trim(), 120);
   const search = useSearch(asked);
-  const groups = useGroups(text.trim(), search.isPlaceholderData || asked !== text.trim() ? stillFitting(search.data, text.trim()) : search.data);
+  const groups = useGroups(
+    text.trim(),
+    search.isPlaceholderData || asked !== text.trim() ? stillFitting(search.data, text.trim()) : search.data,
+  );
   useEffect(selectFirst, [search.data, text]);
   return (
     <Spotlight
@@ -74,7 +82,13 @@ type Found = ReturnType<typeof useSearch>["data"];
 
 /** Of the answer to what was typed before: a person who types on and presses Enter must not land at what no longer fits. */
 function stillFitting(found: Found, text: string): Found {
-  return found && { ...found, address: null, hits: found.hits.filter(({ title }) => title.toLowerCase().includes(text.toLowerCase())) };
+  return (
+    found && {
+      ...found,
+      address: null,
+      hits: found.hits.filter(({ title }) => title.toLowerCase().includes(text.toLowerCase())),
+    }
+  );
 }
 
 /** Answers come after the typing: the library selects the first entry only while there is none from the server yet. */
@@ -100,7 +114,10 @@ function useGroups(text: string, found: Found): SpotlightActionGroupData[] {
   if (text && found?.address) {
     const { start, end } = found.address.asked;
     const title = start === end ? start : `${start}–${end}`;
-    groups.push({ group: "Addresses", actions: [action("address", title, IconMapPin, paths.address(text), "Who has it, and what is around it")] });
+    groups.push({
+      group: "Addresses",
+      actions: [action("address", title, IconMapPin, paths.address(text), "Who has it, and what is around it")],
+    });
   }
   if (text && found && found.hits.length > 0) {
     groups.push({

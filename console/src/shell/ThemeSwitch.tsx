@@ -9,7 +9,10 @@ const THEMES: { value: MantineColorScheme; title: string; icon: typeof IconSun }
 
 export function ThemeSwitch() {
   const { colorScheme, setColorScheme } = useMantineColorScheme();
-  const current = THEMES.find(({ value }) => value === colorScheme) ?? { title: "As the system", icon: IconDeviceDesktop };
+  const current = THEMES.find(({ value }) => value === colorScheme) ?? {
+    title: "As the system",
+    icon: IconDeviceDesktop,
+  };
   return (
     <Menu position="bottom-end">
       <Menu.Target>

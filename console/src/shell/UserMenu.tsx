@@ -41,7 +41,12 @@ export function UserMenu() {
           leftSection={<IconLogout size={15} />}
           onClick={() =>
             logout.mutate(undefined, {
-              onError: (error) => notifications.show({ color: "red", title: "You are still signed in", message: asProblem(error).message }),
+              onError: (error) =>
+                notifications.show({
+                  color: "red",
+                  title: "You are still signed in",
+                  message: asProblem(error).message,
+                }),
             })
           }
         >

@@ -46,7 +46,14 @@ export function AddressMap({ index, selected, onSelect }: AddressMapProps) {
     },
     [view, index, onSelect, setView],
   );
-  const gestures = useMapGestures({ canvas, view, margin: MARGIN, change: setView, onHover: setHover, onClick: choose });
+  const gestures = useMapGestures({
+    canvas,
+    view,
+    margin: MARGIN,
+    change: setView,
+    onHover: setHover,
+    onClick: choose,
+  });
 
   const cellInFocus = view ? Math.floor(Math.min(focus, index.count - 1) / view.perCell) * view.perCell : 0;
   useDrawing(canvas, { index, view, selected, focus: focused ? cellInFocus : null, hover });
@@ -60,7 +67,8 @@ export function AddressMap({ index, selected, onSelect }: AddressMapProps) {
       return;
     }
     if (event.key === "Escape") onSelect(null);
-    const next = event.altKey || event.metaKey ? null : afterKey({ view, focus: cellInFocus }, event.key, event.ctrlKey);
+    const next =
+      event.altKey || event.metaKey ? null : afterKey({ view, focus: cellInFocus }, event.key, event.ctrlKey);
     if (!next) return;
     event.preventDefault();
     setView(next.view);

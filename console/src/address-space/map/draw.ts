@@ -35,7 +35,10 @@ export function drawMap(draw: Draw, scene: Scene): void {
   else drawShares(draw, scene, grid);
   drawSelected(draw, scene, grid);
   draw.restore();
-  for (const [cell, width] of [[scene.hover, 1], [scene.focus, 2]] as const) {
+  for (const [cell, width] of [
+    [scene.hover, 1],
+    [scene.focus, 2],
+  ] as const) {
     if (cell !== null) drawFrame(draw, scene, cell, width);
   }
 }
@@ -146,7 +149,11 @@ function nameRun(draw: Draw, palette: Palette, colour: string, tenant: string, [
 }
 
 /** Many addresses per cell: each fills up from below as its addresses are held, and darkens. */
-function drawShares(draw: Draw, { index, view, palette, signs }: Scene, { columns, cell, row: high, perRow }: Grid): void {
+function drawShares(
+  draw: Draw,
+  { index, view, palette, signs }: Scene,
+  { columns, cell, row: high, perRow }: Grid,
+): void {
   const { first, end } = rowsInSight(view);
   const wide = cell - 1;
   const inner = high - 1;
@@ -188,7 +195,11 @@ function filled(share: number, height: number): number {
 }
 
 /** One line around all rows of the segment. */
-function drawSelected(draw: Draw, { view, palette, selected }: Scene, { cell, row: high, perRow, columns }: Grid): void {
+function drawSelected(
+  draw: Draw,
+  { view, palette, selected }: Scene,
+  { cell, row: high, perRow, columns }: Grid,
+): void {
   if (!selected) return;
   const lastAddress = selected.first + selected.size - 1;
   const [firstRow, lastRow] = [Math.floor(selected.first / perRow), Math.floor(lastAddress / perRow)];

@@ -1,6 +1,18 @@
 import { describe, expect, test } from "vitest";
 import { seededChance } from "../testing";
-import { cellAt, clamped, coarsest, fitted, gridOf, panned, placeOf, revealing, rowsInSight, zoomed, type Viewport } from "./viewport";
+import {
+  cellAt,
+  clamped,
+  coarsest,
+  fitted,
+  gridOf,
+  panned,
+  placeOf,
+  revealing,
+  rowsInSight,
+  zoomed,
+  type Viewport,
+} from "./viewport";
 
 const SIZES = [
   { width: 256, height: 320 },

@@ -3,7 +3,18 @@ import { matches, patchOne, patchPage, staleAfter, staleAfterReset } from "./eff
 import { readFrame, type Changed, type StreamItem } from "./frames";
 
 function changed(parts: Partial<Changed>): Changed {
-  return { type: "changed", position: "7", heard: "", kind: "pool", namespace: "home", name: "a", item: null, pools: [], tenants: [], ...parts };
+  return {
+    type: "changed",
+    position: "7",
+    heard: "",
+    kind: "pool",
+    namespace: "home",
+    name: "a",
+    item: null,
+    pools: [],
+    tenants: [],
+    ...parts,
+  };
 }
 
 const item = (name: string, count = 0) => ({ namespace: "home", name, count });
@@ -26,16 +37,32 @@ describe("a page of a list", () => {
   });
 
   test("of activity goes by id, as several entries are about one object", () => {
-    const list = { items: [{ id: "1", count: 1 }, { id: "2", count: 1 }], total: 2, next: null };
-    const patched = patchPage(list, changed({ kind: "activity", item: { id: "2", count: 4 } as unknown as StreamItem }));
-    expect(patched.items).toEqual([{ id: "1", count: 1 }, { id: "2", count: 4 }]);
+    const list = {
+      items: [
+        { id: "1", count: 1 },
+        { id: "2", count: 1 },
+      ],
+      total: 2,
+      next: null,
+    };
+    const patched = patchPage(
+      list,
+      changed({ kind: "activity", item: { id: "2", count: 4 } as unknown as StreamItem }),
+    );
+    expect(patched.items).toEqual([
+      { id: "1", count: 1 },
+      { id: "2", count: 4 },
+    ]);
   });
 });
 
 describe("an object's own page", () => {
   test("takes the item and keeps the rest until it is asked for again", () => {
     const detail = { pool: item("a"), holes: [1] };
-    expect(patchOne(detail, changed({ item: item("a", 3) as unknown as StreamItem }))).toEqual({ pool: item("a", 3), holes: [1] });
+    expect(patchOne(detail, changed({ item: item("a", 3) as unknown as StreamItem }))).toEqual({
+      pool: item("a", 3),
+      holes: [1],
+    });
   });
 
   test("stays while the object goes", () => {

@@ -30,9 +30,16 @@ export function ActivityPage() {
   const filters = list.filters(FILTERS);
   const activity = useActivity({ ...filters, limit: LIMIT, cursor: list.cursor });
   const [{ y }, scrollTo] = useWindowScroll();
-  const { shown, fresh } = useHeldBack(activity.data?.items, list.page === 0 && y > SCROLLED, JSON.stringify([filters, list.cursor]));
+  const { shown, fresh } = useHeldBack(
+    activity.data?.items,
+    list.page === 0 && y > SCROLLED,
+    JSON.stringify([filters, list.cursor]),
+  );
   return (
-    <Page title="Activity" subtitle="What the controllers say and what people did, newest first. Kubernetes forgets events after an hour or so.">
+    <Page
+      title="Activity"
+      subtitle="What the controllers say and what people did, newest first. Kubernetes forgets events after an hour or so."
+    >
       <Panel title="What happened" actions={<Filters list={list} />}>
         <Loaded query={activity}>
           {(page) => (
@@ -53,7 +60,12 @@ export function ActivityPage() {
       {fresh > 0 && (
         <Affix position={{ top: 60, left: 0, right: 0 }} zIndex={90} style={{ pointerEvents: "none" }}>
           <Group justify="center">
-            <Button radius="xl" leftSection={<IconArrowUp size={15} />} style={{ pointerEvents: "auto" }} onClick={() => scrollTo({ y: 0 })}>
+            <Button
+              radius="xl"
+              leftSection={<IconArrowUp size={15} />}
+              style={{ pointerEvents: "auto" }}
+              onClick={() => scrollTo({ y: 0 })}
+            >
               {fresh} new
             </Button>
           </Group>

@@ -17,12 +17,19 @@ export function useHeldBack<Item extends Identified>(items: Item[] | undefined, 
 }
 
 /** What of a list, newest first, was seen already, and how many came since. */
-export function heldBack<Item extends Identified>(items: Item[], seen: readonly string[]): { shown: Item[]; fresh: number } {
+export function heldBack<Item extends Identified>(
+  items: Item[],
+  seen: readonly string[],
+): { shown: Item[]; fresh: number } {
   const known = new Set(seen);
   const shown = items.filter(({ id }) => known.has(id));
   return { shown, fresh: items.length - shown.length };
 }
 
 function isSame(seen: { question: string; ids: string[] }, items: Identified[], question: string): boolean {
-  return seen.question === question && seen.ids.length === items.length && items.every(({ id }, index) => id === seen.ids[index]);
+  return (
+    seen.question === question &&
+    seen.ids.length === items.length &&
+    items.every(({ id }, index) => id === seen.ids[index])
+  );
 }

@@ -69,7 +69,9 @@ function Places({ places }: { places: Place[] }) {
       <SmallTable
         caption="Parts of what was asked"
         columns={["Addresses", { title: "Count", align: "right" }, "Pool", "State", "Holder", "Since"]}
-        rows={places.slice(0, MOST).map((place) => ({ key: `${place.start} ${place.pool ?? ""}`, cells: cellsOf(place, home) }))}
+        rows={places
+          .slice(0, MOST)
+          .map((place) => ({ key: `${place.start} ${place.pool ?? ""}`, cells: cellsOf(place, home) }))}
       />
       {places.length > MOST && (
         <Text fz="xs" c="dimmed" px="sm" pb="sm">

@@ -8,7 +8,12 @@ import { Time } from "../../components/Time";
 import { typeInWords } from "../../words";
 import classes from "./addresses.module.css";
 
-const STANDING = { exists: "", gone: "gone", replaced: "gone, another one has its name", unseen: "never seen by Butler" };
+const STANDING = {
+  exists: "",
+  gone: "gone",
+  replaced: "gone, another one has its name",
+  unseen: "never seen by Butler",
+};
 
 export function Owners({ owners }: { owners: Owner[] }) {
   const { home } = useSignedIn();

@@ -15,7 +15,8 @@ export function Recent({ searches, onAsk, onClear }: RecentProps) {
     return (
       <Panel title="Recent searches">
         <EmptyState title="Ask for any address" icon={IconMapPin}>
-          Who holds it, from which pool and since when, who had it before, and who waits for it. Searches are kept in this browser only.
+          Who holds it, from which pool and since when, who had it before, and who waits for it. Searches are kept in
+          this browser only.
         </EmptyState>
       </Panel>
     );

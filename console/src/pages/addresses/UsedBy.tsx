@@ -44,5 +44,7 @@ function AskedTenant({ address, owner }: { address: string; owner: Owner }) {
 
 function spanOf(spans: Span[], address: string): Span | undefined {
   const asked = parseAddress(address) ?? -1;
-  return spans.find(({ start, end }) => (parseAddress(start) ?? Infinity) <= asked && asked <= (parseAddress(end) ?? -1));
+  return spans.find(
+    ({ start, end }) => (parseAddress(start) ?? Infinity) <= asked && asked <= (parseAddress(end) ?? -1),
+  );
 }

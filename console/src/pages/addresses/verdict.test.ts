@@ -19,7 +19,17 @@ const owner = (tenant: string) => ({ tenant }) as Owner;
 
 function sentence(places: Place[], over: Partial<AddressAnswer> = {}): string {
   const asked = { start: "10.0.0.1", end: "10.0.0.1", count: 1 };
-  return verdictOf({ asked, known: true, places, earlier: [], wanted: [], pools: [], nearestPool: null, knownAs: [], ...over }).sentence;
+  return verdictOf({
+    asked,
+    known: true,
+    places,
+    earlier: [],
+    wanted: [],
+    pools: [],
+    nearestPool: null,
+    knownAs: [],
+    ...over,
+  }).sentence;
 }
 
 test("who holds it comes first", () => {
@@ -40,7 +50,7 @@ test("what no tenant holds is free, reserved, or in no pool", () => {
 });
 
 test("a range is told in sums", () => {
-  expect(sentence([place({ kind: "allocated", count: 3 }), place({ count: 1 }), place({ kind: "allocated", count: 2 })])).toBe(
-    "10.0.0.1: 5 addresses held, 1 address free",
-  );
+  expect(
+    sentence([place({ kind: "allocated", count: 3 }), place({ count: 1 }), place({ kind: "allocated", count: 2 })]),
+  ).toBe("10.0.0.1: 5 addresses held, 1 address free");
 });

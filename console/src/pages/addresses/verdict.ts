@@ -9,7 +9,11 @@ export interface Verdict {
 }
 
 /** What a place is, in words. */
-export function placeInWords({ kind, description, stranded }: Pick<Place, "kind" | "description" | "stranded">): string {
+export function placeInWords({
+  kind,
+  description,
+  stranded,
+}: Pick<Place, "kind" | "description" | "stranded">): string {
   if (stranded) return "held, although the pool does not hand it out";
   return KINDS[kind] ? KINDS[kind] + (kind === "reserved" && description ? `: ${description}` : "") : kind;
 }
@@ -30,9 +34,18 @@ export function verdictOf(answer: AddressAnswer): Verdict {
   const [only] = places;
   if (only && places.length === 1) {
     const holders = [...new Set(only.owners.map(({ tenant }) => tenant))];
-    if (holders.length > 1) return { health: "critical", sentence: `${text} is held by ${holders.join(" and ")} at once: this is a fault` };
-    if (holders[0] !== undefined) return { health: only.stranded ? "warning" : "ok", sentence: `${text} is ${words(only)} ${only.kind === "draining" ? "from" : only.kind === "granting" ? "to" : "by"} ${holders[0]}` };
-    if (only.kind === "none") return { health: "unknown", sentence: `${text} is in no pool${nearestPool ? `; the nearest is ${nearestPool.name}, ${nearestPool.cidr}` : ""}` };
+    if (holders.length > 1)
+      return { health: "critical", sentence: `${text} is held by ${holders.join(" and ")} at once: this is a fault` };
+    if (holders[0] !== undefined)
+      return {
+        health: only.stranded ? "warning" : "ok",
+        sentence: `${text} is ${words(only)} ${only.kind === "draining" ? "from" : only.kind === "granting" ? "to" : "by"} ${holders[0]}`,
+      };
+    if (only.kind === "none")
+      return {
+        health: "unknown",
+        sentence: `${text} is in no pool${nearestPool ? `; the nearest is ${nearestPool.name}, ${nearestPool.cidr}` : ""}`,
+      };
     return { health: "info", sentence: `${text} is ${placeInWords(only)}` };
   }
   return { health: "info", sentence: `${text}: ${totals(places)}` };

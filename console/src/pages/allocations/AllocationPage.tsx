@@ -40,7 +40,11 @@ export function AllocationPage() {
           <GuardedButton
             variant="default"
             leftSection={<IconTrash size={15} />}
-            reason={data.state === "released" ? `${name} was released already.` : unless(permissions.releaseAllocations, "release allocations")}
+            reason={
+              data.state === "released"
+                ? `${name} was released already.`
+                : unless(permissions.releaseAllocations, "release allocations")
+            }
             onClick={() => setReleasing(true)}
           >
             Release
@@ -64,21 +68,51 @@ function Name({ children }: { children: ReactNode }) {
 }
 
 function Parts({ item }: { item: AllocationItem }) {
-  const range = item.start !== null && item.end !== null ? { start: item.start, end: item.end, count: item.count } : null;
+  const range =
+    item.start !== null && item.end !== null ? { start: item.start, end: item.end, count: item.count } : null;
   return (
     <Stack gap="md">
       <Panel title="In short">
         <Stats>
-          <Stat label="Addresses" value={<Name><AddressText range={range} /></Name>} hint={range ? `${count(item.count)} in all` : undefined} />
-          <Stat label="Asked for" value={item.requested === null ? "the usual number" : count(item.requested)} hint={item.pinned ? "exactly these: hand-picked" : undefined} />
-          <Stat label="Tenant" value={<Name><TenantLink tenant={`${item.tenantNamespace}/${item.tenant}`} /></Name>} />
+          <Stat
+            label="Addresses"
+            value={
+              <Name>
+                <AddressText range={range} />
+              </Name>
+            }
+            hint={range ? `${count(item.count)} in all` : undefined}
+          />
+          <Stat
+            label="Asked for"
+            value={item.requested === null ? "the usual number" : count(item.requested)}
+            hint={item.pinned ? "exactly these: hand-picked" : undefined}
+          />
+          <Stat
+            label="Tenant"
+            value={
+              <Name>
+                <TenantLink tenant={`${item.tenantNamespace}/${item.tenant}`} />
+              </Name>
+            }
+          />
           <Stat label="For" value={typeInWords(item.type)} hint={item.role || undefined} />
-          <Stat label="Pool" value={<Name><ObjectLink link={{ kind: "pool", namespace: item.namespace, name: item.pool }} /></Name>} />
+          <Stat
+            label="Pool"
+            value={
+              <Name>
+                <ObjectLink link={{ kind: "pool", namespace: item.namespace, name: item.pool }} />
+              </Name>
+            }
+          />
         </Stats>
       </Panel>
       {range && item.state !== "released" && (
         <Panel title="Where it is">
-          <PositionStrip pool={item.pool} blocks={[{ allocation: item.name, range, leaving: item.state === "going back" }]} />
+          <PositionStrip
+            pool={item.pool}
+            blocks={[{ allocation: item.name, range, leaving: item.state === "going back" }]}
+          />
         </Panel>
       )}
       {range && item.state !== "released" && <WhoUsesIt item={item} />}
@@ -99,9 +133,7 @@ function Moments({ item }: { item: AllocationItem }) {
     ["Released", item.releasedAt],
   ] as const;
   return (
-    <Stats>
-      {moments.map(([label, at]) => at && <Stat key={label} label={label} value={<Time at={at} />} />)}
-    </Stats>
+    <Stats>{moments.map(([label, at]) => at && <Stat key={label} label={label} value={<Time at={at} />} />)}</Stats>
   );
 }
 
@@ -110,7 +142,15 @@ function WhatHappened({ namespace, name }: { namespace: string; name: string }) 
   return (
     <Panel title="What happened" hint="Kubernetes forgets events after an hour or so.">
       <Loaded query={activity}>
-        {({ items }) => (items.length === 0 ? <Text fz="sm" c="dimmed">Nothing on record.</Text> : <ActivityFeed items={items} ofOneObject />)}
+        {({ items }) =>
+          items.length === 0 ? (
+            <Text fz="sm" c="dimmed">
+              Nothing on record.
+            </Text>
+          ) : (
+            <ActivityFeed items={items} ofOneObject />
+          )
+        }
       </Loaded>
     </Panel>
   );

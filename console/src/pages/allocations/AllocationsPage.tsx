@@ -33,7 +33,12 @@ export function AllocationsPage() {
         actions={
           <Group gap="xs">
             <FilterBox list={list} label="Filter by name or address" />
-            <FilterSelect list={list} name="pool" label="Any pool" options={pools.data?.items.map(({ name }) => name) ?? []} />
+            <FilterSelect
+              list={list}
+              name="pool"
+              label="Any pool"
+              options={pools.data?.items.map(({ name }) => name) ?? []}
+            />
             {list.get("tenant") !== "" && <FilterSelect list={list} name="tenant" label="Any tenant" options={[]} />}
             <FilterSelect list={list} name="state" label="Any state" options={STATES} />
             <FilterSelect
@@ -59,7 +64,9 @@ export function AllocationsPage() {
             list.has(FILTERS) ? (
               <NothingFits list={list} filters={FILTERS} title="No allocation is like that" />
             ) : (
-              <EmptyState title="No tenant holds addresses yet">Tenants ask for theirs as soon as they are created.</EmptyState>
+              <EmptyState title="No tenant holds addresses yet">
+                Tenants ask for theirs as soon as they are created.
+              </EmptyState>
             )
           }
         />

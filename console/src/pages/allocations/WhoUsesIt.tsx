@@ -31,7 +31,9 @@ export function WhoUsesIt({ item }: { item: AllocationItem }) {
             ) : (
               notAsked === null &&
               range !== null &&
-              tenantIs === "exists" && <Text fz="sm">No machine and no Service of the tenant uses it at the moment.</Text>
+              tenantIs === "exists" && (
+                <Text fz="sm">No machine and no Service of the tenant uses it at the moment.</Text>
+              )
             )}
             {follows.length > 0 && (
               <List fz="sm" mt="xs" c="dimmed">

@@ -57,7 +57,12 @@ export function useAllocationColumns(onRelease: (item: AllocationItem) => void):
         ),
     },
     { title: "Count", sort: "count", align: "right", from: "medium", cell: (item) => count(item.count) },
-    { title: "For", sort: "type", from: "medium", cell: ({ type }) => <span style={{ whiteSpace: "nowrap" }}>{typeInWords(type)}</span> },
+    {
+      title: "For",
+      sort: "type",
+      from: "medium",
+      cell: ({ type }) => <span style={{ whiteSpace: "nowrap" }}>{typeInWords(type)}</span>,
+    },
     {
       title: "Tenant",
       sort: "tenant",

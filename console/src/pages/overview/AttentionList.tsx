@@ -25,7 +25,10 @@ export function AttentionList({ items }: { items: Attention[] }) {
     <>
       <ul className={classes.list}>
         {shown.map((item) => (
-          <li key={`${item.link.kind}/${item.link.namespace}/${item.link.name}/${item.title}`} className={classes.attention}>
+          <li
+            key={`${item.link.kind}/${item.link.namespace}/${item.link.name}/${item.title}`}
+            className={classes.attention}
+          >
             <HealthIcon health={item.severity} size={17} />
             <div className={classes.words}>
               <span className="visually-hidden">{SAYS[item.severity]}: </span>

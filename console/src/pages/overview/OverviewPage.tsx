@@ -69,7 +69,16 @@ function PoolsPanel() {
       hint="Each network from its first to its last address; the fullest first"
       actions={<More to={paths.pools} what="all pools" />}
     >
-      <Loaded query={pools} skeleton={<SimpleGrid cols={3}>{[1, 2, 3].map((key) => <LinesSkeleton key={key} />)}</SimpleGrid>}>
+      <Loaded
+        query={pools}
+        skeleton={
+          <SimpleGrid cols={3}>
+            {[1, 2, 3].map((key) => (
+              <LinesSkeleton key={key} />
+            ))}
+          </SimpleGrid>
+        }
+      >
         {({ items, total }) =>
           items.length === 0 ? (
             <EmptyState

@@ -18,7 +18,11 @@ export function TenantPhases({ phases }: { phases: Overview["phases"] }) {
         {phases.map((phase) => (
           <tr key={phase.phase}>
             <th scope="row">
-              <Anchor component={Link} to={`${paths.tenants}?phase=${encodeURIComponent(phase.phase)}`} underline="hover">
+              <Anchor
+                component={Link}
+                to={`${paths.tenants}?phase=${encodeURIComponent(phase.phase)}`}
+                underline="hover"
+              >
                 <PhaseBadge phase={phase.phase} plain />
               </Anchor>
             </th>

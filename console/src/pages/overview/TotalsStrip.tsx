@@ -8,7 +8,8 @@ import { compact, count, percent, plural } from "../../words";
 import classes from "./overview.module.css";
 
 export function TotalsStrip({ totals }: { totals: Overview["totals"] }) {
-  const { pools, addresses, allocated, allocations, waiting, tenants, tenantsReady, servicesWaiting, providers } = totals;
+  const { pools, addresses, allocated, allocations, waiting, tenants, tenantsReady, servicesWaiting, providers } =
+    totals;
   const unready = tenants - tenantsReady;
   return (
     <dl className={classes.totals}>

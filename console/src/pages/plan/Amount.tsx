@@ -38,7 +38,9 @@ export function Amount({ label, hint, value, otherwise, onChange, slides, most }
         id={id}
         value={value ?? ""}
         placeholder={otherwise}
-        onChange={(typed) => onChange(typeof typed === "number" && typed >= 1 ? typed : otherwise === undefined ? value : null)}
+        onChange={(typed) =>
+          onChange(typeof typed === "number" && typed >= 1 ? typed : otherwise === undefined ? value : null)
+        }
         min={1}
         max={most}
         clampBehavior="strict"

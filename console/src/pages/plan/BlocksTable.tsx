@@ -9,7 +9,13 @@ import { count, typeInWords } from "../../words";
 const COLUMNS = ["Request", "For", { title: "Count", align: "right" as const }, "Gets"];
 
 export function BlocksTable({ blocks, caption }: { blocks: PlannedBlock[]; caption: string }) {
-  return <SmallTable caption={caption} columns={COLUMNS} rows={blocks.map((block) => ({ key: block.name, cells: cellsOf(block) }))} />;
+  return (
+    <SmallTable
+      caption={caption}
+      columns={COLUMNS}
+      rows={blocks.map((block) => ({ key: block.name, cells: cellsOf(block) }))}
+    />
+  );
 }
 
 function cellsOf({ name, tenant, pool, type, count: size, range, message }: PlannedBlock) {

@@ -28,7 +28,10 @@ export function PlanPage() {
   const plan = usePlan(request);
   const change = (changes: Partial<Question>) => setQuestion({ ...question, ...changes });
   return (
-    <Page title="Plan" subtitle="What would happen if: answered by what decides in production, on what there is now. Nothing is written.">
+    <Page
+      title="Plan"
+      subtitle="What would happen if: answered by what decides in production, on what there is now. Nothing is written."
+    >
       {request !== null && plan.data && !plan.isError && <Verdict plan={plan.data} />}
       <div className={classes.columns}>
         <Stack gap="md">
@@ -44,12 +47,18 @@ export function PlanPage() {
         <div>
           {request === null ? (
             <Panel title="Outcome">
-              <EmptyState title="Nothing is asked yet">Turn on more tenants, single requests, or an edit of a pool.</EmptyState>
+              <EmptyState title="Nothing is asked yet">
+                Turn on more tenants, single requests, or an edit of a pool.
+              </EmptyState>
             </Panel>
           ) : plan.isError ? (
             <ProblemAlert error={plan.error} onRetry={() => void plan.refetch()} />
           ) : plan.data ? (
-            <div className={classes.result} data-stale={plan.isPlaceholderData || undefined} aria-busy={plan.isFetching}>
+            <div
+              className={classes.result}
+              data-stale={plan.isPlaceholderData || undefined}
+              aria-busy={plan.isFetching}
+            >
               <PlanResult plan={plan.data} />
             </div>
           ) : (

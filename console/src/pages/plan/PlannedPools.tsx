@@ -58,7 +58,11 @@ function PoolOutcome({ pool: { name, cidr, before, after }, planned, edited }: P
         <Group gap="xs">
           {tierThen ? (
             <StatusBadge health={tierThen === "CapacityWarning" ? "warning" : "critical"}>
-              {tierThen === tierNow ? `stays ${tierInWords(tierThen)}` : tierNow ? `${tierInWords(tierNow)} now, then ${tierInWords(tierThen)}` : `becomes ${tierInWords(tierThen)}`}
+              {tierThen === tierNow
+                ? `stays ${tierInWords(tierThen)}`
+                : tierNow
+                  ? `${tierInWords(tierNow)} now, then ${tierInWords(tierThen)}`
+                  : `becomes ${tierInWords(tierThen)}`}
             </StatusBadge>
           ) : (
             <StatusBadge health="ok">{tierNow ? `no longer ${tierInWords(tierNow)}` : "room to spare"}</StatusBadge>
@@ -87,7 +91,15 @@ function PoolOutcome({ pool: { name, cidr, before, after }, planned, edited }: P
   );
 }
 
-function BeforeAfter({ before, after, tier }: { before: NonNullable<PlannedPool["before"]>; after: NonNullable<PlannedPool["after"]>; tier: Tier | null }) {
+function BeforeAfter({
+  before,
+  after,
+  tier,
+}: {
+  before: NonNullable<PlannedPool["before"]>;
+  after: NonNullable<PlannedPool["after"]>;
+  tier: Tier | null;
+}) {
   const then = share(after);
   // Both on the scale of the pool as it will be, as an edit may change its size.
   const already = Math.min(then, share({ allocated: before.allocated, total: after.total }));
@@ -100,9 +112,18 @@ function BeforeAfter({ before, after, tier }: { before: NonNullable<PlannedPool[
       </Text>
       <div className={classes.meter} aria-hidden>
         <div className={classes.before} style={{ width: `${already}%` }} />
-        <div className={classes.added} data-tier={tier ?? undefined} style={{ left: `${already}%`, width: `${then - already}%` }} />
+        <div
+          className={classes.added}
+          data-tier={tier ?? undefined}
+          style={{ left: `${already}%`, width: `${then - already}%` }}
+        />
         {TIERS.map((mark) => (
-          <span key={mark.tier} className={classes.mark} style={{ left: `${mark.percent}%` }} title={`${mark.percent}%: ${tierInWords(mark.tier)}`} />
+          <span
+            key={mark.tier}
+            className={classes.mark}
+            style={{ left: `${mark.percent}%` }}
+            title={`${mark.percent}%: ${tierInWords(mark.tier)}`}
+          />
         ))}
       </div>
     </>

@@ -32,6 +32,16 @@ test("tenants that all fit, and the first that does not", () => {
 
 test("an edit that would be refused ends the plan", () => {
   const spec = { cidr: "10.0.0.0/24", windows: [], reserved: [] };
-  const edit = { pool: "a", before: spec, after: spec, refused: [{ field: "spec.cidr", message: "too small" }], warnings: [], stranded: [] };
-  expect(verdictOf({ ...PLAN, fits: false, edit })).toEqual({ title: "The edit would be refused", lines: ["spec.cidr: too small"] });
+  const edit = {
+    pool: "a",
+    before: spec,
+    after: spec,
+    refused: [{ field: "spec.cidr", message: "too small" }],
+    warnings: [],
+    stranded: [],
+  };
+  expect(verdictOf({ ...PLAN, fits: false, edit })).toEqual({
+    title: "The edit would be refused",
+    lines: ["spec.cidr: too small"],
+  });
 });

@@ -36,9 +36,10 @@ describe("the command line", () => {
     expect(commandLineOf({ ...NOTHING, tenants: TENANTS }).command).toBe(
       "butleradm ipam plan --tenants 12 --nodes 5 --lb 8 --provider lab",
     );
-    expect(commandLineOf({ ...NOTHING, tenants: { ...TENANTS, nodes: null, lb: null, provider: "", pools: ["a", "b"] } }).command).toBe(
-      "butleradm ipam plan --tenants 12 --pool a --pool b",
-    );
+    expect(
+      commandLineOf({ ...NOTHING, tenants: { ...TENANTS, nodes: null, lb: null, provider: "", pools: ["a", "b"] } })
+        .command,
+    ).toBe("butleradm ipam plan --tenants 12 --pool a --pool b");
   });
 
   test("of requests, and of tenants after an edit", () => {

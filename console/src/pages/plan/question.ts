@@ -119,7 +119,7 @@ export function requestOf({ tenants, requests, edit }: Question): PlanRequest | 
       reserve: edit.reserve,
     };
   }
-  return body.tenants ?? body.requests ?? body.edit ? body : null;
+  return (body.tenants ?? body.requests ?? body.edit) ? body : null;
 }
 
 export type CommandLine = { command: string; reason: null } | { command: null; reason: string };
@@ -132,10 +132,16 @@ export function commandLineOf({ tenants, requests, edit }: Question): CommandLin
   if (!tenants && own.length === 0) return { command: null, reason: "Nothing is asked yet." };
   if (new Set(own).size > 1) return { command: null, reason: "A command line asks and edits one pool at a time." };
   if (tenants && own[0] !== undefined && !tenants.provider && tenants.pools.join() !== own[0]) {
-    return { command: null, reason: "A command line that names a pool to ask or edit needs the provider of the tenants, too." };
+    return {
+      command: null,
+      reason: "A command line that names a pool to ask or edit needs the provider of the tenants, too.",
+    };
   }
   if (tenants?.provider && own[0] !== undefined && tenants.pools.length > 0) {
-    return { command: null, reason: "A command line cannot choose pools of the provider and edit or ask another at once." };
+    return {
+      command: null,
+      reason: "A command line cannot choose pools of the provider and edit or ask another at once.",
+    };
   }
   const words = ["butleradm", "ipam", "plan"];
   if (tenants) {

@@ -66,7 +66,9 @@ function Parts({ detail }: { detail: PoolDetail }) {
   const chosen = TABS.find(({ value }) => value === params.get("tab"))?.value ?? "map";
   return (
     <>
-      {detail.pool.problem && <Notes health="critical" title="This pool hands out nothing" notes={[detail.pool.problem]} />}
+      {detail.pool.problem && (
+        <Notes health="critical" title="This pool hands out nothing" notes={[detail.pool.problem]} />
+      )}
       <Notes health="critical" title="Something is wrong here" notes={detail.wrong} />
       <Notes health="warning" title="The pool's own counters differ from a recount" notes={detail.doubts} />
       <Glance detail={detail} />

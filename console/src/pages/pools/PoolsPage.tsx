@@ -135,5 +135,11 @@ export function PoolsPage() {
 /** Pools that share addresses; nothing where there are none, or where they are not known. */
 function OverlapNotes() {
   const overlaps = useOverlaps();
-  return <Notes health="warning" title="Pools share addresses" notes={overlaps.data?.items.map(({ message }) => message) ?? []} />;
+  return (
+    <Notes
+      health="warning"
+      title="Pools share addresses"
+      notes={overlaps.data?.items.map(({ message }) => message) ?? []}
+    />
+  );
 }

@@ -29,7 +29,9 @@ export function ProviderPage() {
       trail={[{ title: "Providers", to: paths.providers }]}
       badge={
         data && (
-          <StatusBadge health={data.provider.ready ? "ok" : "warning"}>{data.provider.ready ? "ready" : "not ready"}</StatusBadge>
+          <StatusBadge health={data.provider.ready ? "ok" : "warning"}>
+            {data.provider.ready ? "ready" : "not ready"}
+          </StatusBadge>
         )
       }
       subtitle={
@@ -70,11 +72,17 @@ function Parts({ detail }: { detail: ProviderDetail }) {
         <Stats>
           <Stat
             label="Room for"
-            value={provider.estimatedTenants === null ? "not known" : `${count(provider.estimatedTenants)} more tenants`}
+            value={
+              provider.estimatedTenants === null ? "not known" : `${count(provider.estimatedTenants)} more tenants`
+            }
             hint="of the usual size, estimated"
           />
           <Stat label="Tenants on it" value={count(provider.tenants)} />
-          <Stat label="Free addresses" value={provider.available === null ? "not known" : count(provider.available)} hint="in all of its pools" />
+          <Stat
+            label="Free addresses"
+            value={provider.available === null ? "not known" : count(provider.available)}
+            hint="in all of its pools"
+          />
           <Stat label="Load-balancer addresses" value={allocationInWords(provider.allocationMode)} />
         </Stats>
       </Panel>

@@ -17,7 +17,9 @@ export function ProviderPools({ detail: { provider, pools } }: { detail: Provide
     return (
       <Panel title="Pools">
         <EmptyState title="No pools">
-          {provider.mode === "cloud" ? "The cloud gives its tenants their addresses." : "Its tenants have nowhere to get addresses from."}
+          {provider.mode === "cloud"
+            ? "The cloud gives its tenants their addresses."
+            : "Its tenants have nowhere to get addresses from."}
         </EmptyState>
       </Panel>
     );

@@ -29,7 +29,13 @@ const columns: Column<TenantItem>[] = [
     ),
   },
   { title: "Phase", sort: "phase", cell: ({ phase }) => <PhaseBadge phase={phase} plain /> },
-  { title: "Nodes", sort: "nodeAddresses", align: "right", from: "narrow", cell: ({ nodeAddresses: held }) => (held === null ? "–" : count(held)) },
+  {
+    title: "Nodes",
+    sort: "nodeAddresses",
+    align: "right",
+    from: "narrow",
+    cell: ({ nodeAddresses: held }) => (held === null ? "–" : count(held)),
+  },
   {
     title: "Load balancers",
     sort: "loadBalancerAddresses",

@@ -93,7 +93,10 @@ export function ProvidersPage() {
   const list = useListState("name");
   const providers = useProviders({ q: list.get("q") || undefined, sort: list.sort, limit: LIMIT, cursor: list.cursor });
   return (
-    <Page title="Providers" subtitle="Where tenants go: whose machines they get, and from which pools their addresses come.">
+    <Page
+      title="Providers"
+      subtitle="Where tenants go: whose machines they get, and from which pools their addresses come."
+    >
       <Panel title="Providers" flush actions={<FilterBox list={list} label="Filter by name" />}>
         <DataTable
           caption="Providers"
@@ -107,7 +110,8 @@ export function ProvidersPage() {
               <NothingFits list={list} filters={FILTERS} title="No provider is called that" />
             ) : (
               <EmptyState title="No providers yet">
-                Tenants need one. Apply a ProviderConfig with kubectl; examples/eight-tenants/provider.yaml is a first one.
+                Tenants need one. Apply a ProviderConfig with kubectl; examples/eight-tenants/provider.yaml is a first
+                one.
               </EmptyState>
             )
           }

@@ -63,7 +63,12 @@ function cellsOf(session: Session, ending: boolean, onEnd: (id: string) => void)
     session.current ? (
       <StatusBadge health="info">This one</StatusBadge>
     ) : (
-      <Button variant="default" loading={ending} aria-label={`End the session in ${browser}`} onClick={() => onEnd(session.id)}>
+      <Button
+        variant="default"
+        loading={ending}
+        aria-label={`End the session in ${browser}`}
+        onClick={() => onEnd(session.id)}
+      >
         End
       </Button>
     ),

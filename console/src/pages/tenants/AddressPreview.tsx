@@ -74,7 +74,8 @@ function Gets({ gets, nothing }: { gets: Block[]; nothing: string }) {
           <HealthIcon health={block.range ? "ok" : "warning"} size={17} />
           <div>
             <Text fz="sm">
-              <strong>{plural(block.range?.count ?? block.requested, "address", "addresses")}</strong> for {typeInWords(block.type)}
+              <strong>{plural(block.range?.count ?? block.requested, "address", "addresses")}</strong> for{" "}
+              {typeInWords(block.type)}
               {block.pool && ` from ${block.pool}`}
             </Text>
             <Text fz="sm">{block.range ? <AddressText range={block.range} /> : block.why || "none free now"}</Text>
@@ -85,14 +86,22 @@ function Gets({ gets, nothing }: { gets: Block[]; nothing: string }) {
   );
 }
 
-function Errors({ errors, shownElsewhere }: { errors: readonly FieldError[]; shownElsewhere: (error: FieldError) => boolean }) {
+function Errors({
+  errors,
+  shownElsewhere,
+}: {
+  errors: readonly FieldError[];
+  shownElsewhere: (error: FieldError) => boolean;
+}) {
   const here = errors.filter((error) => !shownElsewhere(error));
   return (
     <div className={classes.line} role="status">
       <HealthIcon health="critical" size={17} />
       <div>
         <Text fz="sm" fw={600}>
-          {here.length === errors.length ? "This would be refused" : "This would be refused: see the fields that are marked"}
+          {here.length === errors.length
+            ? "This would be refused"
+            : "This would be refused: see the fields that are marked"}
         </Text>
         {here.length > 0 && (
           <List fz="sm" spacing={2}>

@@ -90,7 +90,10 @@ const LIMIT = 100;
 function TenantActivity({ namespace, name }: { namespace: string; name: string }) {
   const activity = useActivity({ kind: "tenant", namespace, name, limit: LIMIT });
   return (
-    <Panel title="What happened" hint="Events, and what people did, newest first. Kubernetes forgets events after an hour or so.">
+    <Panel
+      title="What happened"
+      hint="Events, and what people did, newest first. Kubernetes forgets events after an hour or so."
+    >
       <Loaded query={activity}>
         {({ items, total }) => (
           <>

@@ -8,7 +8,8 @@ export interface TextError {
   line: number | null;
 }
 
-export type Parsed = { document: Document; manifest: Manifest; error: null } | { document: null; manifest: null; error: TextError };
+export type Parsed =
+  { document: Document; manifest: Manifest; error: null } | { document: null; manifest: null; error: TextError };
 
 /** The manifest in a text, or what is wrong with the text. */
 export function parseManifest(text: string): Parsed {

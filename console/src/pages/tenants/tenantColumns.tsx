@@ -32,10 +32,15 @@ export const tenantColumns: Column<TenantItem>[] = [
         <OnlyNarrow>
           <Text fz="xs" c="dimmed">
             {workersReady}/{workersWanted} workers
-            {nodeAddresses !== null && loadBalancerAddresses !== null && `, ${count(nodeAddresses + loadBalancerAddresses)} addresses`}
+            {nodeAddresses !== null &&
+              loadBalancerAddresses !== null &&
+              `, ${count(nodeAddresses + loadBalancerAddresses)} addresses`}
           </Text>
         </OnlyNarrow>
-        <Trouble sentences={[...new Set([...trouble, waitsFor])].filter((sentence) => sentence !== "")} severe={trouble.length > 0} />
+        <Trouble
+          sentences={[...new Set([...trouble, waitsFor])].filter((sentence) => sentence !== "")}
+          severe={trouble.length > 0}
+        />
       </div>
     ),
   },
@@ -65,7 +70,16 @@ export const tenantColumns: Column<TenantItem>[] = [
       </span>
     ),
   },
-  { title: "Provider", sort: "provider", from: "wide", cell: ({ provider }) => <span className={classes.provider}><ProviderName provider={provider} /></span> },
+  {
+    title: "Provider",
+    sort: "provider",
+    from: "wide",
+    cell: ({ provider }) => (
+      <span className={classes.provider}>
+        <ProviderName provider={provider} />
+      </span>
+    ),
+  },
   { title: "Team", sort: "team", from: "wide", cell: ({ team }) => team || "–" },
   {
     title: "Node addresses",
@@ -74,7 +88,12 @@ export const tenantColumns: Column<TenantItem>[] = [
     align: "right",
     cell: ({ nodeAddresses }) => (nodeAddresses === null ? "–" : count(nodeAddresses)),
   },
-  { title: "Load-balancer addresses", sort: "loadBalancerAddresses", from: "narrow", cell: (tenant) => <LoadBalancers tenant={tenant} /> },
+  {
+    title: "Load-balancer addresses",
+    sort: "loadBalancerAddresses",
+    from: "narrow",
+    cell: (tenant) => <LoadBalancers tenant={tenant} />,
+  },
   { title: "Created", sort: "createdAt", from: "medium", cell: ({ createdAt }) => <Time at={createdAt} /> },
 ];
 

@@ -71,7 +71,9 @@ function Dialog({ onClose }: { onClose: () => void }) {
           placeholder="10.40.0.0/21"
           value={form.cidr}
           onChange={(event) => change({ cidr: event.currentTarget.value })}
-          error={form.cidr && !parseNetwork(form.cidr.trim()) ? "Its first address and a prefix, such as 10.40.0.0/21" : null}
+          error={
+            form.cidr && !parseNetwork(form.cidr.trim()) ? "Its first address and a prefix, such as 10.40.0.0/21" : null
+          }
           spellCheck={false}
         />
         <NumberInput label="Nodes per tenant" min={1} value={form.nodes} onChange={(nodes) => change({ nodes })} />
@@ -84,7 +86,10 @@ function Dialog({ onClose }: { onClose: () => void }) {
       </SimpleGrid>
       <WindowRows windows={form.windows} onChange={(windows) => change({ windows })} />
       <ReservedRows blocks={form.reserved} onChange={(reserved) => change({ reserved })} />
-      <PoolPreviewView query={preview} hint="Name the pool and its network, and what it would hand out is shown here." />
+      <PoolPreviewView
+        query={preview}
+        hint="Name the pool and its network, and what it would hand out is shown here."
+      />
     </FormDialog>
   );
 }

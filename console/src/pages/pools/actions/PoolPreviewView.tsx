@@ -22,7 +22,12 @@ export function PoolPreviewView({ query, hint }: PoolPreviewViewProps) {
   const { data, isError, error, isPlaceholderData, fetchStatus, status } = query;
   const asked = !(status === "pending" && fetchStatus === "idle");
   return (
-    <section className={classes.preview} aria-label="Preview" aria-live="polite" data-old={isPlaceholderData || undefined}>
+    <section
+      className={classes.preview}
+      aria-label="Preview"
+      aria-live="polite"
+      data-old={isPlaceholderData || undefined}
+    >
       {!asked && <Text c="dimmed">{hint}</Text>}
       {asked && isError && <ProblemAlert error={error} />}
       {asked && !isError && !data && <LinesSkeleton lines={3} />}
@@ -51,7 +56,9 @@ function Effect({ preview }: { preview: PoolPreview }) {
       <Notes
         health="warning"
         title="Held, but no longer handed out"
-        notes={stranded.map(({ name, tenant, range }) => `${name} of ${tenant}: ${rangeInWords(range.start, range.end)}`)}
+        notes={stranded.map(
+          ({ name, tenant, range }) => `${name} of ${tenant}: ${rangeInWords(range.start, range.end)}`,
+        )}
       />
       {after && <Comparison before={before} after={after} />}
       {windows.length > 0 && (
@@ -65,7 +72,14 @@ function Effect({ preview }: { preview: PoolPreview }) {
           ))}
         </Text>
       )}
-      <Anchor component="button" type="button" fz="xs" style={{ justifySelf: "start" }} onClick={toggle} aria-expanded={opened}>
+      <Anchor
+        component="button"
+        type="button"
+        fz="xs"
+        style={{ justifySelf: "start" }}
+        onClick={toggle}
+        aria-expanded={opened}
+      >
         {opened ? "Hide" : "Show"} the object as it would be written
       </Anchor>
       <Collapse expanded={opened}>

@@ -30,7 +30,10 @@ export function ReleaseDialog({ allocation, onClose }: ReleaseDialogProps) {
       onConfirm={() => {
         if (!impact.data || impact.data.refused) return;
         const { resourceVersion } = impact.data;
-        release.mutate({ namespace, name, resourceVersion }, { onSuccess: told(`${name} goes back to its pool`, onClose) });
+        release.mutate(
+          { namespace, name, resourceVersion },
+          { onSuccess: told(`${name} goes back to its pool`, onClose) },
+        );
       }}
     >
       <Loaded query={impact}>{(known) => <Impact impact={known} />}</Loaded>
@@ -45,8 +48,8 @@ function Impact({ impact }: { impact: ReleaseImpact }) {
       <Text>
         {range ? (
           <>
-            {plural(range.count, "address", "addresses")}, <span className="mono">{rangeInWords(range.start, range.end)}</span>,
-            go back to {pool}.
+            {plural(range.count, "address", "addresses")},{" "}
+            <span className="mono">{rangeInWords(range.start, range.end)}</span>, go back to {pool}.
           </>
         ) : (
           "It holds no addresses."

@@ -21,7 +21,9 @@ export function ReserveDialog({ detail, onClose }: { detail: PoolDetail; onClose
   const [blocks, setBlocks] = useState<Block[]>([...before, { cidr: "", description: "" }]);
   const filled = blocks.filter(({ cidr }) => cidr.trim() !== "");
   const changed = JSON.stringify(filled) !== JSON.stringify(before);
-  const body = changed ? { reserved: filled.map(({ cidr, description }) => ({ cidr: cidr.trim(), description })) } : null;
+  const body = changed
+    ? { reserved: filled.map(({ cidr, description }) => ({ cidr: cidr.trim(), description })) }
+    : null;
   const [asked] = useDebouncedValue(body, PREVIEW_PAUSE_MS);
   const preview = usePoolEditPreview(namespace, name, asked);
   const edit = useEditPool(namespace, name);
@@ -35,11 +37,15 @@ export function ReserveDialog({ detail, onClose }: { detail: PoolDetail; onClose
       error={edit.error}
       onClose={onClose}
       onSubmit={() => {
-        if (body) edit.mutate({ body, resourceVersion }, { onSuccess: told(`${name} reserves other addresses now`, onClose) });
+        if (body)
+          edit.mutate({ body, resourceVersion }, { onSuccess: told(`${name} reserves other addresses now`, onClose) });
       }}
     >
       <ReservedRows blocks={blocks} onChange={setBlocks} />
-      <PoolPreviewView query={preview} hint="Name a network such as 10.40.0.0/28, and what it would do is shown here." />
+      <PoolPreviewView
+        query={preview}
+        hint="Name a network such as 10.40.0.0/28, and what it would do is shown here."
+      />
     </FormDialog>
   );
 }

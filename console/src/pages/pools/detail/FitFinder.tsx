@@ -31,8 +31,8 @@ export function FitFinder({ namespace, name }: { namespace: string; name: string
           <div aria-live="polite">
             {bestFit ? (
               <Text>
-                <StatusBadge health="ok">Fits</StatusBadge> at <AddressText range={bestFit} />; {plural(blocks.length, "free block")}{" "}
-                {blocks.length === 1 ? "is" : "are"} large enough.
+                <StatusBadge health="ok">Fits</StatusBadge> at <AddressText range={bestFit} />;{" "}
+                {plural(blocks.length, "free block")} {blocks.length === 1 ? "is" : "are"} large enough.
               </Text>
             ) : (
               <Text>

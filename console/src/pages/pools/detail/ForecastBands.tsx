@@ -18,7 +18,11 @@ export function ForecastBands({ forecast }: { forecast: Forecast }) {
   if (forecast.problem) return <Text>{forecast.problem}</Text>;
   const { horizonDays: horizon, record, netAddressesPerDay: pace } = forecast;
   const coming: Coming[] = [
-    ...forecast.tiers.map((tier) => ({ ...tier, key: tier.tier, title: `${tierInWords(tier.tier)}, ${tier.percent}% held` })),
+    ...forecast.tiers.map((tier) => ({
+      ...tier,
+      key: tier.tier,
+      title: `${tierInWords(tier.tier)}, ${tier.percent}% held`,
+    })),
     ...forecast.refusals.map((refusal) => ({
       ...refusal,
       key: String(refusal.size),
@@ -43,7 +47,8 @@ export function ForecastBands({ forecast }: { forecast: Forecast }) {
         <span>in {daysInWords(horizon)}</span>
       </div>
       <Text fz="xs" c="dimmed" mt="xs">
-        {pace && `The pool grows by about ${oneDigit(pace.median)} addresses a day (${oneDigit(pace.low)} to ${oneDigit(pace.high)}). `}
+        {pace &&
+          `The pool grows by about ${oneDigit(pace.median)} addresses a day (${oneDigit(pace.low)} to ${oneDigit(pace.high)}). `}
         {record && `The record is ${daysInWords(record.days)} long, with ${plural(record.arrivals, "request")}. `}
         Bands hold {forecast.bandPercent}% of {count(forecast.futures)} futures.
       </Text>
@@ -69,7 +74,11 @@ function Band({ coming, horizon }: { coming: Coming; horizon: number }) {
   return (
     <div className={classes.track} aria-hidden>
       {low !== null && (
-        <div className={classes.band} style={{ left: at(low), right: `calc(100% - ${at(high ?? horizon)})` }} data-open={high === null || undefined} />
+        <div
+          className={classes.band}
+          style={{ left: at(low), right: `calc(100% - ${at(high ?? horizon)})` }}
+          data-open={high === null || undefined}
+        />
       )}
       {median !== null && <div className={classes.median} style={{ left: at(median) }} />}
     </div>

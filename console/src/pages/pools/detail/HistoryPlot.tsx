@@ -44,8 +44,8 @@ export function HistoryPlot({ history, tiers }: { history: History; tiers: TierM
         }))}
       />
       <figcaption className="visually-hidden">
-        From {fullTime(first.at)} to {fullTime(last.at)}: {count(first.allocated)} addresses at first, {count(last.allocated)}{" "}
-        now, at most {count(most)}
+        From {fullTime(first.at)} to {fullTime(last.at)}: {count(first.allocated)} addresses at first,{" "}
+        {count(last.allocated)} now, at most {count(most)}
         {total === null ? "" : ` of ${count(total)}`}.
       </figcaption>
     </figure>

@@ -83,7 +83,9 @@ function MapWithSelection({ index, namespace }: { index: SegmentIndex; namespace
       <Notes
         health="warning"
         title="Allocations of this pool that lie outside its network"
-        notes={index.segments.elsewhere.map((each) => `${each.allocation} of ${each.tenant}: ${each.start}–${each.end}`)}
+        notes={index.segments.elsewhere.map(
+          (each) => `${each.allocation} of ${each.tenant}: ${each.start}–${each.end}`,
+        )}
       />
       <AddressMap index={index} selected={selected} onSelect={select} />
       {selected && (

@@ -24,7 +24,11 @@ export function SettingsTab({ detail }: { detail: PoolDetail }) {
             rows={detail.windows.map(({ start, end, count }) => ({ start, end, count, about: "window" }))}
           />
           <Stats>
-            <Stat label="Nodes per tenant" value={count(detail.defaults.nodesPerTenant)} hint="unless a tenant asks for more" />
+            <Stat
+              label="Nodes per tenant"
+              value={count(detail.defaults.nodesPerTenant)}
+              hint="unless a tenant asks for more"
+            />
             <Stat label="Load balancers per tenant" value={count(detail.defaults.lbPoolPerTenant)} />
           </Stats>
         </Panel>

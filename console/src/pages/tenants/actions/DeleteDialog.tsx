@@ -29,13 +29,13 @@ export function DeleteDialog({ detail, opened, onClose, onDone }: ActionDialogPr
       }
     >
       <Text fz="sm">
-        Everything on it goes: {plural(workersReady, "worker")}, all that runs on them, and the data on their disks. This cannot
-        be undone.
+        Everything on it goes: {plural(workersReady, "worker")}, all that runs on them, and the data on their disks.
+        This cannot be undone.
       </Text>
       {loadBalancersInUse !== null && loadBalancersInUse > 0 && (
         <Text fz="sm">
-          <strong>{plural(loadBalancersInUse, "address is", "addresses are")} in use by Services now</strong>; they will no longer
-          be reached.
+          <strong>{plural(loadBalancersInUse, "address is", "addresses are")} in use by Services now</strong>; they will
+          no longer be reached.
         </Text>
       )}
       {blocks.length > 0 && (

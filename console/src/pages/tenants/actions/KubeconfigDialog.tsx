@@ -36,8 +36,8 @@ export function KubeconfigDialog({ detail, opened, onClose, onDone }: ActionDial
       }
     >
       <Text fz="sm">
-        The holder of this file is administrator of <strong>{`${namespace}/${name}`}</strong>, until its certificate ends. Give
-        people kubeconfigs of their own, and keep this one to yourself.
+        The holder of this file is administrator of <strong>{`${namespace}/${name}`}</strong>, until its certificate
+        ends. Give people kubeconfigs of their own, and keep this one to yourself.
       </Text>
       <Text fz="sm">That you took it is written down, with your name and the time.</Text>
       <Checkbox

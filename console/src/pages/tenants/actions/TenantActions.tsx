@@ -46,7 +46,12 @@ export function TenantActions({ detail }: { detail: TenantDetail }) {
       >
         Scale
       </GuardedButton>
-      <GuardedButton variant="default" leftSection={<IconArrowUp size={15} />} reason={edits} onClick={() => setOpen("upgrade")}>
+      <GuardedButton
+        variant="default"
+        leftSection={<IconArrowUp size={15} />}
+        reason={edits}
+        onClick={() => setOpen("upgrade")}
+      >
         Upgrade
       </GuardedButton>
       <GuardedButton

@@ -57,14 +57,17 @@ export function UpgradeDialog({ detail, opened, onClose, onDone }: ActionDialogP
           setVersion(event.currentTarget.value);
           upgrade.reset();
         }}
-        error={refused?.errors[0]?.message ?? (version && !VERSION.test(version.trim()) ? "Write it as in v1.34.1" : undefined)}
+        error={
+          refused?.errors[0]?.message ??
+          (version && !VERSION.test(version.trim()) ? "Write it as in v1.34.1" : undefined)
+        }
         autoComplete="off"
         spellCheck={false}
         data-autofocus
       />
       <Text fz="sm">
-        The control plane goes first, then machines are replaced one by one. With a node address to spare, the new machine
-        comes before the old one goes; without, the old one goes first.
+        The control plane goes first, then machines are replaced one by one. With a node address to spare, the new
+        machine comes before the old one goes; without, the old one goes first.
       </Text>
       <section aria-label="What it does to addresses">
         {asks && <AddressPreview preview={preview} nothing="It keeps the addresses that it has, and needs no more." />}

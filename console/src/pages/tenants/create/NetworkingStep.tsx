@@ -18,9 +18,9 @@ export function NetworkingStep({ draft: { form, change, errorOf } }: { draft: Te
         error={errorOf("lbPoolSize")}
       />
       <Text fz="sm" c="dimmed">
-        On an elastic provider more come by themselves when Services wait, and go back when they are not in use. Node addresses are as
-        many as workers, or as the pool gives each tenant if that is more. Pod and Service networks, hand-picked addresses and addons
-        can be written into the manifest.
+        On an elastic provider more come by themselves when Services wait, and go back when they are not in use. Node
+        addresses are as many as workers, or as the pool gives each tenant if that is more. Pod and Service networks,
+        hand-picked addresses and addons can be written into the manifest.
       </Text>
     </Stack>
   );

@@ -63,7 +63,10 @@ export function NewTenantPage() {
               {after ? <Button onClick={() => go(after)}>Next: {after.title}</Button> : <CreateButton draft={draft} />}
             </Group>
           </Panel>
-          <Panel title="Addresses it would get" hint="From the pools as they are now; nothing is held for it before it is created.">
+          <Panel
+            title="Addresses it would get"
+            hint="From the pools as they are now; nothing is held for it before it is created."
+          >
             {draft.form.name && draft.form.namespace ? (
               <AddressPreview
                 preview={draft.preview}
@@ -78,7 +81,13 @@ export function NewTenantPage() {
           </Panel>
         </Stack>
         <Panel title="Manifest" hint="What the form does not know is kept as you write it.">
-          <YamlEditor label="Manifest of the new tenant" value={draft.text} onChange={draft.setText} error={draft.textError} least={24} />
+          <YamlEditor
+            label="Manifest of the new tenant"
+            value={draft.text}
+            onChange={draft.setText}
+            error={draft.textError}
+            least={24}
+          />
         </Panel>
       </div>
     </Page>
@@ -127,7 +136,11 @@ function CreateButton({ draft }: { draft: TenantDraft }) {
   return (
     <Stack gap="xs" align="flex-end">
       {create.error && <ProblemAlert error={create.error} />}
-      <GuardedButton loading={create.isPending} reason={unless(permissions.createTenants, "create tenants") || unready} onClick={send}>
+      <GuardedButton
+        loading={create.isPending}
+        reason={unless(permissions.createTenants, "create tenants") || unready}
+        onClick={send}
+      >
         {draft.preview.data?.waits && draft.preview.data.obstacle ? "Create, and let it wait" : "Create tenant"}
       </GuardedButton>
     </Stack>

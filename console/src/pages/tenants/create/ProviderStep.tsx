@@ -38,7 +38,9 @@ export function ProviderStep({ draft: { form, change, errorOf } }: { draft: Tena
           </Text>
         </Radio.Card>
         <Loaded query={providers}>
-          {({ items }) => items.map((provider) => <ProviderCard key={`${provider.namespace}/${provider.name}`} provider={provider} />)}
+          {({ items }) =>
+            items.map((provider) => <ProviderCard key={`${provider.namespace}/${provider.name}`} provider={provider} />)
+          }
         </Loaded>
       </Stack>
     </Radio.Group>
@@ -46,7 +48,9 @@ export function ProviderStep({ draft: { form, change, errorOf } }: { draft: Tena
 }
 
 function roomInWords(tenants: number): string {
-  return tenants === 0 ? "No room for more tenants now" : `Room for about ${plural(tenants, "more tenant", "more tenants")}`;
+  return tenants === 0
+    ? "No room for more tenants now"
+    : `Room for about ${plural(tenants, "more tenant", "more tenants")}`;
 }
 
 function ProviderCard({ provider }: { provider: ProviderItem }) {

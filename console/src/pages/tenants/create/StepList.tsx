@@ -24,7 +24,11 @@ export function StepList({ current, draft, onGo }: StepListProps) {
               data-wrong={wrong || undefined}
               onClick={() => onGo(step)}
             >
-              {wrong ? <IconAlertCircle size={20} aria-label="has errors:" /> : <span className={classes.number}>{index + 1}</span>}
+              {wrong ? (
+                <IconAlertCircle size={20} aria-label="has errors:" />
+              ) : (
+                <span className={classes.number}>{index + 1}</span>
+              )}
               {step.title}
             </UnstyledButton>
           </li>

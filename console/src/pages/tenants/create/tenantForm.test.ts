@@ -52,8 +52,17 @@ describe("the form", () => {
   });
 
   test("puts what is new where people look for it", () => {
-    const text = writeForm("spec:\n  workers:\n    replicas: 1\n", { lbPoolSize: "2", provider: "lab", version: "v1.33.2" });
-    expect(text.match(/^ {2}\w+/gm)).toEqual(["  kubernetesVersion", "  providerConfigRef", "  workers", "  networking"]);
+    const text = writeForm("spec:\n  workers:\n    replicas: 1\n", {
+      lbPoolSize: "2",
+      provider: "lab",
+      version: "v1.33.2",
+    });
+    expect(text.match(/^ {2}\w+/gm)).toEqual([
+      "  kubernetesVersion",
+      "  providerConfigRef",
+      "  workers",
+      "  networking",
+    ]);
   });
 
   test("keeps what is no number as it was typed, so that the server can say what is wrong with it", () => {

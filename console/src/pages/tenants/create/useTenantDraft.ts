@@ -19,7 +19,11 @@ spec:
 `;
 
 export function useTenantDraft() {
-  const [text, setText, forget] = useSessionStorage({ key: "butler-new-tenant", defaultValue: BLANK, getInitialValueInEffect: false });
+  const [text, setText, forget] = useSessionStorage({
+    key: "butler-new-tenant",
+    defaultValue: BLANK,
+    getInitialValueInEffect: false,
+  });
   const reading = useMemo(() => readForm(text), [text]);
   const form = useLastValid(reading.form);
   const [settled] = useDebouncedValue(text, PAUSE_MS);

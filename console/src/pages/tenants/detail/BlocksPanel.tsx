@@ -33,7 +33,11 @@ export function BlocksPanel({ blocks, tenant }: { blocks: Block[] | null; tenant
   }
   const pools = [...new Set(blocks.map(({ pool }) => pool))];
   return (
-    <Panel title="Addresses" hint="Every block that it holds or asks for. Growth came later, for more machines or Services." flush>
+    <Panel
+      title="Addresses"
+      hint="Every block that it holds or asks for. Growth came later, for more machines or Services."
+      flush
+    >
       <SmallTable
         caption={`Address blocks of ${tenant}`}
         columns={["Allocation", "For", "State", "Addresses", { title: "Count", align: "right" }, "Since"]}

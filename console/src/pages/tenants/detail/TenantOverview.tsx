@@ -21,10 +21,17 @@ export function TenantOverview({ detail }: { detail: TenantDetail }) {
         <Stats>
           <Stat label="Workers ready" value={`${count(tenant.workersReady)} of ${count(tenant.workersWanted)}`} />
           <Stat label="Node addresses" value={known(tenant.nodeAddresses)} />
-          <Stat label="Load-balancer addresses" value={known(tenant.loadBalancerAddresses)} hint={tenant.elastic ? "grow and shrink with demand" : undefined} />
+          <Stat
+            label="Load-balancer addresses"
+            value={known(tenant.loadBalancerAddresses)}
+            hint={tenant.elastic ? "grow and shrink with demand" : undefined}
+          />
           <Stat label="In use by Services" value={known(tenant.loadBalancersInUse)} />
           <Stat label="Services that wait" value={known(tenant.servicesWaiting)} />
-          <Stat label="API server" value={<span className={classes.endpoint}>{tenant.endpoint || "not there yet"}</span>} />
+          <Stat
+            label="API server"
+            value={<span className={classes.endpoint}>{tenant.endpoint || "not there yet"}</span>}
+          />
         </Stats>
       </Panel>
       <div className={classes.columns}>
@@ -53,7 +60,9 @@ function Waiting({ detail: { tenant } }: { detail: TenantDetail }) {
       <div>
         {tenant.waitsFor && (
           <Text fz="sm">
-            <strong>{tenant.deleting ? "It is being deleted: " : failed ? "An administrator has to act: " : "It waits: "}</strong>
+            <strong>
+              {tenant.deleting ? "It is being deleted: " : failed ? "An administrator has to act: " : "It waits: "}
+            </strong>
             {tenant.waitsFor.replace(/^waits for /, "for ")}
           </Text>
         )}

@@ -20,7 +20,9 @@ export function WhoUsesThem({ namespace, name }: { namespace: string; name: stri
         <Loaded query={addresses}>{(data) => <Services addresses={data} />}</Loaded>
       </Panel>
       <Panel title="Nodes and their addresses" flush>
-        <Loaded query={addresses}>{(data) => <Spans spans={data.nodes} caption="Node addresses" empty="No node addresses" />}</Loaded>
+        <Loaded query={addresses}>
+          {(data) => <Spans spans={data.nodes} caption="Node addresses" empty="No node addresses" />}
+        </Loaded>
       </Panel>
       <Panel title="MetalLB" hint="What the tenant's MetalLB may announce, beside what the tenant holds.">
         <Loaded query={addresses}>{(data) => <InStep metallb={data.metallb} />}</Loaded>
@@ -59,7 +61,10 @@ function Spans({ spans, caption, empty }: { spans: Span[]; caption: string; empt
     <SmallTable
       caption={caption}
       columns={["Address", "State", "Used by", "Allocation"]}
-      rows={spans.map((span) => ({ key: `${span.start} ${span.state} ${span.users.join()}`, cells: cellsOf(span, home) }))}
+      rows={spans.map((span) => ({
+        key: `${span.start} ${span.state} ${span.users.join()}`,
+        cells: cellsOf(span, home),
+      }))}
     />
   );
 }

@@ -32,7 +32,9 @@ export function YamlTab({ detail }: { detail: TenantDetail }) {
   const [draft, setDraft] = useState<Draft | null>(null);
   const begin = () => setDraft({ text: yaml, base: yaml, resourceVersion: tenant.resourceVersion });
   if (draft) return <Editing detail={detail} draft={draft} onChange={setDraft} />;
-  const reason = tenant.deleting ? `${tenant.name} is being deleted.` : unless(permissions.editTenants, "change tenants");
+  const reason = tenant.deleting
+    ? `${tenant.name} is being deleted.`
+    : unless(permissions.editTenants, "change tenants");
   return (
     <Panel
       title="Manifest"
@@ -67,7 +69,10 @@ function Editing({ detail: { tenant, yaml }, draft, onChange }: EditingProps) {
       { manifest, resourceVersion: draft.resourceVersion },
       {
         onSuccess: ({ warnings }) => {
-          notifications.show({ title: tenant.name, message: ["The manifest was written.", ...(warnings ?? [])].join(" ") });
+          notifications.show({
+            title: tenant.name,
+            message: ["The manifest was written.", ...(warnings ?? [])].join(" "),
+          });
           onChange(null);
         },
       },
