@@ -20,7 +20,7 @@ test: setup-test ## Install what is needed, then lint, type-check and run all te
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint types test-console
 	$(BIN)/python tools/run_tests.py
 
-test-console: setup ## Lint, type-check, test and build the console
+test-console: setup ## Check the format, lint, type-check, test and build the console
 	@$(BIN)/python tools/build_console.py --check
 
 test-crash: setup-test ## Kill the embedded API server 50 times under load and check that nothing is lost
@@ -92,6 +92,7 @@ types: setup-test ## Check types (mypy, strict)
 format: setup-test ## Rewrite the code in the house style
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	@$(BIN)/python tools/build_console.py --format
 
 bench-apiserver: setup-test ## Measure the embedded API server beside a real one, in one run
 	$(BIN)/python bench/bench_apiserver.py

@@ -2,7 +2,8 @@
 
     python tools/build_console.py                build, if anything has changed since the last time
     python tools/build_console.py --or-without   the same, but say in a sentence why not and go on: for `make run`
-    python tools/build_console.py --check        lint, type-check, unit tests, and a build: for `make test`
+    python tools/build_console.py --check        format, lint, type-check, unit tests, and a build: for `make test`
+    python tools/build_console.py --format       rewrite the code in the style of Prettier: for `make format`
     python tools/build_console.py --generate     the types of the server's API: for `make generate`
 
 Packages are those of console/package-lock.json, each with its hash, fetched when the lock is newer than what is there.
@@ -26,7 +27,7 @@ CONSOLE = Path(__file__).resolve().parents[1] / "console"
 DIST = CONSOLE / "dist"
 STAMP = DIST / ".built-from"
 SOURCES = ("src", "public", "index.html", "package.json", "package-lock.json", "tsconfig.json", "vite.config.ts")
-CHECKS = {"lint": "style", "types": "types", "test": "unit tests"}
+CHECKS = {"format:check": "format", "lint": "style", "types": "types", "test": "unit tests"}
 TAIL = 30
 OFFLINE = ("ENOTFOUND", "EAI_AGAIN", "ECONNREFUSED", "ECONNRESET", "ETIMEDOUT", "ENETUNREACH", "EHOSTUNREACH")
 
@@ -43,14 +44,15 @@ def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--or-without", action="store_true")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--format", action="store_true")
     parser.add_argument("--generate", action="store_true")
     options = parser.parse_args()
     try:
         if options.check:
             check()
-        elif options.generate:
+        elif options.format or options.generate:
             install()
-            npm("run", "generate")
+            npm("run", "format" if options.format else "generate")
         else:
             build()
     except UnavailableError as error:
