@@ -6,15 +6,20 @@ import json
 import os
 import shlex
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from build_console import CONSOLE, UnavailableError, node
+from litestar.testing import TestClient
 
+from butler.server.app import build
+from butler.server.models.stream import Frame
 from butler.server.openapi import document
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from butler.server.services import Services
 
 DOCUMENT = CONSOLE / "openapi.json"
 TYPES = CONSOLE / "src" / "api" / "schema.d.ts"
@@ -24,6 +29,18 @@ STALE = "`make generate` writes it anew"
 
 def test_the_document_that_is_kept_is_the_one_that_the_server_serves() -> None:
     assert json.loads(DOCUMENT.read_text()) == json.loads(json.dumps(document())), STALE
+    with TestClient(build(cast("Services", None))) as client:
+        assert client.get("/api/v1/openapi.json").json() == json.loads(DOCUMENT.read_text()), STALE
+
+
+def test_every_frame_of_the_live_stream_is_in_the_document_with_the_items_it_carries() -> None:
+    schemas = document()["components"]["schemas"]
+    frames = [frame["$ref"].rpartition("/")[2] for frame in schemas["Frame"]["oneOf"]]
+    assert set(frames) == {frame.__name__ for frame in Frame.__subclasses__()}
+    for frame in Frame.__subclasses__():
+        assert schemas[frame.__name__]["properties"]["type"] == {"const": frame.__struct_config__.tag}
+    items = [item["$ref"].rpartition("/")[2] for item in schemas["Changed"]["properties"]["item"]["oneOf"][:-1]]
+    assert set(items) == {"PoolItem", "AllocationItem", "TenantItem", "ProviderItem", "ActivityItem"} <= set(schemas)
 
 
 def test_every_route_and_parameter_says_what_it_is_for_and_every_error_is_a_problem() -> None:

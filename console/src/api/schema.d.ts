@@ -780,6 +780,16 @@ export interface components {
             low: number;
             median: number;
         };
+        /**
+         * Beat
+         * @description Nothing happened; the connection is alive. Every 15 seconds.
+         */
+        Beat: {
+            heard: string;
+            position: string;
+            /** @constant */
+            type: "beat";
+        };
         /** Block */
         Block: {
             allocation: string;
@@ -807,6 +817,23 @@ export interface components {
             range: components["schemas"]["AddressRange"];
             tenant: string;
             type: string;
+        };
+        /**
+         * Changed
+         * @description An object came, changed or went (`item` is null).
+         */
+        Changed: {
+            heard: string;
+            item: components["schemas"]["PoolItem"] | components["schemas"]["AllocationItem"] | components["schemas"]["TenantItem"] | components["schemas"]["ProviderItem"] | components["schemas"]["ActivityItem"] | null;
+            /** @enum {unknown} */
+            kind: "activity" | "allocation" | "pool" | "provider" | "tenant";
+            name: string;
+            namespace: string;
+            pools: string[];
+            position: string;
+            tenants: string[];
+            /** @constant */
+            type: "changed";
         };
         /** Condition */
         Condition: {
@@ -900,6 +927,7 @@ export interface components {
             releaseDays: number;
             releases: number;
         };
+        Frame: components["schemas"]["Hello"] | components["schemas"]["Reset"] | components["schemas"]["Changed"] | components["schemas"]["Beat"];
         /** FreeBlock */
         FreeBlock: {
             bestFit: boolean;
@@ -920,6 +948,17 @@ export interface components {
             largest: number;
             pool: string;
             size: number | null;
+        };
+        /**
+         * Hello
+         * @description The stream is open, and complete from `position` on.
+         */
+        Hello: {
+            heard: string;
+            kinds: ("activity" | "allocation" | "pool" | "provider" | "tenant")[];
+            position: string;
+            /** @constant */
+            type: "hello";
         };
         /** Hidden */
         Hidden: {
@@ -1356,6 +1395,17 @@ export interface components {
         ReservedWrite: {
             cidr: string;
             description?: string | null;
+        };
+        /**
+         * Reset
+         * @description Load what you have of these kinds again.
+         */
+        Reset: {
+            heard: string;
+            kinds: ("activity" | "allocation" | "pool" | "provider" | "tenant")[];
+            position: string;
+            /** @constant */
+            type: "reset";
         };
         /** Scale */
         Scale: {

@@ -12,7 +12,6 @@ from litestar.config.app import AppConfig
 from litestar.di import Provide
 from litestar.exceptions import HTTPException, InternalServerException, ValidationException
 from litestar.openapi.config import OpenAPIConfig
-from litestar.openapi.plugins import JsonRenderPlugin
 from litestar.openapi.spec import Components, SecurityScheme
 from litestar.types import ControllerRouterHandler
 
@@ -43,6 +42,7 @@ from butler.server.routes import (
     tenants,
 )
 from butler.server.services import Services
+from butler.server.stream_schema import DocumentWithStream
 
 log = logging.getLogger(__name__)
 LARGEST_BODY: Final = 1_000_000
@@ -110,7 +110,7 @@ def _openapi() -> OpenAPIConfig:
         version=__version__,
         description="Addresses and tenant clusters: what the console shows and does.",
         openapi_router=Router("/api/v1", route_handlers=[], include_in_schema=False, after_request=_no_page),
-        render_plugins=[JsonRenderPlugin()],
+        render_plugins=[DocumentWithStream()],
         components=Components(security_schemes={"session": session}),
         security=[{"session": []}],
     )

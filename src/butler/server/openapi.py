@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the routes and models: `python -m butler.server.openapi > openapi.json`."""
+"""The OpenAPI document, with the frames of the stream: `python -m butler.server.openapi > openapi.json`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Any, cast
 
 from butler.server.app import build
 from butler.server.services import Services
+from butler.server.stream_schema import with_stream
 
 
 def document() -> dict[str, Any]:
     """The document. Nothing runs for it: what routes work with is not touched before a request comes."""
     app = build(cast("Services", None))
-    return app.openapi_schema.to_schema()
+    return with_stream(app.openapi_schema.to_schema())
 
 
 if __name__ == "__main__":

@@ -1,33 +1,9 @@
-// What the live stream sends. It is no part of the OpenAPI document, so it is written down here.
-import type { ActivityItem, AllocationItem, PoolItem, ProviderItem, TenantItem } from "../types";
+// What the live stream sends: the names that the console has for these types of the API, and reading a frame.
+import type { Changed, Frame } from "../types";
 
-export type StreamKind = "pool" | "allocation" | "tenant" | "provider" | "activity";
-
-export type StreamItem = PoolItem | AllocationItem | TenantItem | ProviderItem | ActivityItem;
-
-interface Placed {
-  position: string;
-  heard: string;
-}
-
-export interface Changed extends Placed {
-  type: "changed";
-  kind: StreamKind;
-  namespace: string;
-  name: string;
-  /** Null: the object is gone. */
-  item: StreamItem | null;
-  /** Names of pools whose map, counters or forecast this concerns. */
-  pools: string[];
-  /** Tenants that it concerns, as `namespace/name`. */
-  tenants: string[];
-}
-
-export type Frame =
-  | ({ type: "hello"; kinds: StreamKind[] } & Placed)
-  | ({ type: "reset"; kinds: StreamKind[] } & Placed)
-  | ({ type: "beat" } & Placed)
-  | Changed;
+export type { Changed, Frame };
+export type StreamKind = Changed["kind"];
+export type StreamItem = NonNullable<Changed["item"]>;
 
 export const LIST_OF = {
   pool: "pools",
