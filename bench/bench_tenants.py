@@ -68,7 +68,7 @@ class Processes:
 
     def find(self) -> dict[str, list[int]]:
         found: dict[str, list[int]] = {}
-        for pid in processor.pids_of(self._folder, but="nobody"):
+        for pid in processor.pids_of(self._folder, but="no such program"):
             words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").replace("\0", " ")
             name = next((program for program in PROGRAMS if program in words), None)
             if name is not None:

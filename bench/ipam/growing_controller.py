@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 START_SECONDS = 60.0
-NOBODY = "http://127.0.0.1:9"
+DEAD_PROXY = "http://127.0.0.1:9"
 """Where requests to clouds would go."""
 
 
@@ -37,7 +37,12 @@ class Controller:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "HTTPS_PROXY": NOBODY, "HTTP_PROXY": NOBODY, "NO_PROXY": "127.0.0.1,localhost"},
+                env={
+                    **os.environ,
+                    "HTTPS_PROXY": DEAD_PROXY,
+                    "HTTP_PROXY": DEAD_PROXY,
+                    "NO_PROXY": "127.0.0.1,localhost",
+                },
                 start_new_session=True,
                 preexec_fn=end_with_parent,  # noqa: PLW1509 (one call)
             )

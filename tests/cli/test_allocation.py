@@ -397,9 +397,9 @@ EVERY = [
 
 @pytest.mark.parametrize("command", EVERY, ids=lambda item: " ".join(item[:2]))
 def test_who_may_not_is_told_so(adm: Cli, command: tuple[str, ...]) -> None:
-    said = adm.run(*command, "--as", "nobody")
+    said = adm.run(*command, "--as", "stranger")
     assert (said.code, said.out) == (4, ""), str(said)
-    assert 'User "nobody" cannot' in said.error
+    assert 'User "stranger" cannot' in said.error
 
 
 @pytest.mark.parametrize("command", [EVERY[0], EVERY[5]], ids=lambda item: " ".join(item[:2]))

@@ -106,7 +106,7 @@ def test_the_operator_sees_the_same_screen_and_all_tenants_with_their_provider(a
     assert "did you mean web?" in adm.refused(3, "tenant", "get", "wob")
     assert "is in namespace a, and -n says b" in adm.refused(2, "tenant", "get", "a/web", "-n", "b")
     assert "There are no tenants in namespace nowhere" in adm.run("tenant", "list", "-n", "nowhere").err
-    assert "cannot list resource" in adm.refused(4, "tenant", "list", "--as", "nobody")
+    assert "cannot list resource" in adm.refused(4, "tenant", "list", "--as", "stranger")
 
 
 def test_two_clusters_of_one_name_are_told_apart_and_one_that_cannot_be_built_says_why(
@@ -214,7 +214,7 @@ def test_a_team_sees_its_clusters_and_is_told_what_it_may_not_see(ctl: Cli, plan
 
 def test_nobody_may_do_nothing(ctl: Cli, web: str) -> None:
     for command in (("list",), ("create", "x", *VERSION), ("scale", web, "--workers", "3"), ("delete", web, "--yes")):
-        assert "ask an administrator" in ctl.refused(4, "cluster", *command, "-n", TEAM, "--as", "nobody")
+        assert "ask an administrator" in ctl.refused(4, "cluster", *command, "-n", TEAM, "--as", "stranger")
 
 
 def test_a_server_that_is_away_is_named(ctl: Cli, tmp_path: Path) -> None:

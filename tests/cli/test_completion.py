@@ -122,8 +122,8 @@ def test_kubectl_completes_its_plugin(somewhere: Cli) -> None:
 
 
 def test_names_that_cannot_be_had_are_no_error() -> None:
-    nobody = Cli(None)
-    assert shell(nobody, str(BIN / "kubectl_complete-butler"), "pool", "get", "") == [":4"]
+    no_cluster = Cli(None)
+    assert shell(no_cluster, str(BIN / "kubectl_complete-butler"), "pool", "get", "") == [":4"]
 
 
 def test_a_shell_that_is_not_known_is_refused(somewhere: Cli) -> None:

@@ -58,7 +58,7 @@ def test_what_is_wrong_is_told_with_the_next_step_at_any_width(adm: Cli, plane: 
 
 
 def test_who_may_not_look_is_told_what_is_missing(adm: Cli) -> None:
-    said = adm.run("doctor", "--as", "nobody")
+    said = adm.run("doctor", "--as", "stranger")
     assert said.code == 8
     found = results(said.out)
     assert (found["Permissions"], found["Controllers"], found["Estate"]) == ("FAIL", "WARN", "FAIL")
@@ -68,11 +68,11 @@ def test_who_may_not_look_is_told_what_is_missing(adm: Cli) -> None:
 def test_without_a_server_there_is_one_finding(tmp_path: Path) -> None:
     said = Cli(None).run("doctor")
     assert (said.code, results(said.out)) == (8, {"Kubeconfig": "FAIL"}), str(said)
-    nobody = {"cluster": {"server": "https://127.0.0.1:1"}, "name": "a"}
+    silent = {"cluster": {"server": "https://127.0.0.1:1"}, "name": "a"}
     context = {"context": {"cluster": "a", "user": "a"}, "name": "a"}
     users = [{"name": "a", "user": {"token": "x"}}]
     file = tmp_path / "kubeconfig"
-    config = {"kind": "Config", "clusters": [nobody], "contexts": [context], "users": users, "current-context": "a"}
+    config = {"kind": "Config", "clusters": [silent], "contexts": [context], "users": users, "current-context": "a"}
     file.write_text(yaml.safe_dump(config))
     said = Cli(file).run("doctor")
     assert (said.code, results(said.out)) == (8, {"Kubeconfig": "PASS", "API server": "FAIL"}), str(said)

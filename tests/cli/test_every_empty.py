@@ -84,9 +84,9 @@ OTHERWISE = {
     "butleradm server run": "works on whatever there is",
     "butleradm server link": "makes one",
     "butleradm server password": "makes one",
-    "butleradm crds": "asks nobody",
+    "butleradm crds": "asks no API server",
     "butleradm version": "asks nothing that could be empty",
-    "butleradm completion": "asks nobody",
+    "butleradm completion": "asks no API server",
     "butleradm controller run": "works on whatever there is",
     "butleradm local up": "starts with nothing",
     "butleradm local world": "starts with nothing",
@@ -96,7 +96,7 @@ OTHERWISE = {
     "butlerctl context list": "test_context.py: no contexts",
     "butlerctl context use": "test_context.py: no such context",
     "butlerctl context namespace": "test_context.py: no current context",
-    "butlerctl completion": "asks nobody",
+    "butlerctl completion": "asks no API server",
     "butlerctl version": "asks nothing that could be empty",
 }
 

@@ -26,7 +26,7 @@ SERVING = {"butleradm controller run": "", "butleradm local world": "--data-dir 
 INSTANT = {
     "butleradm local up": "asks only itself; tests/local stops it in every way",
     "butleradm local status": "gives its own server three seconds",
-    "butleradm local down": "asks nobody, and says how long it waits",
+    "butleradm local down": "asks no API server, and says how long it waits",
     "butleradm local reset": "test_every_terminal.py interrupts its question",
     "butleradm server run": "tests/server stops it",
     "butleradm crds": "prints what it has",

@@ -223,10 +223,10 @@ def test_ctrl_c_ends_it(adm: Cli, planted: Findings) -> None:
     ("arguments", "code", "complaint"),
     [
         (("--pool", "production-poll"), 3, "there is no NetworkPool production-poll in namespace butler-system;"),
-        (("--tenant", "team-platform/nobody"), 3, "there is no TenantCluster nobody in namespace team-platform"),
+        (("--tenant", "team-platform/unknown"), 3, "there is no TenantCluster unknown in namespace team-platform"),
         (("--tenant", "web"), 2, "Invalid value for '--tenant': give it as NAMESPACE/NAME"),
         (("--dry-run", "client"), 2, "--dry-run says what --repair would do: give both"),
-        (("--as", "nobody"), 4, "ask an administrator of the cluster for this permission"),
+        (("--as", "stranger"), 4, "ask an administrator of the cluster for this permission"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused(

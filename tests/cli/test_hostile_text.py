@@ -157,7 +157,7 @@ def test_what_is_escaped_means_the_same(hostile: Path) -> None:
 def test_errors_and_questions_are_clean(hostile: Path) -> None:
     adm = Cli(hostile)
     clean(adm.run("pool", "get", f"x{POISON}".replace("\x00", "")))
-    clean(adm.run("pool", "list", "--as", "nobody"))
+    clean(adm.run("pool", "list", "--as", "stranger"))
     clean(adm.run(f"nonsense{POISON}"))
     clean(adm.run("allocation", "get", "missing"))
     asked = adm.in_terminal("pool", "delete", RACK, answer={"Type": "no\n"})

@@ -245,5 +245,5 @@ def test_an_import_asks_before_it_writes(adm: Cli, plane: ControlPlane, rack: st
 def test_who_may_not_is_told_so(adm: Cli, file: Path) -> None:
     given = rows(file, "t,web,nodes,10.0.0.3,")
     for command in (("export",), ("import", given, "--yes")):
-        said: Any = adm.run("ipam", *command, "--as", "nobody")
+        said: Any = adm.run("ipam", *command, "--as", "stranger")
         assert (said.code, said.out) == (4, ""), str(said)

@@ -134,7 +134,7 @@ def test_growing_is_tried_before_the_tenants_come(adm: Cli) -> None:
             "there is no NetworkPool smal in namespace butler-system; did you mean",
         ),
         (["--tenants", "1", "--provider", "lab"], 3, "there is no ProviderConfig lab in namespace butler-system"),
-        (["--count", "1", "--pool", "small", "--as", "nobody"], 4, "ask an administrator"),
+        (["--count", "1", "--pool", "small", "--as", "stranger"], 4, "ask an administrator"),
     ],
 )
 def test_a_question_that_cannot_be_answered(adm: Cli, arguments: list[str], code: int, words: str) -> None:
@@ -217,7 +217,7 @@ def test_all_pools_are_advised_on_and_none_is_an_answer_too(adm: Cli) -> None:
     assert (said.code, said.out) == (0, "")
     assert "There are no pools in namespace default. `butleradm pool create` makes one." in said.err
     assert "did you mean small" in adm.refused(3, "ipam", "advise", "smal")
-    assert "ask an administrator" in adm.refused(4, "ipam", "advise", "--as", "nobody")
+    assert "ask an administrator" in adm.refused(4, "ipam", "advise", "--as", "stranger")
 
 
 # forecast
@@ -244,6 +244,6 @@ def test_not_enough_record_is_an_answer(adm: Cli) -> None:
 
 def test_a_forecast_for_nothing_nobody_or_nowhere(adm: Cli) -> None:
     assert "There are no pools in namespace default." in adm.run("ipam", "forecast", "-n", "default").err
-    assert "ask an administrator" in adm.refused(4, "ipam", "forecast", "--as", "nobody")
+    assert "ask an administrator" in adm.refused(4, "ipam", "forecast", "--as", "stranger")
     assert "did you mean grown" in adm.refused(3, "ipam", "forecast", "gown")
     assert "0 is not in the range" in adm.refused(2, "ipam", "forecast", "--size", "0")

@@ -97,7 +97,9 @@ def test_a_directory_under_a_file_is_nothing_and_one_that_cannot_be_named_is_tol
         assert "cannot be looked into (File name too long)" in adm.refused(1, *local(command, tmp_path / ("x" * 300)))
 
 
-@pytest.mark.parametrize("story", ["empty", "somebody's", "another database", "somebody's beside ours", "not there"])
+@pytest.mark.parametrize(
+    "story", ["empty", "foreign files", "another database", "foreign files beside ours", "not there"]
+)
 def test_a_folder_that_is_not_a_data_directory_is_never_deleted(tmp_path: Path, story: str) -> None:
     folder = tmp_path / "folder"
     code = 1
@@ -105,13 +107,13 @@ def test_a_folder_that_is_not_a_data_directory_is_never_deleted(tmp_path: Path, 
         code = 3
     else:
         folder.mkdir()
-    if story == "somebody's":
+    if story == "foreign files":
         (folder / "thesis.txt").write_text("years of work")
         (folder / "store.db").write_text("not a database")
     elif story == "another database":
         with closing(sqlite3.connect(folder / "store.db")) as database:
             database.execute("CREATE TABLE photos (name TEXT)")
-    elif story == "somebody's beside ours":
+    elif story == "foreign files beside ours":
         with closing(sqlite3.connect(folder / "store.db")) as database:
             database.execute(f"PRAGMA application_id = {0x42544C52}")
         (folder / "thesis.txt").write_text("years of work")

@@ -106,7 +106,7 @@ def test_a_pool_that_is_not_there_is_missed_with_the_names_that_sound_like_it(ad
     ],
 )
 def test_who_is_not_allowed_is_told_so(adm: Cli, command: tuple[str, ...]) -> None:
-    assert "ask an administrator" in adm.refused(4, "pool", *command, "--as", "nobody")
+    assert "ask an administrator" in adm.refused(4, "pool", *command, "--as", "stranger")
 
 
 def test_a_server_that_is_away_is_one_sentence(plane: ControlPlane, tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ def test_absurd_estates_are_shown_and_break_nothing(bare: ControlPlane) -> None:
     with closing(Desk(bare, HOME)) as desk, older_definition(desk):
         for name, start, end in odd:
             write(desk, name, {"phase": "Allocated", "startAddress": start, "endAddress": end})
-    promised = [{"uid": "nobody", "name": "ghost", "startAddress": "kiwi", "endAddress": "10.8.0.77"}]
+    promised = [{"uid": "unknown", "name": "ghost", "startAddress": "kiwi", "endAddress": "10.8.0.77"}]
     set_status(bare, "networkpools", "one", totalIPs=3, allocatedIPs=99999, intents=promised, claimedCIDR="banana")
 
     told = adm("pool", "get", "one")

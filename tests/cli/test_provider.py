@@ -123,7 +123,7 @@ def test_mistakes_are_told_in_one_sentence(adm: Cli, example: Path, tmp_path: Pa
         odd.write_text(head + shape)
         for command in ("validate", "create"):
             assert complaint in adm.refused(2, "provider", command, "-f", str(odd))
-    assert "ask an administrator" in adm.refused(4, "provider", "list", "--as", "nobody")
+    assert "ask an administrator" in adm.refused(4, "provider", "list", "--as", "stranger")
     assert "no Kubernetes API server is configured" in Cli(None).refused(5, "provider", "list")
 
 

@@ -76,7 +76,7 @@ async def test_a_pool_grows_reserves_and_pins(page: Page, estate: Estate) -> Non
 
     pinning = await dialog(page, "Allocate")
     await pinning.get_by_label("Name of the allocation").fill("pinned-here")
-    await pinning.get_by_label("Tenant", exact=True).fill("somebody")
+    await pinning.get_by_label("Tenant", exact=True).fill("a-team")
     await pinning.get_by_label("Namespace of the tenant").fill("elsewhere")
     await pinning.get_by_text("Exactly these (pin)").click()
     await pinning.get_by_label("First address").fill("10.74.0.16")

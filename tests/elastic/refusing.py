@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ipam.history import Json
 
-MESSAGE = "addresses overlap with the pool of somebody else"
+MESSAGE = "addresses overlap with the pool of another owner"
 
 
 class _Judge(BaseHTTPRequestHandler):

@@ -78,7 +78,7 @@ class Standing:
         self.cluster = cluster
         every = latest(chronicle.management, ALLOCATION)
         self.allocations = [obj for obj in every if tenant_of(obj) == uid and obj["spec"]["type"] == "loadbalancer"]
-        self.everybodys = every
+        self.every_allocation = every
         self.pools = {obj["metadata"]["name"]: obj for obj in latest(chronicle.management, POOL)}
         reference = cluster["spec"]["providerConfigRef"]["name"]
         providers = latest(chronicle.management, PROVIDER)
@@ -143,9 +143,9 @@ class Standing:
     def room(self) -> list[str]:
         """The provider's pools for load balancers in which an address is free."""
         held = [
-            (number(everybody["status"]["startAddress"]), number(everybody["status"]["endAddress"]))
-            for everybody in self.everybodys
-            if phase(everybody) == "Allocated"
+            (number(allocation["status"]["startAddress"]), number(allocation["status"]["endAddress"]))
+            for allocation in self.every_allocation
+            if phase(allocation) == "Allocated"
         ]
         found = []
         for reference in self.network.get("poolRefs") or ():

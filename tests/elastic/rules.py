@@ -114,7 +114,7 @@ def used_is_held(chronicle: Chronicle) -> Iterator[Violation]:
             for hold in holds:
                 if address in known and _uncovered(hold, held.get(address, [])):
                     others = [item for item in known[address] if hold.period.surely_meets(item.period)]
-                    who = ", ".join(other.began.name for other in others) or "nobody"
+                    who = ", ".join(other.began.name for other in others) or "no allocation"
                     name = f"{hold.began.namespace}/{hold.began.name} of {tenant}"
                     what = f"{name} has {text((address, address))}, held in between by {who}"
                     yield Violation("S4", what, _story(hold, [*held.get(address, []), *others]))
@@ -187,7 +187,7 @@ def nobody_goes_in_circles(chronicle: Chronicle) -> Iterator[Violation]:
             if revision.before is None:
                 for begun, ended in returned:
                     if not any(moment.maybe_within(begun.moment, dated.moment) for moment in asked):
-                        what = f"{revision.name} was made though nobody asked since {ended.name} began to go back"
+                        what = f"{revision.name} was made though no Service asked since {ended.name} began to go back"
                         yield Violation("circle", what, (begun.revision, ended, revision))
                         break
             if (revision.after.get("status") or {}).get("drainingSince"):

@@ -31,7 +31,7 @@ def test_services_that_growth_cannot_help_cause_none(estate: Elastic) -> None:
         web.merge(web.service_path("by-name") + "/status", named)
         web.add("going", finalizers=HELD)
         web.remove("going")
-    web.stays(lambda: web.grown() == {}, "nobody there whom an address would help", 4 * GRACE)
+    web.stays(lambda: web.grown() == {}, "no Service there that an address would help", 4 * GRACE)
     assert web.published() == [place.range(16)]
     web.says("LoadBalancersReady", "True", "InStep")
     assert web.use()["waitingServices"] == 0
@@ -59,7 +59,7 @@ def test_services_for_ipv6_are_no_demand_and_move_nobody(estate: Elastic) -> Non
         web.add("six", ipFamilies=["IPv6"], ipFamilyPolicy="SingleStack")
         web.add("required", ipFamilies=both, ipFamilyPolicy="RequireDualStack")
         web.add("required-six-first", ipFamilies=both[::-1], ipFamilyPolicy="RequireDualStack")
-    web.stays(lambda: web.grown() == {}, "nobody there whom an address would help", 2 * GRACE)
+    web.stays(lambda: web.grown() == {}, "no Service there that an address would help", 2 * GRACE)
     web.says("LoadBalancersReady", "True", "InStep")
     assert web.use()["waitingServices"] == 0
     place.verdict()

@@ -30,14 +30,14 @@ def test_what_a_service_uses_stays_and_goes_by_the_drain_when_none_does(estate: 
     delete(place, name)
     # Another allocation waits for that very address.
     rival = f"{place.namespace}-rival"
-    pinned(place, rival, address, {"name": "nobody", "namespace": place.namespace})
+    pinned(place, rival, address, {"name": "no-tenant", "namespace": place.namespace})
     web.until(lambda: deleting(web, name).get("reason") == "InUse", "it says that it is in use")
     assert "default/a" in deleting(web, name)["message"]
     assert "default/a" in web.says(CONDITION, "False", "DeletionWaits")
     web.stays(lambda: phase(found(web, name)) == "Allocated" and web.address("a") == address, "it stays", 2 * GRACE)
     assert phase(found(web, rival)) != "Allocated"
     web.remove("a")
-    web.until(lambda: phase(found(web, rival)) == "Allocated", "the address goes to whoever waits for it")
+    web.until(lambda: phase(found(web, rival)) == "Allocated", "the address goes to the request that waits for it")
     web.until(lambda: found(web, name).get("status", {}).get("drainingSince") is None, "the old one is gone")
     web.says(CONDITION, "True", "InStep")
     web.add("b")

@@ -43,7 +43,7 @@ def test_what_a_service_shows_is_told_and_goes_to_nobody_else_while_it_does(esta
     assert "not allocated to it" in estate.types(f"butleradm pool map {place.pool} -o json")
     # Another tenant wants that very address, and this one all that is left.
     rival = f"{place.namespace}-rival"
-    pinned(place, rival, taken, {"name": "nobody", "namespace": place.namespace})
+    pinned(place, rival, taken, {"name": "no-tenant", "namespace": place.namespace})
     web.until(lambda: phase(found(web, rival)) == "Failed", "it is refused")
     (ready,) = [condition for condition in found(web, rival)["status"]["conditions"] if condition["type"] == "Ready"]
     assert ready["reason"] == "PinnedRangeConflict"

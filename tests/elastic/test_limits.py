@@ -97,7 +97,7 @@ def test_another_increment_counts_from_the_next_growth_on(estate: Elastic) -> No
     web.add("a")
     web.gets("a")
     place.change(increment=3)
-    web.stays(lambda: len(web.grown()) == 1, "nobody asked", 1.0)
+    web.stays(lambda: len(web.grown()) == 1, "no Service asked", 1.0)
     web.add("b")
     web.gets("b")
     assert sorted(web.grown().values()) == [1, 3]

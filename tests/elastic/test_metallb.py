@@ -52,7 +52,7 @@ def test_metallb_that_is_not_installed_is_told_and_waited_for(estate: Elastic) -
     web.send("DELETE", f"{CRDS}/ipaddresspools.metallb.io")
     web.says(CONDITION, "False", "NotInstalled")
     web.add("a", "b")
-    web.stays(lambda: web.grown() == {}, "without MetalLB, an address would help nobody", 2.0)
+    web.stays(lambda: web.grown() == {}, "without MetalLB, an address would help no Service", 2.0)
     kept = {"name": definition["metadata"]["name"], "labels": definition["metadata"].get("labels", {})}
     web.send("POST", CRDS, {"metadata": kept, "spec": definition["spec"]})
     web.gets("a", "b")

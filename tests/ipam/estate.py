@@ -187,7 +187,7 @@ class Estate:
         count: int | None = None,
         *,
         pool: str = "pool",
-        tenant: str = "nobody",
+        tenant: str = "no-tenant",
         pinned: tuple[str, str] | None = None,
         born_with_finalizer: bool | None = None,
     ) -> Json:

@@ -68,7 +68,7 @@ class Revision:
         entries = self.obj.get("metadata", {}).get("managedFields") or [{}]
         last = max(entries, key=lambda entry: entry.get("time") or "")
         part = f"/{last['subresource']}" if last.get("subresource") else ""
-        return f"{last.get('manager') or 'somebody'}{part}"
+        return f"{last.get('manager') or 'an unknown writer'}{part}"
 
 
 @dataclass

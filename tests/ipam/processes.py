@@ -36,8 +36,8 @@ def kubeconfig_for(url: str, path: Path) -> Path:
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "line", "cluster": {"server": url}}],
-        "users": [{"name": "nobody", "user": {}}],
-        "contexts": [{"name": "line", "context": {"cluster": "line", "user": "nobody"}}],
+        "users": [{"name": "anonymous", "user": {}}],
+        "contexts": [{"name": "line", "context": {"cluster": "line", "user": "anonymous"}}],
         "current-context": "line",
     }
     path.write_text(yaml.safe_dump(config))

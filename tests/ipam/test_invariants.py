@@ -434,7 +434,7 @@ def test_a_violation_is_told_with_times_and_writers(tale: Tale) -> None:
     told = str(caught.value)
     assert told.startswith("seed 7: 1 broken rules")
     assert "Pending -> Allocated 10.40.0.8-10.40.0.11" in told
-    assert "by somebody" in told
+    assert "by an unknown writer" in told
     assert len(told.splitlines()) < 12, "a story, not a dump"
 
 

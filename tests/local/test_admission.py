@@ -377,7 +377,7 @@ class Gate:
         self.questions += 1
         answer = await self._decide(question)
         if not self.asked.is_set():
-            assert answer.allowed, "what was asked first is fine as far as anybody can know"
+            assert answer.allowed, "what was asked first is fine as far as can be known"
             self.asked.set()
             await self.open.wait()
         return answer
@@ -494,13 +494,13 @@ async def test_what_was_edited_in_the_registration_is_put_right_at_start(client:
             {"op": "replace", "path": "/webhooks/1/clientConfig/caBundle", "value": "Z29uZQ=="},
             {"op": "add", "path": "/webhooks/1/matchConditions/-", "value": {"name": "off", "expression": "false"}},
         ]
-        await client.patch(CONFIGURATIONS, name, edits, kind="json", field_manager="somebody")
+        await client.patch(CONFIGURATIONS, name, edits, kind="json", field_manager="an-editor")
         assert (await client.get(CONFIGURATIONS, name))["webhooks"] != before["webhooks"]
         await registration.install(client, wanted)
         assert (await client.get(CONFIGURATIONS, name))["webhooks"] == before["webhooks"]
         for hook, sent in zip(before["webhooks"], wanted["webhooks"], strict=True):
             assert {**sent, **hook} == hook, "every field stands there as it was sent"
-        assert not await registration.remove(client, first), "a later state is somebody else's"
+        assert not await registration.remove(client, first), "a later state is another writer's"
     finally:
         assert await registration.remove(client, name)
 

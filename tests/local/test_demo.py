@@ -67,7 +67,7 @@ async def test_the_worked_example_happens_and_what_people_made_stays(connection:
     async with Client(connection) as client:
         mine = await client.create(POOLS, _pool("mine", "10.77.0.0/24"))
         await client.create(NAMESPACES, {"metadata": {"name": "team-shop"}})
-        spec = {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 1}, "providerConfigRef": {"name": "nobody"}}
+        spec = {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 1}, "providerConfigRef": {"name": "unknown"}}
         cluster = await client.create(CLUSTERS, {"metadata": {"name": "mine", "namespace": "team-shop"}, "spec": spec})
         seen = Seen(client)
         async with running_demo(connection, FAST, seen.told.append):

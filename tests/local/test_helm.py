@@ -281,7 +281,7 @@ def test_an_install_waits_until_the_deployment_is_ready(helm: Helm) -> None:
         helm("install", "hi", CHART, "--wait", "--timeout", "40s")
     finally:
         controller.join()
-    assert controller.done, "helm waited for what nobody had said"
+    assert controller.done, "helm waited for what was never said"
     assert [status for _, status, _ in helm.history("hi")] == ["deployed"]
 
 

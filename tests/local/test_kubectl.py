@@ -88,8 +88,8 @@ def test_a_token_is_issued_and_good_for_its_account(kubectl: Kubectl) -> None:
     kubectl("create", "serviceaccount", "a")
     token = kubectl("create", "token", "a").strip()
     assert token.count(".") == 2
-    refusal = kubectl.refused("create", "token", "nobody")
-    assert refusal == 'error: failed to create token: serviceaccounts "nobody" not found'
+    refusal = kubectl.refused("create", "token", "unknown")
+    assert refusal == 'error: failed to create token: serviceaccounts "unknown" not found'
 
 
 def test_run_and_expose_make_a_pod_and_a_service(kubectl: Kubectl) -> None:

@@ -53,7 +53,7 @@ def test_a_pool_that_shrinks_keeps_the_claim_to_what_is_held_until_it_is_release
     desk.granted("high")
     desk.edit(POOLS, "pool", {"spec": {"cidr": "10.1.0.0/25"}})
     status = desk.counted("pool", totalIPs=126, allocatedIPs=4, availableIPs=122, allocationCount=2)
-    assert status["claimedCIDR"] == "10.1.0.0/24", "nobody else may have what is still held"
+    assert status["claimedCIDR"] == "10.1.0.0/24", "no other pool may have what is still held"
     assert "outside what the pool hands out now, but still held: high" in desk.ready("pool")
     desk.pool("neighbour", "10.1.0.128/25")
     desk.ready("neighbour", "Overlap")
@@ -142,7 +142,7 @@ def test_a_status_of_a_pool_that_was_edited_into_nonsense_does_not_stop_it(desk:
     desk.granted("a")
     desk.granted("b")
     desk.counted("pool", allocatedIPs=8)
-    nonsense = {"uid": "nobody", "name": "nobody", "startAddress": "first", "endAddress": "last"}
+    nonsense = {"uid": "unknown", "name": "unknown", "startAddress": "first", "endAddress": "last"}
     desk.edit(POOLS, "pool", {"status": {"claimedCIDR": "all", "intents": [nonsense], "totalIPs": 7}}, "status")
     with older_definition(desk):
         write(desk, "b", {"startAddress": "10.1.0.2", "endAddress": "10.1.0.9"})

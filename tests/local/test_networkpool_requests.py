@@ -61,7 +61,7 @@ def test_who_cannot_be_met_is_told_what_was_free_and_gets_it_when_it_is_freed(de
         f"waits for room since {asked}; no younger request has been met before it",
     )
     desk.ask("fits", 2)
-    assert desk.granted("fits") == "10.1.0.14-10.1.0.15", "one that waits holds up nobody"
+    assert desk.granted("fits") == "10.1.0.14-10.1.0.15", "one that waits holds up no other"
     desk.ask("any", 1)
     assert desk.failed("any", "PoolExhausted") == (
         "needs 1 address; all 16 of pool are taken: release an allocation or add a window"

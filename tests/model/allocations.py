@@ -211,21 +211,21 @@ class AllocationsModel:
                     uid = slot + len(view) * state.born[slot]
                     after = state._replace(born=born, budget=left._replace(creations=left.creations - 1))
                     after = self._logged(after, slot, Allocation(uid, PENDING, deleting=False, address=0, version=0))
-                    yield Step(f"somebody creates {self._name(uid)}", after, outside=True)
+                    yield Step(f"a user creates {self._name(uid)}", after, outside=True)
                 continue
             called = self._name(now.uid)
             if left.vanishings:
                 after = self._logged(state._replace(budget=left._replace(vanishings=left.vanishings - 1)), slot, None)
-                yield Step(f"somebody takes the finalizer off {called} and deletes it", after, outside=True)
+                yield Step(f"a user takes the finalizer off {called} and deletes it", after, outside=True)
             if now.deleting:
                 continue
             if left.deletions:
                 after = state._replace(budget=left._replace(deletions=left.deletions - 1))
                 after = self._logged(after, slot, now._replace(deleting=True))
-                yield Step(f"somebody deletes {name} (its finalizer holds it)", after, outside=True)
+                yield Step(f"a user deletes {name} (its finalizer holds it)", after, outside=True)
             if left.labels:
                 after = self._logged(state._replace(budget=left._replace(labels=left.labels - 1)), slot, now)
-                yield Step(f"somebody labels {called}", after, outside=True)
+                yield Step(f"a user labels {called}", after, outside=True)
             if left.releases and now.phase != RELEASED:
                 after = state._replace(budget=left._replace(releases=left.releases - 1))
                 after = self._logged(after, slot, now._replace(phase=RELEASED))
@@ -239,7 +239,7 @@ class AllocationsModel:
                 uid = 1 + max((item.uid for item in state.pools if item is not None), default=0)
                 claimed = UNCLAIMED if self.world.budget.forced else NOTHING_SEEN
                 for addresses in self.world.addresses:
-                    words = f"somebody creates the pool anew, with {address_told(addresses)}"
+                    words = f"a user creates the pool anew, with {address_told(addresses)}"
                     made = Pool(addresses, uid=uid, created=len(state.views) - 1, claimed=claimed)
                     yield Step(words, self._pool(after, made), outside=True)
             return
@@ -247,14 +247,14 @@ class AllocationsModel:
             for addresses in self.world.addresses:
                 if addresses != pool.addresses:
                     after = state._replace(budget=left._replace(edits=left.edits - 1))
-                    words = f"somebody edits the pool: {address_told(pool.addresses)} becomes {address_told(addresses)}"
+                    words = f"a user edits the pool: {address_told(pool.addresses)} becomes {address_told(addresses)}"
                     yield Step(words, self._pool(after, pool._replace(addresses=addresses)), outside=True)
         if left.pool_deletions and not pool.deleting:
-            words = "somebody deletes the pool (its finalizer holds it)"
+            words = "a user deletes the pool (its finalizer holds it)"
             yield Step(words, self._pool(state, pool._replace(deleting=True)), outside=True)
         if left.forced and pool.deleting:
             after = state._replace(budget=left._replace(forced=left.forced - 1))
-            yield Step("somebody takes the finalizer off the pool by hand", self._pool(after, None), outside=True)
+            yield Step("a user takes the finalizer off the pool by hand", self._pool(after, None), outside=True)
 
     # What controllers do.
 
@@ -296,13 +296,13 @@ class AllocationsModel:
             for intent in self.decisions.commits(former, state.views[-1]):
                 write = Write("commit", *intent)
                 if write not in told:
-                    yield self._arrives(state, write, "somebody with an old look at the pool writes: ")
+                    yield self._arrives(state, write, "a controller with an old look at the pool writes: ")
         for allocation in state.views[-1]:
             # Some old look will always do to find nothing free.
             if allocation is not None and allocation.phase == PENDING and not allocation.deleting:
                 after = self._logged(state, allocation.uid % self.world.names, allocation._replace(phase=FAILED))
                 yield Step(
-                    f"somebody writes: {self._told(Write('refuse', allocation.uid), state)}", after, outside=True
+                    f"a controller writes: {self._told(Write('refuse', allocation.uid), state)}", after, outside=True
                 )
 
     def _wanted(self, state: State, mind: Mind) -> tuple[Write, ...]:
@@ -412,7 +412,7 @@ class AllocationsModel:
         if mind.view + 1 < len(state.views):
             seen = [self._allocation_told(view) for view in state.views[mind.view] if view is not None]
             old.append(f"allocations as they were ({', '.join(seen) or 'none'})")
-        return f"somebody who sees {' and '.join(old)}" if old else "somebody"
+        return f"a controller that sees {' and '.join(old)}" if old else "a controller"
 
     def _name(self, uid: int) -> str:
         again, slot = divmod(uid, self.world.names)

@@ -166,12 +166,12 @@ class ClaimsModel:
                     return f"the claim of {POOLS[index]}, which is gone, stays"
                 continue
             if pool.deleting:
-                return "" if state.live[index] else f"pool {POOLS[index]} stays though nobody holds anything"
+                return "" if state.live[index] else f"pool {POOLS[index]} stays though no allocation is held"
             # What is held in the network that a pool gives up keeps both as they are.
             if state.live[index] & ~pool.spec or any(its.network & pool.spec for its in others):
                 continue
             if pool.claimed != pool.spec or entry is None or entry.network != pool.spec:
-                return f"pool {POOLS[index]} never gets {words_of(pool.spec)}, which nobody else has"
+                return f"pool {POOLS[index]} never gets {words_of(pool.spec)}, which no other pool has"
         return ""
 
     # What may happen.
@@ -190,30 +190,30 @@ class ClaimsModel:
     def _people(self, state: State) -> Iterator[Step[State]]:
         if state.losses and state.claims is not None:
             after = _tidy(_claims(state, None)._replace(losses=state.losses - 1), self.rules)
-            yield Step("somebody deletes the ConfigMap", after, outside=True)
+            yield Step("a user deletes the ConfigMap", after, outside=True)
         for index, pool in enumerate(state.pools):
             name = POOLS[index]
             if pool is None:
                 for spec in self.bounds.specs[index] if state.edits else ():
                     after = self._pool(state._replace(edits=state.edits - 1), index, Pool(spec, 0, 1))
-                    yield Step(f"somebody creates pool {name} with {words_of(spec)}", after, outside=True)
+                    yield Step(f"a user creates pool {name} with {words_of(spec)}", after, outside=True)
                 continue
             if state.edits and not pool.deleting:
                 for spec in self.bounds.specs[index]:
                     if spec != pool.spec:
                         edited = pool._replace(spec=spec, generation=pool.generation + 1)
                         yield Step(
-                            f"somebody edits pool {name}: {words_of(pool.spec)} becomes {words_of(spec)}",
+                            f"a user edits pool {name}: {words_of(pool.spec)} becomes {words_of(spec)}",
                             self._pool(state._replace(edits=state.edits - 1), index, edited),
                             outside=True,
                         )
             if state.deletions and not pool.deleting:
                 going = pool._replace(deleting=True, generation=pool.generation + 1)
                 after = self._pool(state._replace(deletions=state.deletions - 1), index, going)
-                yield Step(f"somebody deletes pool {name} (its finalizer holds it)", after, outside=True)
+                yield Step(f"a user deletes pool {name} (its finalizer holds it)", after, outside=True)
             if state.forced and pool.deleting:
                 after = self._pool(state._replace(forced=state.forced - 1), index, None)
-                yield Step(f"somebody removes the finalizer of pool {name} by hand", after, outside=True)
+                yield Step(f"a user removes the finalizer of pool {name} by hand", after, outside=True)
 
     def _allocations(self, state: State) -> Iterator[Step[State]]:
         for index, pool in enumerate(state.pools):

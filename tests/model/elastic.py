@@ -223,7 +223,7 @@ class ElasticModel:
             for edited in sorted(edits):
                 after = pool_written(self.rules, tenant, edited)
                 after = after._replace(by_hand=after.by_hand | (pool.mask & ~edited.mask))
-                yield f"somebody makes the pool {pool_told(edited)} by hand", after, True, "", left
+                yield f"a user makes the pool {pool_told(edited)} by hand", after, True, "", left
 
     # Who is who does not matter.
 

@@ -30,7 +30,7 @@ from model.elastic_state import (
     LIST_INSIDE,
     LIST_OUTSIDE,
     MUTE,
-    NOBODY,
+    NO_NAME,
     NOT,
     PROMPT,
     PUBLISH,
@@ -214,12 +214,12 @@ class ControllerSteps:
 
     # Writing the pool.
 
-    def _wanted(self, mask: int, *, auto: bool = True, by: int = NOBODY) -> Pool:
+    def _wanted(self, mask: int, *, auto: bool = True, by: int = NO_NAME) -> Pool:
         exists = bool(mask) or self.world.initial
         return Pool(exists, mask, auto, by) if exists else Pool(exists=False, mask=0, auto=True)
 
     def _me(self) -> int:
-        return self.who + 1 if self.rules.name_on_the_pool else NOBODY
+        return self.who + 1 if self.rules.name_on_the_pool else NO_NAME
 
     def _put(self, mind: Mind, job: Job) -> Mind:
         """Publishing.put: what is to be read afresh, if anything."""
@@ -252,7 +252,7 @@ class ControllerSteps:
         mask = (job.blocks & there) | job.passed
         complete = not new & ~job.passed and not job.passed & ~job.blocks
         held = job.purpose == HOLD
-        by = self._me() if job.purpose in (HOLD, STAMP) else NOBODY
+        by = self._me() if job.purpose in (HOLD, STAMP) else NO_NAME
         wanted = self._wanted(mask, auto=not held and self._hands_out(mask), by=by)
         stamps = job.purpose == STAMP or (held and mind.held == NOT and self.rules.every_hold_is_written)
         told_already = wanted == job.pool and not stamps
@@ -274,7 +274,7 @@ class ControllerSteps:
         job, tenant = self.mind.job, self.tenant
         words = f"writes the pool, to {PURPOSES[job.purpose]}: {pool_told(job.pool)}"
         if job.creates and tenant.pool.exists and self.rules.create_when_absent:
-            return self._now(self._concluded(self.mind, is_current=False), "finds that somebody created the pool")
+            return self._now(self._concluded(self.mind, is_current=False), "finds that the pool was created")
         after = pool_written(self.rules, tenant, job.pool)
         mind = after.minds[self.who]._replace(job=job._replace(stage=CONFIRM))
         if not self.rules.read_back:
@@ -320,7 +320,7 @@ class ControllerSteps:
                 after = after._replace(services=tuple(spared))
             mind = self._settled_versions(self.mind, Job(UNMARK, slots=job.slots))
             return self._now(mind, "lists Services: one has it, asks for it or waits", after)
-        words = "lists Services: nobody has it, asks for it or waits"
+        words = "lists Services: none has it, asks for it or waits"
         if inside:
             if not self.rules.pool_is_read_before_the_list:
                 job = job._replace(pool=self.tenant.pool, newest=True)
@@ -409,7 +409,7 @@ def arrives(rules: Rules, tenant: Tenant, late: Late) -> Happening:
         changed = now._replace(marked=False) if late.purpose == UNMARK else now._replace(live=False)
         return f"late: g{late.slot + 1} is written", allocation_written(rules, rest, late.slot, changed)
     if late.creates and tenant.pool.exists and rules.create_when_absent:
-        return "late: somebody has created the pool", rest
+        return "late: another process has created the pool", rest
     return f"late: the pool becomes {pool_told(late.pool)}", pool_written(rules, rest, late.pool)
 
 

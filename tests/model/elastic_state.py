@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 CONTROLLERS: Final = ("A", "B")
-NOBODY, FORMER = 0, 3  # whose name stands on the pool: none, 1 and 2 for the controllers, a process that is gone
+NO_NAME, FORMER = 0, 3  # whose name stands on the pool: none, 1 and 2 for the controllers, a process that is gone
 
 # How MetalLB keeps up.
 PROMPT: Final = "it takes in a change of its pool while Butler waits for it to settle"
@@ -56,7 +56,7 @@ class Pool(NamedTuple):
     exists: bool
     mask: int
     auto: bool
-    by: int = NOBODY
+    by: int = NO_NAME
 
 
 class Service(NamedTuple):

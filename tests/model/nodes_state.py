@@ -101,7 +101,7 @@ class Rules:
     no_machines_are_asked_for: bool = True
     """Where nothing is left to write objects with, they are read afresh: they must not ask for machines."""
     mark_before_taking_back: bool = True
-    """On the allocation, so that whoever reads it afresh does not use it any more."""
+    """On the allocation, so that a process that reads it afresh does not use it any more."""
     what_goes_gets_no_more_machines: bool = True
     """Where a block that is marked is the only one, and machines have it all the same."""
     read_before_writing: bool = True

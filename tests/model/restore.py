@@ -245,7 +245,7 @@ class RestoreModel:
                     budget=left._replace(creations=left.creations - 1),
                 )
                 made = Allocation(uid, PENDING, deleting=False, address=0, version=0)
-                yield Step(f"somebody creates {self._name(uid)}", self._wrote(after, slot, made), outside=True)
+                yield Step(f"a user creates {self._name(uid)}", self._wrote(after, slot, made), outside=True)
             if now is not None and left.releases and now.phase != RELEASED:
                 after = state._replace(budget=left._replace(releases=left.releases - 1))
                 after = self._wrote(after, slot, now._replace(phase=RELEASED))

@@ -64,7 +64,7 @@ class Api:
         return shown
 
 
-def somebody(user: str) -> Person:
+def person(user: str) -> Person:
     groups = ("system:masters", "system:authenticated") if user == "admin" else ("system:authenticated",)
     now = datetime.now(UTC)
     return Person(user, groups, "link", "test", now, now + timedelta(hours=1), CSRF)
@@ -74,7 +74,7 @@ def somebody(user: str) -> Person:
 async def api(plane: ControlPlane) -> AsyncIterator[Api]:
     async def who(connection: Any) -> Person | None:
         user = connection.headers.get(ROLE, "")
-        return somebody(user) if user else None
+        return person(user) if user else None
 
     async with (
         running(config.load(plane.kubeconfig), Settings(world=True), who) as up,

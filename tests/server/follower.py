@@ -11,7 +11,7 @@ import aiohttp
 
 from butler.kube import config
 from butler.server.process import Running, Settings, running
-from server.conftest import ROLE, somebody
+from server.conftest import ROLE, person
 from server.objects import GROUP, create
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ async def serving(plane: ControlPlane) -> AsyncIterator[Running]:
 
     async def who(connection: Any) -> Person | None:
         user = connection.headers.get(ROLE, "")
-        return somebody(user) if user else None
+        return person(user) if user else None
 
     settings = Settings(world=True, requests_per_second=10_000)
     async with running(config.load(plane.kubeconfig), settings, who) as up:

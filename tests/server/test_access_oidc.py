@@ -158,7 +158,7 @@ async def test_strange_keys_do_not_make_us_ask_all_day(honest: OidcProvider, bro
     assert (await log_in(browser)).status == 303
     fetched = honest.key_fetches
     honest.sign = lambda claims: jwt.encode(
-        claims, honest.signer.private, honest.signer.alg, headers={"kid": "nobody's"}
+        claims, honest.signer.private, honest.signer.alg, headers={"kid": "unknown"}
     )
     for _ in range(5):
         assert (await log_in(browser)).status == 502

@@ -85,7 +85,7 @@ async def test_a_login_in_a_browser_that_is_in_ends_its_session(plane: ControlPl
 async def test_after_a_few_wrong_passwords_even_the_right_one_waits(plane: ControlPlane, browser: Browser) -> None:
     password = await new_password(plane)
     for number in range(FREE):
-        wrong = await log_in(browser, "wrong", user="admin" if number % 2 else "nobody")
+        wrong = await log_in(browser, "wrong", user="admin" if number % 2 else "stranger")
         assert wrong.status == 401
         assert "wrong" in wrong.body["detail"]
     await log_in(browser, "wrong")
@@ -113,14 +113,14 @@ async def test_many_tries_at_once_are_all_counted(plane: ControlPlane, up: Runni
 
 
 async def test_a_name_that_nobody_has_takes_as_long_as_a_wrong_password(plane: ControlPlane, browser: Browser) -> None:
-    taken: dict[str, list[float]] = {"admin": [], "nobody": []}
+    taken: dict[str, list[float]] = {"admin": [], "stranger": []}
     await new_password(plane)
     for _ in range(2):
         for user, times in taken.items():
             began = time.perf_counter()
             assert (await log_in(browser, "wrong", user=user)).status == 401
             times.append(time.perf_counter() - began)
-    assert 0.3 < statistics.median(taken["admin"]) / statistics.median(taken["nobody"]) < 3
+    assert 0.3 < statistics.median(taken["admin"]) / statistics.median(taken["stranger"]) < 3
 
 
 async def test_an_address_may_try_so_often(plane: ControlPlane) -> None:

@@ -111,7 +111,7 @@ async def test_who_reads_and_makes_secrets_at_home_makes_no_session(plane: Contr
     random = key.secret_of("session", token)
     assert random is not None
     name = f"butler-console-session-{token_id(random)}"
-    plant(plane, HOME, "session", name, session_document("anybody", MASTERS, via))
+    plant(plane, HOME, "session", name, session_document("any-user", MASTERS, via))
     async with Browser(up.url) as thief:
         thief.set_cookie("butler-session", token)
         assert (await thief.get("/api/v1/me")).status == 401
@@ -239,7 +239,7 @@ async def test_the_session_of_a_link_is_good_only_where_links_are_taken(plane: C
 async def test_what_says_it_is_a_record_and_is_none_is_swept_when_it_is_old(
     plane: ControlPlane, up: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    document = session_document("anybody", MASTERS, "link")
+    document = session_document("any-user", MASTERS, "link")
     plant(plane, RECORDS, "session", f"butler-console-session-{'a' * 40}", document)
     await up.services.logins.sessions.sweep()
     assert "a" * 40 in str(secrets_of(plane, RECORDS))  # it could be a record that is just being made

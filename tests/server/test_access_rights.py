@@ -142,4 +142,4 @@ async def test_it_is_ready_and_of_many_wrong_passwords_each_is_counted(
                 break
             assert tried.status == 401
         else:
-            pytest.fail("twenty wrong passwords, and nobody has to wait")
+            pytest.fail("twenty wrong passwords, and no client has to wait")

@@ -120,10 +120,10 @@ async def test_nobody_ends_the_session_of_another(plane: ControlPlane, up: Runni
     me = await browser.me()
     async with Browser(up.url) as other:
         theirs = await other.come_in(await up.one_time_link())
-        age(plane, theirs["session"], user="somebody else")
+        age(plane, theirs["session"], user="another user")
 
         async def theirs_now() -> None:
-            assert (await other.me())["user"] == "somebody else"
+            assert (await other.me())["user"] == "another user"
 
         await eventually(theirs_now)
         for wrong in (me["session"], "x", "butler-console-key", "A" * 40, "%2e%2e%2fkey"):

@@ -133,13 +133,13 @@ async def test_a_cursor_of_another_order_is_refused(api: Api, plane: ControlPlan
 
 
 async def test_only_who_may_list_allocations_sees_them(api: Api, plane: ControlPlane) -> None:
-    for path in ("/allocations", f"/allocations/{HOME}/whoever", f"/allocations/{HOME}/whoever/impact"):
+    for path in ("/allocations", f"/allocations/{HOME}/unknown", f"/allocations/{HOME}/unknown/impact"):
         status, problem = await refused(api, path, user="mallory")
         assert status == 403
         assert "you may not read IPAllocations" in problem["detail"]
     grant(plane, "alma", ["get", "list"], ["ipallocations"])
     assert (await read(api, "/allocations", user="alma"))["total"] >= 0
-    status, _ = await refused(api, f"/allocations/{HOME}/whoever", user="alma")
+    status, _ = await refused(api, f"/allocations/{HOME}/unknown", user="alma")
     assert status == 404
     status, _ = await refused(api, "/pools", user="alma")
     assert status == 403

@@ -24,7 +24,7 @@ from butler.server.actions.impersonation import MOST_CLIENTS, Deed, Impersonator
 from butler.server.audit import AuditEntry, AuditTrail, attach_file, event_of, lines, parsed
 from butler.server.permissions import UserPermissions
 from butler.server.problems import RequestRefused
-from server.conftest import somebody
+from server.conftest import person
 from server.eventually import eventually
 from server.objects import allocation, create, pool
 from server.rights import GROUP, RBAC, grant, reader
@@ -189,7 +189,7 @@ async def test_nobody_fills_the_events(plane: ControlPlane, record: Lines) -> No
         about = {"kind": "NetworkPool", "name": "quiet", "namespace": "butler-system"}
         for _ in range(60):
             trail.record(entry(name="quiet", user="mallory", outcome="refused", status=422), about)
-            trail.record(entry(name="quiet", user="nobody", outcome="refused", status=403), None)
+            trail.record(entry(name="quiet", user="stranger", outcome="refused", status=403), None)
         for _ in range(250):
             trail.record(entry(name="quiet", user="busy"), about)
         trail.record(entry(name="quiet"), about)
@@ -294,7 +294,7 @@ async def test_what_is_written_is_read_again() -> None:
     assert told is not None
     assert len(told.message) <= 1024
     assert parsed({"reason": "Allocated", "source": {"component": "butler-controller"}}) is None
-    forged = event_of(entry(), about) | {"reportingComponent": "somebody", "source": {"component": "somebody"}}
+    forged = event_of(entry(), about) | {"reportingComponent": "forger", "source": {"component": "forger"}}
     assert parsed(forged) is None
     odd = event_of(entry(), about)
     odd["metadata"]["annotations"] = {Annotation.ACTOR: ["not", "text"]}
@@ -365,10 +365,10 @@ async def test_a_write_without_an_answer_says_that_nobody_knows(plane: ControlPl
         )
         deed = Deed("edit", POOLS, Key("butler-system", "lost"))
         with pytest.raises(RequestRefused) as caught:
-            await impersonator.write(somebody("admin"), deed, lost)
+            await impersonator.write(person("admin"), deed, lost)
         assert caught.value.status == 504
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(impersonator.write(somebody("admin"), deed, never), 0.1)
+            await asyncio.wait_for(impersonator.write(person("admin"), deed, never), 0.1)
         await impersonator.close()
     assert [(obj["outcome"], obj["status"]) for obj in record.of("lost")] == [("unknown", 504)] * 2
     assert [parsed(event).outcome for event in events(plane, "lost")] == ["unknown"] * 2  # type: ignore[union-attr]
@@ -383,12 +383,12 @@ async def test_people_who_only_look_are_hung_up_on_as_well(plane: ControlPlane) 
             cast("ClusterState", EmptyState(client)),
             UserPermissions(client, "butler-system"),
         )
-        first = impersonator.client(somebody("person-0"))
+        first = impersonator.client(person("person-0"))
         for number in range(1, MOST_CLIENTS + 1):
-            impersonator.client(somebody(f"person-{number}"))
-        assert impersonator.client(somebody("person-0")) is not first
-        assert impersonator.client(somebody(f"person-{MOST_CLIENTS}")) is impersonator.client(
-            somebody(f"person-{MOST_CLIENTS}")
+            impersonator.client(person(f"person-{number}"))
+        assert impersonator.client(person("person-0")) is not first
+        assert impersonator.client(person(f"person-{MOST_CLIENTS}")) is impersonator.client(
+            person(f"person-{MOST_CLIENTS}")
         )
         await asyncio.sleep(0)
         with pytest.raises(Unreachable):
@@ -405,4 +405,4 @@ async def test_an_unknown_outcome_is_never_told_as_a_failure() -> None:
         refused = refused_write(error)
         assert refused.status == 504
         assert "may have been done" in refused.detail
-    assert refused_write(Unreachable("nobody is there")).status == 503
+    assert refused_write(Unreachable("no server is there")).status == 503

@@ -18,7 +18,7 @@ from butler.kube import config
 from butler.server import connections
 from butler.server.connections import ConnectionLimits
 from butler.server.process import Settings, running
-from server.conftest import CSRF, ROLE, somebody
+from server.conftest import CSRF, ROLE, person
 from server.eventually import eventually
 from server.follower import apply
 from server.objects import pool
@@ -40,7 +40,7 @@ POST = b"POST /link HTTP/1.1\r\nHost: %s\r\nOrigin: http://%s\r\nContent-Length:
 
 async def who(connection: Any) -> Person | None:
     user = connection.headers.get(ROLE, "")
-    return somebody(user) if user else None
+    return person(user) if user else None
 
 
 @pytest_asyncio.fixture(loop_scope="module", scope="module")

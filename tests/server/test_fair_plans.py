@@ -62,7 +62,7 @@ async def test_a_small_plan_is_made_beside_a_large_one_which_ends_when_its_clien
         assert not ended.is_set()
         for task in asking:
             task.cancel()
-        assert await asyncio.to_thread(ended.wait, 20), "whoever asked has gone"
+        assert await asyncio.to_thread(ended.wait, 20), "the client that asked has gone"
         enough.set()
         async with asyncio.timeout(20):  # and there is room again
             assert (await planned(api, small, user=greedy))["tenantsThatFit"] == 2

@@ -97,7 +97,7 @@ async def test_a_question_has_bounds(api: Api, plane: ControlPlane, network: str
         assert (problem["errors"] or [{"field": ""}])[0]["field"] == field
     for body in (
         {"tenants": tenants | {"pools": ["nowhere"]}},
-        {"tenants": {"count": 1, "provider": "nobody"}},
+        {"tenants": {"count": 1, "provider": "unknown"}},
         {"requests": [{"pool": "nowhere"}]},
     ):
         status, problem, _ = await api.call("POST", "/plan", body)

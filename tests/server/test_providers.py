@@ -43,7 +43,7 @@ async def test_a_provider_is_told_with_its_pools_in_order(api: Api, plane: Contr
 
 
 async def test_who_may_not_read_providers_is_not_told_of_them(api: Api, plane: ControlPlane) -> None:
-    for path in ("/providers", f"/providers/{HOME}/harvester-production", f"/providers/{HOME}/nobody"):
+    for path in ("/providers", f"/providers/{HOME}/harvester-production", f"/providers/{HOME}/unknown"):
         status, problem = await refused(api, path, user="mallory")
         assert status == 403
         assert "you may not read ProviderConfigs" in problem["detail"]
@@ -79,14 +79,14 @@ async def test_a_provider_in_a_namespace_of_others_is_told_of_nowhere(api: Api, 
     assert not (await read(api, "/tenants/team-secret/on-secret", user=rita))["tenant"]["elastic"], (
         "its terms are hidden"
     )
-    asked = {"tenants": {"count": 1, "provider": "nobody"}}
+    asked = {"tenants": {"count": 1, "provider": "unknown"}}
     status, problem, _ = await api.call("POST", "/plan", asked, user=rita)
     assert status == 422
     assert "harvester-secret" not in problem["detail"]
 
 
 async def test_a_provider_that_is_not_there(api: Api) -> None:
-    status, _ = await refused(api, f"/providers/{HOME}/nobody")
+    status, _ = await refused(api, f"/providers/{HOME}/unknown")
     assert status == 404
     status, problem = await refused(api, "/providers?sort=colour")
     assert status == 422

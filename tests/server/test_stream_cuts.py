@@ -53,7 +53,7 @@ class History:
         some = self._rng.sample(self._pools, 2)
         spec = {
             "provider": "harvester",
-            "credentialsRef": {"name": "nobody-made-it"},
+            "credentialsRef": {"name": "never-made"},
             "harvester": {"namespace": "default", "networkName": "default/workloads"},
             "network": {"mode": "ipam", "poolRefs": [{"name": text} for text in some]},
         }

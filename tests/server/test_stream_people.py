@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
-from server.conftest import ROLE, somebody
+from server.conftest import ROLE, person
 from server.eventually import eventually
 from server.follower import KINDS, apply, following, serving, tenant
 from server.objects import HOME, allocation, pool
@@ -90,7 +90,7 @@ async def test_a_session_that_runs_out_ends_its_stream(
     server: Running, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began = time.monotonic()
-    later = somebody("admin").expires_at + timedelta(hours=1)
+    later = person("admin").expires_at + timedelta(hours=1)
     async with following(session, server):
         monkeypatch.setattr("butler.server.routes.stream.now", lambda: later)
         code, _ = await _ending(session, f"{server.url}/api/v1/stream")
@@ -115,7 +115,7 @@ async def test_a_quiet_stream_beats(
 async def test_who_may_see_nothing_hears_nothing(
     server: Running, session: aiohttp.ClientSession, plane: ControlPlane, network: str
 ) -> None:
-    async with following(session, server, KINDS, "nobody-special") as follower:
+    async with following(session, server, KINDS, "stranger") as follower:
         assert follower.visible == []
         await apply(plane, pool("unseen", f"{network}.0.0/24"))
         await apply(plane, allocation("unseen-one", "unseen", 2))

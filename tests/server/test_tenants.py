@@ -109,7 +109,7 @@ async def test_a_team_sees_its_own_tenants_and_only_what_it_may_know_of_them(api
 async def test_somebody_of_another_namespace_sees_none_of_them(api: Api, plane: ControlPlane) -> None:
     grant(plane, "olaf", READ, ["tenantclusters"], namespace=namespace(plane, "team-other"))
     assert (await read(api, "/tenants", user="olaf")) == {"items": [], "total": 0, "next": None, "namespaces": []}
-    for path in (f"/tenants/{TEAM}/web", f"/tenants/{TEAM}/nobody", f"/tenants?namespace={TEAM}"):
+    for path in (f"/tenants/{TEAM}/web", f"/tenants/{TEAM}/unknown", f"/tenants?namespace={TEAM}"):
         status, problem = await refused(api, path, user="olaf")
         assert status == 403
         assert f"you may not read TenantClusters in namespace {TEAM}" in problem["detail"]
@@ -117,7 +117,7 @@ async def test_somebody_of_another_namespace_sees_none_of_them(api: Api, plane: 
 
 
 async def test_a_tenant_that_is_not_there_and_a_phase_that_is_none(api: Api) -> None:
-    status, problem = await refused(api, f"/tenants/{TEAM}/nobody")
+    status, problem = await refused(api, f"/tenants/{TEAM}/unknown")
     assert (status, problem["type"]) == (404, "urn:butler:problem:not-found")
     for wrong in ("phase=Sleeping", "limit=0", "limit=many", "sort=colour", "cursor=x"):
         status, problem = await refused(api, f"/tenants?{wrong}")

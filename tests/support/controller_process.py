@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 START_SECONDS = 60.0
-NOBODY = "http://127.0.0.1:9"
+DEAD_PROXY = "http://127.0.0.1:9"
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
@@ -48,7 +48,12 @@ class ControllerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env={**os.environ, "HTTPS_PROXY": NOBODY, "HTTP_PROXY": NOBODY, "NO_PROXY": "127.0.0.1,localhost"},
+                env={
+                    **os.environ,
+                    "HTTPS_PROXY": DEAD_PROXY,
+                    "HTTP_PROXY": DEAD_PROXY,
+                    "NO_PROXY": "127.0.0.1,localhost",
+                },
                 start_new_session=True,
                 preexec_fn=end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 (one call)
             )

@@ -30,7 +30,7 @@ HOME = "butler-system"
 API = "butler.butlerlabs.dev/v1alpha1"
 ON_PREMISES = ("harvester", "nutanix", "proxmox")
 CLOUDS = ("aws", "gcp", "azure")
-NOBODY = "https://127.0.0.1:9"
+NO_SERVER = "https://127.0.0.1:9"
 """Where connections are refused at once: an unreachable provider keeps no cluster from being described to it."""
 VERSION = "v1.32.4"
 _networks = itertools.count(secrets.randbelow(1000))
@@ -160,7 +160,7 @@ class Site:
     def login(self, **changes: bytes | None) -> Json:
         """The Secret with the provider's credentials; see `given.secret`."""
         if self.kind == "harvester":
-            changes = {"kubeconfig": given.kubeconfig(NOBODY), **changes}
+            changes = {"kubeconfig": given.kubeconfig(NO_SERVER), **changes}
         if self.kind == "proxmox":  # its Cluster API provider takes tokens only
             changes = {"username": b"butler@pve!capi", "password": given.UUID.encode(), **changes}
         data = {key: base64.b64encode(value).decode() for key, value in given.secret(self.kind, **changes).items()}
@@ -180,7 +180,7 @@ class Site:
     def describe_provider(self, network: Json | None = None, spec: Json | None = None) -> Json:
         settings = dict(SETTINGS[self.kind])
         if "endpoint" in settings:
-            settings["endpoint"] = NOBODY
+            settings["endpoint"] = NO_SERVER
         wanted: Json = {"provider": self.kind, "credentialsRef": {"name": self.secret}, self.kind: settings}
         if self.kind in ON_PREMISES:
             wanted["network"] = {

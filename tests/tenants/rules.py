@@ -90,7 +90,7 @@ def _machine(
         own = [item for item in held.values() if item.home == revision.namespace and item.type == "nodes"]
         if not any(inside(span, item.span) for item in own):
             holders = [item.revision for item in held.values() if meet(span, item.span)]
-            who = ", ".join(holder.name for holder in holders) or "nobody"
+            who = ", ".join(holder.name for holder in holders) or "no allocation"
             what = f"{revision.namespace}/{revision.name} runs with {text(span)}, held by {who}"
             yield Violation("S4", what, (revision, *(item.revision for item in own), *holders))
         for other, (machine, theirs) in used.items():

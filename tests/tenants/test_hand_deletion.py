@@ -194,7 +194,7 @@ def test_the_clean_up_command_spares_a_living_namesake(estate: Estate) -> None:
     before = {name_of(obj): obj["status"] for obj in lives.allocations()}
     said = estate.plane.kubectl("delete", "ipallocation", "-n", HOME, "-l", f"{TENANT}=web", check=False).stderr
     assert f"for TenantCluster {lives.namespace}/web, which exists" in said
-    estate.until(lambda: not any(now(estate, record) for record in records), "what nobody owns is gone")
+    estate.until(lambda: not any(now(estate, record) for record in records), "what has no owner is gone")
     code, answer = estate._desk.send("DELETE", f"{ALLOCATIONS}?labelSelector={TENANT}=web")
     assert code == 403, answer
     assert "which exists" in answer["message"]

@@ -44,7 +44,7 @@ def test_a_life_in_the_right_order_breaks_no_rule() -> None:
 
 
 def test_a_machine_on_an_address_that_nobody_holds_is_found() -> None:
-    assert told(RUNS) == [f"{HOME}/m1 runs with 10.0.0.1, held by nobody"]
+    assert told(RUNS) == [f"{HOME}/m1 runs with 10.0.0.1, held by no allocation"]
 
 
 def test_a_machine_on_the_address_of_another_cluster_is_found() -> None:

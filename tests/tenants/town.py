@@ -166,7 +166,7 @@ class Town:
             for replica in self._running():
                 if f"-{replica.pid}-" in holder:
                     return replica
-            assert time.monotonic() < deadline, f"nobody leads, the lease says {holder!r}"
+            assert time.monotonic() < deadline, f"no process leads, the lease says {holder!r}"
             await asyncio.sleep(0.1)
 
     async def kill_leader(self) -> None:

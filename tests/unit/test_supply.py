@@ -36,7 +36,7 @@ def test_kubectl_is_the_program_that_was_looked_at() -> None:
     assert (said["clientVersion"]["gitVersion"], said["clientVersion"]["gitTreeState"]) == (f"v{KUBECTL}", "clean")
     wanted = DIGESTS.get((sys.platform, platform.machine()))
     if wanted is None:
-        pytest.skip("nobody has looked at the program for this machine yet")
+        pytest.skip("the program for this machine was not looked at yet")
     with kubectl().open("rb") as program:
         assert hashlib.file_digest(program, "sha256").hexdigest() == wanted
     assert hashlib.sha256(carried("kubectl")).hexdigest() == wanted, "two parties packed the same program"

@@ -201,7 +201,7 @@ def test_nobody_vouches_for_the_certificate(control_plane: ControlPlane, namespa
 
 
 def test_a_service_that_is_not_there(control_plane: ControlPlane, namespace: str) -> None:
-    service = {"namespace": namespace, "name": "nobody", "path": "/x"}
+    service = {"namespace": namespace, "name": "missing", "path": "/x"}
     config = configuration(namespace, clientConfig={"service": service})
     assert ours(namespace, config) == theirs(control_plane, namespace, config)
 

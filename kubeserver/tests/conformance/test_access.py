@@ -279,8 +279,8 @@ async def test_impersonation_is_guarded(api: Api, stranger: Api, namespace: str)
 
 
 async def test_a_group_alone_cannot_be_impersonated(api: Api) -> None:
-    nobody = Api(api.session, api.url, {**api.headers, "Impersonate-Group": "g"})
-    answer = await nobody.get("/api/v1/namespaces")
+    nameless = Api(api.session, api.url, {**api.headers, "Impersonate-Group": "g"})
+    answer = await nameless.get("/api/v1/namespaces")
     assert answer.status == 400
     # Before it is a Go structure.
     assert answer.body["message"].endswith(" without impersonating a user name")

@@ -234,7 +234,7 @@ async def test_the_first_acceptable_form_of_discovery_is_given(api: Api) -> None
 
 
 async def test_an_unknown_group_is_plainly_not_found(api: Api) -> None:
-    answer = await api.get("/apis/nobody.example.com")
+    answer = await api.get("/apis/unknown.example.com")
     assert (answer.status, answer.text) == (404, "404 page not found\n")
 
 

@@ -25,7 +25,7 @@ def maps(namespace: str) -> str:
     return f"/api/v1/namespaces/{namespace}/configmaps"
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/apis/nobody.example.com/v1"])
+@pytest.mark.parametrize("path", ["/nothing", "/apis/unknown.example.com/v1"])
 async def test_an_unknown_path_is_plain_text(api: Api, path: str) -> None:
     answer = await api.get(path)
     assert (answer.status, answer.text) == (404, NOT_FOUND)

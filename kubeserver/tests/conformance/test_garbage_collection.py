@@ -91,9 +91,9 @@ async def test_a_dependent_with_another_owner_stays(api: Api, namespace: str) ->
 
 
 async def test_an_owner_that_never_was_takes_its_dependent(api: Api, namespace: str) -> None:
-    nobody = {"metadata": {"name": "nobody", "uid": "00000000-0000-0000-0000-000000000000"}}
-    await api.post(maps(namespace), configmap("dependent", ownerReferences=[reference(nobody)]))
-    await eventually(lambda: gone(api, namespace, "dependent"), "a dependent of nobody goes")
+    missing = {"metadata": {"name": "missing", "uid": "00000000-0000-0000-0000-000000000000"}}
+    await api.post(maps(namespace), configmap("dependent", ownerReferences=[reference(missing)]))
+    await eventually(lambda: gone(api, namespace, "dependent"), "a dependent of a missing owner goes")
 
 
 async def test_an_owner_of_that_name_with_another_uid_is_another(api: Api, namespace: str) -> None:

@@ -105,4 +105,4 @@ async def test_patches_say_that_they_validate_fields(api: Api) -> None:
 
 
 async def test_an_unknown_document_is_not_found(api: Api) -> None:
-    assert (await api.get("/openapi/v3/apis/nobody.example.com/v1")).status == 404
+    assert (await api.get("/openapi/v3/apis/unknown.example.com/v1")).status == 404

@@ -72,12 +72,12 @@ async def test_a_bad_pod_is_refused(api: Api, pods: str, spec: Object, causes: C
 
 
 async def test_a_pod_needs_its_service_account(api: Api, namespace: str, pods: str) -> None:
-    answer = await api.post(pods, pod("one", serviceAccountName="nobody"))
+    answer = await api.post(pods, pod("one", serviceAccountName="missing"))
     assert answer.body == failure(
         403,
         "Forbidden",
-        f'pods "one" is forbidden: error looking up service account {namespace}/nobody: '
-        'serviceaccount "nobody" not found',
+        f'pods "one" is forbidden: error looking up service account {namespace}/missing: '
+        'serviceaccount "missing" not found',
         name="one",
         kind="pods",
     )

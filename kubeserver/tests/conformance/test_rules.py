@@ -104,7 +104,7 @@ async def test_what_breaks_a_rule_is_refused(
         {"network": "10.0.0.0/24"},
         {"servers": [{"name": "a", "weight": 1}, {"name": "b", "weight": 2}]},
         {"quantity": "5Mi"},
-        {"fixed": "anything", "owner": "anybody"},
+        {"fixed": "anything", "owner": "any-owner"},
     ],
     ids=str,
 )

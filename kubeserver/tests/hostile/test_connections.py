@@ -216,7 +216,7 @@ async def test_certificates_of_strangers_do_not_pass_tls(
         ("/api/v1/configmaps?continue=%00%00", {400}),
         ("/api/v1/configmaps?timeoutSeconds=1e400", {400}),
         ("/api/v1/nonsense?watch=true", {404}),
-        ("/apis/nobody.example.com/v1/things?watch=true", {404}),
+        ("/apis/unknown.example.com/v1/things?watch=true", {404}),
         ("/api/v1/namespaces/nowhere/configmaps/nothing?watch=true&timeoutSeconds=1", {404}),
     ],
 )

@@ -209,7 +209,7 @@ class Writer:
             return
         code, found = answer
         if code not in (200, 201):
-            raise self._ledger.lost(account, f"{way} was refused although nobody else writes: {found}")
+            raise self._ledger.lost(account, f"{way} was refused although no other client writes: {found}")
         self._acknowledge(account, found, number, status=way == "status")
 
     def _acknowledge(self, account: Account, found: Json, number: int, *, status: bool) -> None:
@@ -358,7 +358,7 @@ async def check_everything(session: aiohttp.ClientSession, ledger: Ledger, watch
         for path, account in ledger.accounts.items():
             if path.startswith(watcher_path):
                 settle(ledger, account, found.pop(path, None))
-        assert not found, f"seed {ledger.seed}: nobody wrote {list(found)}"
+        assert not found, f"seed {ledger.seed}: no client wrote {list(found)}"
         exact = {item["metadata"]["name"]: int(item["metadata"]["resourceVersion"]) for item in listed["items"]}
         for watcher in [entry for entry in watchers if entry._path == watcher_path]:
             deadline = time.monotonic() + 20

@@ -108,7 +108,7 @@ def test_objects_and_definitions_of_one_are_not_in_another(server: ServerProcess
     assert "mine" in configs(other)
 
 
-def test_a_certificate_of_one_is_nobody_in_another(server: ServerProcess) -> None:
+def test_a_certificate_of_one_is_anonymous_in_another(server: ServerProcess) -> None:
     one = make(server, "team-a/certificates")
     two = make(server, "team-b/certificates")
     secrets = "/api/v1/namespaces/default/secrets"
@@ -151,9 +151,9 @@ def test_rights_given_in_one_mean_nothing_in_another(server: ServerProcess) -> N
 def test_only_administrators_of_the_root_make_list_and_remove(server: ServerProcess) -> None:
     inside = make(server, "team-a/inside")
     rooted = ControlPlane("rooted", inside.kubeconfig, server.url, inside.ca_file, inside.tls, {})
-    nobody = ControlPlane("nobody", inside.kubeconfig, server.url, inside.ca_file, inside.anonymous_tls(), {})
+    anonymous = ControlPlane("anonymous", inside.kubeconfig, server.url, inside.ca_file, inside.anonymous_tls(), {})
     visitor = ControlPlane("visitor", inside.kubeconfig, server.url, inside.ca_file, server.plane.tls, VISITOR)
-    for plane in (rooted, nobody, visitor):
+    for plane in (rooted, anonymous, visitor):
         assert plane.request("PUT", "/clusters/team-a/intruded")[0] == 403
         assert plane.request("DELETE", "/clusters/team-a/inside")[0] == 403
         assert plane.request("GET", "/clusters")[0] == 403

@@ -323,9 +323,9 @@ def test_kubectl_takes_over_from_client_side_apply_and_keeps_the_annotation_in_s
 
 def test_kubectl_does_not_take_what_somebody_changed_since() -> None:
     live = client_side({"text": "x", "number": 1})
-    live = updated(live, {"text": "changed", "number": 1}, "somebody", 1)
+    live = updated(live, {"text": "changed", "number": 1}, "editor", 1)
     error = refusal(live, config({"text": "y", "number": 2}), "kubectl")
-    assert error.message == f'Apply failed with 1 conflict: conflict with "somebody" using {VERSION}: .spec.text'
+    assert error.message == f'Apply failed with 1 conflict: conflict with "editor" using {VERSION}: .spec.text'
 
 
 def test_kubectl_can_hand_its_updates_over_to_its_applies() -> None:

@@ -111,7 +111,7 @@ def authorizer(objects: RbacObjects = OBJECTS) -> Authorizer:
         ("an aggregate has what its parts have", Attributes(User("dave"), "get", resource="secrets"), True),
         ("also through an aggregate", Attributes(User("erin"), "get", resource="secrets"), True),
         ("masters may all", Attributes(ROOT, "shave", group="x", resource="yaks"), True),
-        ("nobody else does", Attributes(User("mallory"), "get", resource="pods", namespace="team"), False),
+        ("no other user does", Attributes(User("mallory"), "get", resource="pods", namespace="team"), False),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -180,11 +180,11 @@ class TestDefaultRoles:
 
     def test_everybody_may_discover_and_ask_about_themselves(self) -> None:
         subject = authorizer(self.objects)
-        somebody = User("x", groups=("system:authenticated",))
-        assert subject.authorize(Attributes(somebody, "get", path="/apis/apps/v1")).allowed
-        review_rule = Attributes(somebody, "create", group="authorization.k8s.io", resource="selfsubjectaccessreviews")
+        user = User("x", groups=("system:authenticated",))
+        assert subject.authorize(Attributes(user, "get", path="/apis/apps/v1")).allowed
+        review_rule = Attributes(user, "create", group="authorization.k8s.io", resource="selfsubjectaccessreviews")
         assert subject.authorize(review_rule).allowed
-        assert not subject.authorize(Attributes(somebody, "get", path="/metrics")).allowed
+        assert not subject.authorize(Attributes(user, "get", path="/metrics")).allowed
 
     def test_admin_has_what_view_and_edit_have_and_may_write_roles(self) -> None:
         subject = authorizer(self.objects)

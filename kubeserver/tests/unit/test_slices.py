@@ -80,7 +80,7 @@ async def ask(
     info = read_path(method, path, watch="watch" in query)
     resource = hosted.cluster.registry.find(info.group, info.version, info.resource)
     assert resource is not None
-    user = User("somebody", groups=(MASTERS,))
+    user = User("jane", groups=(MASTERS,))
     given = {name.replace("_", "-"): value for name, value in headers.items()}
     request = Request(info, user, query, given, body=json.dumps(body).encode() if body else b"")
     return await hosted.verbs.answer(resource, request)
@@ -357,10 +357,10 @@ def test_of_many_roles_and_bindings_only_those_that_changed_are_indexed(monkeypa
     rules, subjects = authorization.Rules, authorization._subjects
     monkeypatch.setattr(authorization, "Rules", lambda given: indexed.append("role") or rules(given))
     monkeypatch.setattr(authorization, "_subjects", lambda *given: indexed.append("binding") or subjects(*given))
-    version, bindings[7] = 2, binding("b7", ["somebody"], "r7")
+    version, bindings[7] = 2, binding("b7", ["jane"], "r7")
     assert authorizer.authorize(asked).allowed
     assert not authorizer.authorize(dataclasses.replace(asked, user=User("user-7"))).allowed
-    assert authorizer.authorize(dataclasses.replace(asked, user=User("somebody"))).allowed
+    assert authorizer.authorize(dataclasses.replace(asked, user=User("jane"))).allowed
     assert indexed == ["binding", "binding"]  # one left, one came
     version, roles[3] = 3, role("r3", [])
     assert authorizer.authorize(asked).allowed

@@ -135,7 +135,7 @@ async def test_a_failed_group_takes_all_that_was_decided_behind_it_along(tmp_pat
     assert store.latest(pod("a")) is None
     assert store.revision == kept.revision
     later = await store.create(pod("a"), value())
-    assert later.revision > updated.revision + 1, "a revision that somebody may have seen is not used again"
+    assert later.revision > updated.revision + 1, "a revision that a client may have seen is not used again"
     assert store.failure is None
     batch = await watch.next_batch()
     assert batch is not None

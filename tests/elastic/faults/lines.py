@@ -107,8 +107,8 @@ def _kubeconfig(url: str) -> bytes:
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{"name": "line", "cluster": {"server": url}}],
-        "users": [{"name": "nobody", "user": {}}],
-        "contexts": [{"name": "line", "context": {"cluster": "line", "user": "nobody"}}],
+        "users": [{"name": "anonymous", "user": {}}],
+        "contexts": [{"name": "line", "context": {"cluster": "line", "user": "anonymous"}}],
         "current-context": "line",
     }
     return yaml.safe_dump(config).encode()

@@ -58,7 +58,7 @@ def test_a_range_that_is_deleted_while_its_tenant_is_dark_goes_to_nobody_else(dr
         dark.until(lambda: dark.condition("LoadBalancersReady").get("reason") == "TenantUnreachable", "it is dark")
         delete(drill.place, growth)
         rival = f"{dark.name}-rival"
-        pinned(drill.place, rival, address, {"name": "nobody", "namespace": drill.place.namespace})
+        pinned(drill.place, rival, address, {"name": "no-tenant", "namespace": drill.place.namespace})
         dark.until(lambda: deleting(dark, growth).get("reason") == "Unknown", "it says that it cannot tell")
         dark.stays(lambda: phase(found(dark, rival)) != "Allocated", "nothing of it is released meanwhile", LONG)
         butler.lines.go_dark(dark.name, False)

@@ -105,7 +105,7 @@ def test_lives_of_a_few_writes_grow_and_shrink_all_the_same(drill: Drill, writes
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("side", ["before", "after"])
-@pytest.mark.parametrize("comes", ["nobody", "a Service", "a Service by name"])
+@pytest.mark.parametrize("comes", ["nothing", "a Service", "a Service by name"])
 def test_one_crash_at_every_write(drill: Drill, side: Moment, comes: str) -> None:
     web = drill.tenant()
     with drill.replica() as butler:
@@ -125,7 +125,7 @@ def _one_crash(drill: Drill, web: ElasticTenant, butler: Replica, number: int, s
 
     def come() -> None:
         named = {"a Service by name": f"{web.place.network}.{_second(web)}"}.get(comes)
-        if comes != "nobody":
+        if comes != "nothing":
             web.add(late, loadBalancerIP=named)
 
     killer = Killer(butler, number, side, again=False, meanwhile=come)
@@ -134,10 +134,10 @@ def _one_crash(drill: Drill, web: ElasticTenant, butler: Replica, number: int, s
     web.remove(cycle_name)
     if killer.struck or killer.back.wait(3):
         assert killer.back.wait(PATIENCE)
-        if comes == "a Service" or (comes != "nobody" and web.address(late)):
+        if comes == "a Service" or (comes != "nothing" and web.address(late)):
             web.gets(late)
     killer.stop()
-    if web.service(late) or (comes != "nobody" and killer.struck):
+    if web.service(late) or (comes != "nothing" and killer.struck):
         web.sees(lambda: web.service(late), "it came")
         web.remove(late)
     web.shrinks_to(1)

@@ -134,8 +134,8 @@ def figures(tenant: RealTenant) -> Figures:
     inside = tenant.side.written()
     services = [revision for revision in inside if revision.kind == SERVICE]
     pools = [revision for revision in inside if revision.kind == ADDRESS_POOL and revision.key == DEFAULT_POOL]
-    everybodys = [revision for revision in tenant.record.management.written() if revision.kind == ALLOCATION]
-    own = [everybody for everybody in everybodys if tenant_of(everybody.obj) == tenant.uid and is_growth(everybody.obj)]
+    granted = [revision for revision in tenant.record.management.written() if revision.kind == ALLOCATION]
+    own = [revision for revision in granted if tenant_of(revision.obj) == tenant.uid and is_growth(revision.obj)]
     return Figures(
         served=_served(services),
         acted=_acted(pools),

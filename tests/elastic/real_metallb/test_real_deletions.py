@@ -23,7 +23,7 @@ def test_a_range_that_is_deleted_in_use_is_handed_out_no_more_and_goes_when_it_i
     (name,) = [allocation["metadata"]["name"] for allocation in web.allocations("loadbalancer")]
     delete(place, name)
     web.until(lambda: deleting(web, name).get("reason") == "InUse", "it says that it is in use")
-    web.sees(lambda: not web.hands_out(), "nobody gets what is to go")
+    web.sees(lambda: not web.hands_out(), "no Service gets what is to go")
     web.add("b", "c")
     served = web.gets("b", "c")
     first = set(place.addresses(16, 19))
@@ -48,7 +48,7 @@ def test_a_service_that_asks_for_an_address_of_a_range_that_goes_keeps_it(real: 
     web.gets("a")
     (name,) = [allocation["metadata"]["name"] for allocation in web.allocations("loadbalancer")]
     delete(place, name)
-    web.sees(lambda: not web.hands_out(), "nobody gets what is to go")
+    web.sees(lambda: not web.hands_out(), "no Service gets what is to go")
     wanted = place.address(17)
     web.add("named", annotations={"metallb.io/loadBalancerIPs": wanted})
     assert web.gets("named") == [wanted]

@@ -59,7 +59,7 @@ async def test_an_object_lives_through_all_verbs(client: Client, namespace: str)
     patched = await client.patch(CONFIGMAPS, "a", test_and_set, namespace, kind="json")
     assert patched["data"]["y"] == "4"
     with pytest.raises(errors.Conflict):
-        await client.delete(CONFIGMAPS, "a", namespace, uid="somebody-else")
+        await client.delete(CONFIGMAPS, "a", namespace, uid="another-uid")
     with pytest.raises(errors.Conflict):
         await client.delete(CONFIGMAPS, "a", namespace, resource_version=version_of(replaced))
     await client.delete(CONFIGMAPS, "a", namespace, uid=uid_of(made), dry_run=True)
@@ -149,10 +149,10 @@ async def test_a_watch_begins_where_the_list_ended(client: Client, namespace: st
 
 async def test_a_foreign_user_is_refused_by_type(control_plane: ControlPlane, tmp_path: Path, namespace: str) -> None:
     document = yaml.safe_load(control_plane.kubeconfig.read_text())
-    document["users"][0]["user"]["as"] = "nobody-special"
+    document["users"][0]["user"]["as"] = "stranger"
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(document))
     async with Client(config.load(tmp_path / "kubeconfig")) as client:
-        with pytest.raises(errors.Forbidden, match="nobody-special"):
+        with pytest.raises(errors.Forbidden, match="stranger"):
             await client.get(CONFIGMAPS, "a", namespace)
     document["users"][0]["user"] = {"token": "not-a-token"}
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(document))

@@ -140,5 +140,5 @@ async def test_own_writes_through_a_bad_network_are_read_back_at_once(
         await until(lambda: cache_state(cache) == truth, lambda: f"cache {cache_state(cache)} == server {truth}")
         for answer in answers:
             cache.wrote(answer)
-        assert cache_state(cache) == truth, "answers that come very late raise nobody from the dead"
+        assert cache_state(cache) == truth, "answers that come very late bring no object back"
     assert witness.told_state() == truth

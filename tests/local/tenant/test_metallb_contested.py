@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from butler.kube.client import Client
 
 DRAINED_BY = Annotation.DRAINED_BY.value
-NOBODY = "00000000-0000-4000-8000-000000000000"
+NO_OBJECT = "00000000-0000-4000-8000-000000000000"
 
 
 async def recreate(tenant: Client, *texts: str) -> Json:
@@ -58,7 +58,7 @@ async def test_an_apply_over_another_version_or_another_object_is_refused(
     live = await pool(tenant)
     body = address_pool(ranges(A))
     body["metadata"]["resourceVersion"] = version_of(live) if wrong == "uid" else stale
-    body["metadata"]["uid"] = uid_of(live) if wrong == "version" else NOBODY
+    body["metadata"]["uid"] = uid_of(live) if wrong == "version" else NO_OBJECT
     with pytest.raises(ApiError) as refused:
         await tenant.apply(ADDRESS_POOLS, body, force=True, field_manager=FieldManager.IPAM)
     assert refused.value.code == code
@@ -83,7 +83,7 @@ async def test_a_deletion_of_another_version_or_another_object_is_refused(with_m
     first = await pool(tenant)
     await edit(tenant, {"addresses": [B]})
     live = await pool(tenant)
-    for uid, version in ((uid_of(live), version_of(first)), (NOBODY, version_of(live))):
+    for uid, version in ((uid_of(live), version_of(first)), (NO_OBJECT, version_of(live))):
         with pytest.raises(Conflict):
             await tenant.delete(ADDRESS_POOLS, POOL, NAMESPACE, uid=uid, resource_version=version)
     assert await pool(tenant) == live

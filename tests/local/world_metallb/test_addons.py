@@ -150,7 +150,7 @@ async def test_deleting_an_addon_takes_its_objects_away_but_not_the_namespace(es
 async def test_an_addon_of_a_tenant_that_is_gone_just_goes(estate: Estate) -> None:
     async with estate.world():
         tenant = await estate.with_metallb()
-        unborn = await estate.add_addon("traefik", "nobody")
+        unborn = await estate.add_addon("traefik", "unknown")
         await estate.until_phase(unborn, "Pending")
         await estate.remove_control_plane(tenant.key)
         await estate.client.delete(CLUSTERS, "payments", TEAM)

@@ -44,7 +44,7 @@ async def test_a_tenant_is_known_by_its_secret_and_has_one_client(estate: Estate
 
 async def test_a_tenant_without_a_usable_secret_cannot_be_entered(estate: Estate, tenants: TenantConnections) -> None:
     with pytest.raises(NoWayIn):
-        async with tenants.borrow(Key("nowhere", "nobody")):
+        async with tenants.borrow(Key("nowhere", "unknown")):
             pass
     key = (await estate.add_tenant()).key
     await until(lambda: _true(key in tenants))

@@ -130,7 +130,7 @@ def test_what_came_back_is_not_published_while_machines_of_its_earlier_life_anno
     (_, first), size = lost.ranges[lost.allocations.index(balancers)], balancers["spec"]["count"]
     network, _, number = first.rpartition(".")
     pinned = {"startAddress": first, "endAddress": f"{network}.{int(number) + size - 1}"}
-    reference = {"name": "nobody", "namespace": "nowhere"}
+    reference = {"name": "no-tenant", "namespace": "nowhere"}
     spec = {key: value for key, value in balancers["spec"].items() if key != "count"}
     kept["spec"] = {**spec, "pinnedRange": pinned, "tenantClusterRef": reference}
     estate.apply(kept)  # so that the new cluster gets others

@@ -115,8 +115,8 @@ def test_the_secret_is_named_by_its_content_and_typed_as_cluster_api_wants_it() 
 
 
 def test_trust_is_read_from_stewards_secrets_once_they_are_complete() -> None:
-    trustd = {"token": "butler.abc", "os-ca.crt": "MACHINE CA", "admin.key": "nobody's business"}
-    authority = {"ca.crt": "CLUSTER CA", "ca.key": "nobody's business"}
+    trustd = {"token": "butler.abc", "os-ca.crt": "MACHINE CA", "admin.key": "private"}
+    authority = {"ca.crt": "CLUSTER CA", "ca.key": "private"}
     token = "abcdef.0123456789abcdef"
     assert Trust.read(trustd, authority, token) == TRUST
     assert Trust.read({**trustd, "token": ""}, authority, token) is None

@@ -107,7 +107,7 @@ def step_for(subject: IPAllocation, **world: Any) -> Step | None:
         ("deleted after a refusal", allocation("Failed", deleting=True), {}, Release()),
         ("deleted while granted", allocation("Allocated", deleting=True), {"pool": pool("999")}, Release()),
         (
-            "deleted before the finalizer was there, and held by somebody else's",
+            "deleted before the finalizer was there, and held by another's finalizer",
             allocation(finalizers=(FOREIGN,), deleting=True),
             {},
             Release(),

@@ -67,7 +67,7 @@ class Yard:
         ("waiting, owner by label", allocation(labelled="t1"), "t1"),
         ("refused, owner on record", allocation("Failed", owner="t1"), "t1"),
         ("the label wins", allocation("Allocated", owner="t1", labelled="t2"), "t2"),
-        ("nobody ever saw the owner", allocation("Allocated"), None),
+        ("the owner was never seen", allocation("Allocated"), None),
         ("released already", allocation("Released", owner="t1"), None),
         ("being deleted", allocation("Allocated", owner="t1", deleting=True), None),
     ],
@@ -83,7 +83,7 @@ def test_whose_owner_is_looked_for(story: str, subject: IPAllocation, owner: str
     [
         ("there", identity(WEB, "t1"), False),
         ("another one of that name", identity(WEB, "t2"), True),
-        ("nobody", None, True),
+        ("none", None, True),
         ("an answer without a uid", identity(WEB, ""), None),
         ("an answer about another name", identity(Key("team-a", "api"), "t2"), None),
         ("an answer about another namespace", identity(Key("team-b", "web"), "t2"), None),

@@ -67,7 +67,7 @@ def test_grants_wait_until_each_tenant_that_runs_was_looked_at_and_never_again()
     room.look("uid-shop")
     assert room.may_grant
     room.tenants[Key("team-a", "later")] = tenant("later")
-    assert room.may_grant, "who comes later keeps nobody waiting"
+    assert room.may_grant, "a later one keeps none waiting"
     assert not room.looks.is_due("uid-later")
 
 

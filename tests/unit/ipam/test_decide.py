@@ -200,7 +200,7 @@ def test_a_full_batch_leaves_the_rest_undecided_and_in_order(most: int) -> None:
             "needs 33 contiguous addresses; vlan40-pool hands out 32 in all: ask for 32 or fewer, or add a window",
         ),
         (
-            "a pinned range that somebody holds a part of",
+            "a pinned range of which a part is held",
             {"payments_nodes": "10.40.1.4-10.40.1.8"},
             request("n", pin="10.40.1.0-10.40.1.9"),
             "PinnedRangeConflict",

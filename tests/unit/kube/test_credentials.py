@@ -250,7 +250,7 @@ async def secure(api: FakeApi, authority: Authority, folder: Path) -> list[str]:
     async def look(request: web.Request) -> None:
         assert request.transport is not None
         peer = request.transport.get_extra_info("peercert")
-        names.append(peer["subject"][0][0][1] if peer else "nobody")
+        names.append(peer["subject"][0][0][1] if peer else "anonymous")
 
     api.before = look
     await api.stop()
@@ -274,7 +274,7 @@ async def test_a_client_certificate_is_shown_and_the_server_name_checked(
             await client.list(CONFIGMAPS)
     async with Client(Connection(api.url, insecure=True)) as client:
         await client.list(CONFIGMAPS)
-    assert names == ["jane", "nobody"]
+    assert names == ["jane", "anonymous"]
 
 
 async def test_a_certificate_authority_that_is_replaced_is_read_again(

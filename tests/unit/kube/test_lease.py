@@ -250,7 +250,7 @@ def test_no_two_work_at_once_whatever_the_network_does(seed: int, faults: list[t
         for candidate in candidates.values():
             candidate.line.down = candidate.line.hanging = candidate.line.losing_answers = False
         await asyncio.sleep(2 * TERMS.duration + 60)
-        assert sum(candidate.at_work for candidate in candidates.values()) == 1, "somebody leads in the end"
+        assert sum(candidate.at_work for candidate in candidates.values()) == 1, "one leads in the end"
         spans = sorted(span for candidate in candidates.values() for span in candidate.spans)
         for earlier, later in itertools.pairwise(spans):
             assert earlier[1] <= later[0], f"two at work at once: {spans}"

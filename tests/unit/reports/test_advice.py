@@ -87,7 +87,7 @@ def test_an_idle_block_comes_before_one_in_use_and_both_are_told_for_what_they_a
         (["in-use", "idle", "far"], 23, "10.40.0.1-10.40.0.62"),
     ]
     assert [obstacle.use for obstacle in advice.openings[0].blocks] == [ObstacleUse.IDLE]
-    assert all(opening.live for opening in advice.openings[1:]), "whoever is in use is never free"
+    assert all(opening.live for opening in advice.openings[1:]), "what is in use is never free"
     assert [obstacle.name for obstacle in advice.unused] == ["idle"]
 
 
@@ -164,7 +164,7 @@ def test_a_grant_counts_until_its_allocation_says_what_it_holds_or_is_gone() -> 
 
     assert allocated(block("late")) == 4
     assert allocated(block("late", "10.40.0.20-10.40.0.21")) == 2
-    assert allocated() == 0, "whoever it was promised to is gone"
+    assert allocated() == 0, "the request it was promised to is gone"
 
 
 def test_the_hole_is_exactly_the_one_that_the_allocator_would_have() -> None:

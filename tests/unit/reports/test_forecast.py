@@ -19,7 +19,7 @@ from unit.reports.histories import NOW, live
 
 HISTORIES = 36
 LIVES: dict[str, dict[str, Any]] = {
-    "nobody leaves": {"per_day": 0.4, "past": 30},
+    "no tenant leaves": {"per_day": 0.4, "past": 30},
     "tenants stay for two months": {"per_day": 0.5, "past": 30, "stays": 60.0},
     "tenants come three at a time": {"per_day": 0.4, "past": 40, "burst": 3},
 }

@@ -67,7 +67,7 @@ def both(*steps: Callable[[Town], object]) -> Callable[[Town], object]:
     return all_of
 
 
-def nobody(allocation: dict[str, Any]) -> dict[str, Any]:
+def by_hand(allocation: dict[str, Any]) -> dict[str, Any]:
     """Made by hand: no labels, and no owner seen yet."""
     meta = {**allocation["metadata"], "labels": {}}
     said = {key: value for key, value in allocation["status"].items() if key != "tenantClusterUID"}
@@ -141,12 +141,12 @@ CASES: dict[str, tuple[Callable[[Town], object], list[str]]] = {
         ["IPAM-ORPHAN", "IPAM-ORPHAN"],
     ),
     "a cluster that never was": (
-        add(nobody(held("x", "east", "10.1.0.40", "10.1.0.40", "new"))),
+        add(by_hand(held("x", "east", "10.1.0.40", "10.1.0.40", "new"))),
         ["IPAM-TENANT-NEVER-SEEN"],
     ),
-    "an owner that nobody wrote down": (
+    "an owner that was never written down": (
         both(
-            add(nobody(held("x", "east", "10.1.0.40", "10.1.0.40"))),
+            add(by_hand(held("x", "east", "10.1.0.40", "10.1.0.40"))),
             lambda found: found.metallb["web"].append(announced("10.1.0.40/32", name="more")),
         ),
         ["IPAM-OWNER", "IPAM-METALLB-MISSING"],
@@ -205,7 +205,7 @@ CASES: dict[str, tuple[Callable[[Town], object], list[str]]] = {
     ),
     "no advertisement": (lambda found: found.announcement.update(web=None), ["IPAM-METALLB-DRIFT"]),
     "no MetalLB": (lambda found: found.metallb.update(web=None), ["IPAM-METALLB-MISSING"]),
-    "another pool, with nobody's addresses": (
+    "another pool, with addresses of no tenant": (
         lambda found: found.metallb["web"].append(announced("192.0.2.0/28", name="own")),
         ["IPAM-METALLB-FOREIGN"],
     ),
@@ -235,7 +235,7 @@ CASES: dict[str, tuple[Callable[[Town], object], list[str]]] = {
         lambda found: found.services["web"].append(Balancer("default", "x", "9", addresses=("10.1.0.20",))),
         ["IPAM-SERVICE-OUTSIDE", "IPAM-SERVICE-DUPLICATE"],
     ),
-    "a Service with nobody's address": (
+    "a Service with an address of no tenant": (
         lambda found: found.services["web"].append(Balancer("default", "x", "9", addresses=("192.0.2.7",))),
         ["IPAM-SERVICE-OUTSIDE"],
     ),
@@ -393,7 +393,7 @@ def test_what_cannot_be_read_is_told_and_keeps_counters_from_being_judged() -> N
     spoiled = town().spoiled(lambda it: it.pools["east"]["status"].update(allocatedIPs=9), recount=False)
     found = look_once(spoiled.estate(), spoiled.sides(), NOW, strange)
     assert [finding.code for finding in found] == [Code.UNREADABLE]
-    assert concerning(found, "nodes", None) == found, "it may concern anybody"
+    assert concerning(found, "nodes", None) == found, "it may concern any tenant"
 
 
 def test_only_what_stands_both_times_is_told() -> None:
@@ -427,7 +427,7 @@ def test_clusters_that_come_or_go_or_have_no_pools_are_not_asked() -> None:
 
 
 def test_a_report_is_clean_with_notes_and_reads_as_json() -> None:
-    noted = town().spoiled(add(nobody(held("x", "east", "10.1.0.40", "10.1.0.40", "new"))))
+    noted = town().spoiled(add(by_hand(held("x", "east", "10.1.0.40", "10.1.0.40", "new"))))
     report = Report(tuple(noted.findings()), pools=2, allocations=5, tenants=2)
     assert report.is_clean
     said = report_json(report)

@@ -34,11 +34,11 @@ def held(name: str, of: str, holds: str) -> IPAllocation:
     return _allocation(name, of, {"count": 1}, {"phase": "Allocated", "startAddress": start, "endAddress": end})
 
 
-def waits(name: str, of: str, count: int, tenant: str = "nobody", **labels: str) -> IPAllocation:
+def waits(name: str, of: str, count: int, tenant: str = "no-tenant", **labels: str) -> IPAllocation:
     return _allocation(name, of, {"count": count}, {"phase": "Failed"}, tenant, **labels)
 
 
-def _allocation(name: str, of: str, spec: Json, status: Json, tenant: str = "nobody", **labels: str) -> IPAllocation:
+def _allocation(name: str, of: str, spec: Json, status: Json, tenant: str = "no-tenant", **labels: str) -> IPAllocation:
     meta = {"name": name, "namespace": HOME, "uid": name, "creationTimestamp": NOW.isoformat(), "labels": labels}
     reference = {"poolRef": {"name": of}, "tenantClusterRef": {"name": tenant, "namespace": "team"}}
     return from_json(IPAllocation, {"metadata": meta, "spec": {**reference, "type": "nodes", **spec}, "status": status})

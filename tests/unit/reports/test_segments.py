@@ -114,7 +114,7 @@ def test_what_cannot_be_drawn_is_named() -> None:
         granted("over-the-edge", "10.40.0.250", "10.40.1.4"),
         granted("absurd", "banana", "10.40.0.9"),
         granted("other-family", "fd00::1", "fd00::4"),
-        granted("somebody-elses", "10.99.0.1", "10.99.0.4", of="another"),
+        granted("of-another", "10.99.0.1", "10.99.0.4", of="another"),
     ]
     shown = segments_of(pool(), four)
     assert [elsewhere.allocation for elsewhere in shown.elsewhere] == ["absurd", "far", "other-family", "over-the-edge"]

@@ -84,7 +84,7 @@ def question(operation: str, new: Any = None, old: Any = None, **more: Any) -> J
         "namespace": metadata.get("namespace", ""),
         "object": _plain(new),
         "oldObject": _plain(old),
-        "userInfo": {"username": "somebody"},
+        "userInfo": {"username": "user"},
         "options": None,
         "dryRun": False,
         **more,

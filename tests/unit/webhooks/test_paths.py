@@ -60,7 +60,7 @@ def test_a_changed_path_is_known_before_and_the_last_one_only_for_a_moment() -> 
     assert before.knows(after.path, clock()), "by a replica that has not heard of the change"
     assert after.knows(before.path, clock()), "from an API server that has not heard of the change"
     clock.passes(LAST_GOOD)
-    assert not after.knows(before.path, clock()), "whoever was told it in an error has nothing"
+    assert not after.knows(before.path, clock()), "a reader of the error has nothing"
 
 
 def test_nothing_of_it_is_shown() -> None:

@@ -25,7 +25,7 @@ FAULTS: dict[str, tuple[str, Callable[[], Exception]]] = {
     "does not answer, and did it": ("after", lambda: OutcomeUnknown("no answer")),
     "fails": ("before", lambda: refusal(500, "InternalError", "etcd is away")),
     "takes too long": ("before", TimeoutError),
-    "says that somebody else was quicker": ("before", lambda: refusal(409, "Conflict", "modified")),
+    "says that another writer was quicker": ("before", lambda: refusal(409, "Conflict", "modified")),
     "is the last that the process says": ("before", Killed),
     "is not heard by a process that ends": ("after", Killed),
 }

@@ -116,8 +116,8 @@ async def test_new_services_get_other_addresses_and_a_replacement_comes_only_on_
     await house.live(10)
     delete(house)
     await house.live(60)
-    assert list(house.phases()) == ["web-lb"], "nobody waits, so nothing is asked for"
-    assert not house.tenant.hands_out, "and nobody gets what is to go"
+    assert list(house.phases()) == ["web-lb"], "no Service waits, so nothing is asked for"
+    assert not house.tenant.hands_out, "and no Service gets what is to go"
     house.tenant.add_service("b")
     await house.live(30)
     assert house.tenant.address_of("b") == "10.40.0.22"

@@ -43,7 +43,7 @@ def test_an_address_counts_once_it_was_shown_for_a_moment_and_for_a_while_after_
     first = remembered([1, 2], {}, 100.0)
     assert counting(first) == []
     assert seconds_to_next(first, 100.0) == pytest.approx(COUNTS_AFTER, abs=0.1)
-    assert remembered([2], first, 101.0).keys() == {2}, "a view that was late for a moment accuses nobody"
+    assert remembered([2], first, 101.0).keys() == {2}, "a view that was late for a moment accuses no tenant"
     known = remembered([1, 2], first, 100.0 + COUNTS_AFTER)
     assert counting(known) == [1, 2]
     later = remembered([2], known, 100.0 + SHOWN_FOR)

@@ -53,7 +53,7 @@ async def test_every_process_changes_a_pool_that_it_holds_back(house: Household)
     await house.look()
     second = house.tenant.pool["metadata"]
     assert first["annotations"][Annotation.DRAINED_BY] != second["annotations"][Annotation.DRAINED_BY]
-    assert first["resourceVersion"] != second["resourceVersion"], "whoever slept finds its write refused"
+    assert first["resourceVersion"] != second["resourceVersion"], "the controller that slept finds its write refused"
 
 
 async def test_who_slept_through_a_takeover_takes_nothing_out(house: Household) -> None:

@@ -116,7 +116,7 @@ def test_a_promise_is_kept_until_its_allocation_tells_the_end_of_it(
     made = planned(pool(WINDOW, intents=(promise,)), *world, allocation("b", 4))
     assert (promise in made.status.intents) is kept, f"one that {story}"
     if kept:
-        assert grants(made) == {"b": "10.0.0.4-10.0.0.7"}, "what was promised went to somebody else"
+        assert grants(made) == {"b": "10.0.0.4-10.0.0.7"}, "what was promised went to another request"
         assert made.status.allocated_ips == 8
 
 

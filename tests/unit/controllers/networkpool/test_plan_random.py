@@ -78,7 +78,7 @@ def test_nothing_is_granted_twice_and_the_figures_are_a_recount(world: tuple[Net
     for item in made.granted:
         granted = addresses(intent_range(item)[1])
         assert granted <= usable
-        assert not granted & taken, f"{item.name} got what somebody has"
+        assert not granted & taken, f"{item.name} got what another has"
         assert any(window.contains(intent_range(item)[1]) for window in layout.windows)
         taken |= granted
 
@@ -93,7 +93,7 @@ def test_nothing_is_granted_twice_and_the_figures_are_a_recount(world: tuple[Net
     assert status.allocation_count == live + len(status.intents)
     going = {item.metadata.uid for item in allocations if item.metadata.deletion_timestamp}
     answered = [refusal.uid for refusal in (*kept, *made.granted, *made.refusals)]
-    assert set(answered) >= waits - going, "everybody who waits is told something"
+    assert set(answered) >= waits - going, "every request that waits gets an answer"
     assert len(answered) == len(set(answered)), "and one thing only"
     promised = {item.uid for item in (*subject.status.intents, *made.granted)}
     noted = [item for item in allocations if item.metadata.uid in promised or item.status.phase == "Released"]

@@ -77,7 +77,7 @@ def test_a_tenant_addon_is_labelled_and_goes_with_its_cluster() -> None:
 
 def test_what_an_earlier_cluster_of_the_name_left_behind_is_not_this_ones() -> None:
     assert not belongs_to(addon("cilium", made_for="another"), cluster())
-    assert belongs_to(addon("cilium", ours=False), cluster()), "made by hand, for whoever has the name"
+    assert belongs_to(addon("cilium", ours=False), cluster()), "made by hand, for the cluster of that name"
     assert not belongs_to(addon("cilium"), cluster("api"))
     assert not belongs_to(addon("cilium"), cluster(namespace="team-b"))
 

@@ -163,7 +163,7 @@ def test_a_team_that_is_not_the_namespaces_is_told_before_the_cluster_is_built()
         "namespace team-a belongs to team a, and so does every cluster in it: leave spec.teamRef out",
     )
     assert access(cluster(team="b"), provider(), "a", started=True) is None, "it cannot be changed any more"
-    assert access(cluster(team="b"), provider(), "", started=False) is None, "it grants nothing, and charges nobody"
+    assert access(cluster(team="b"), provider(), "", started=False) is None, "it grants nothing, and charges no team"
 
 
 def test_a_provider_that_was_not_checked_yet_is_waited_for_and_no_failure() -> None:
@@ -188,7 +188,7 @@ def test_a_cloud_takes_one_cluster_of_a_name_the_older() -> None:
     found = name_clash(young, cloud, [old])
     assert found is not None
     assert "another TenantCluster of this platform has the same name" in found.message
-    assert "b/web" not in found.message, "where it is concerns nobody else"
+    assert "b/web" not in found.message, "where it is concerns no other team"
     assert name_clash(old, cloud, [young]) is None
     assert name_clash(young, provider(), [old]) is None, "on premises names carry the namespace's part of the UID"
 

@@ -190,7 +190,7 @@ class History(RuleBasedStateMachine):
                 for allocation in self.world.allocations.values()
                 if allocation.status.phase is not IPAllocationPhase.ALLOCATED
             ]
-            assert asked == [], "nobody needs it"
+            assert asked == [], "no Service needs it"
         assert all(
             granted_range(allocation)
             for allocation in self.world.allocations.values()

@@ -88,7 +88,7 @@ def test_what_is_being_drained_is_held_and_not_free() -> None:
 def test_only_what_came_for_demand_may_go() -> None:
     assert is_growth(lb(growth=True))
     assert not is_growth(lb())
-    assert not is_growth(lb(growth=True, pinned=("10.40.0.20", "10.40.0.21"))), "somebody picked it"
+    assert not is_growth(lb(growth=True, pinned=("10.40.0.20", "10.40.0.21"))), "a user picked it"
 
 
 def test_a_grant_that_cannot_be_read_is_not_announced() -> None:

@@ -128,7 +128,7 @@ async def test_a_pool_that_changes_fast_is_shown_as_it_was_a_moment_ago(monkeypa
     await asyncio.sleep(0.1)  # counting rests in between
     counting.go_on.clear()
     pools.put(NEW)
-    assert network(await pool_summaries.summary(state, NEW)) == "10.0.0.0/24", "nobody waits"
+    assert network(await pool_summaries.summary(state, NEW)) == "10.0.0.0/24", "no request waits"
     await asyncio.sleep(0.05)
     assert counting.times == 2, "but it is counted again"
     exact = asyncio.create_task(pool_summaries.snapshot(state, NEW, exactly=True))
