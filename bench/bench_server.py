@@ -195,7 +195,7 @@ async def load(server: Server, *, rate: float, etags: bool, seconds: float, path
     before, began = server.cpu(), time.perf_counter()
     answer = await ask_program("bench_server_load.py", order)
     spent, elapsed = server.cpu() - before, time.perf_counter() - began
-    taken = [each for _, each in answer["taken"]]
+    taken = [seconds for _, seconds in answer["taken"]]
     names = {path: name for name, path in PAGE.items()}
     by_path = {
         name: percentile([took for path, took in answer["taken"] if names.get(path) == name], 0.99) for name in PAGE
@@ -307,7 +307,7 @@ async def telling(server: Server, kubernetes: Kubernetes, folder: Path, seconds:
             if churning:
                 await stack.enter_async_context(meanwhile(kubernetes.churn(10)))
             found = await streams(server, kubernetes, folder, seconds)
-        sent = [each for each, _ in found["since"]]
+        sent = [delay for delay, _ in found["since"]]
         when = "10 changes/s beside" if churning else "at rest"
         heard = f"{len(sent)} of {found['wanted']}"
         memory = f"{found['before']:.0f} -> {found['after']:.0f}"
@@ -324,7 +324,7 @@ async def beside(server: Server, kubernetes: Kubernetes, seconds: float) -> None
     began = time.perf_counter()
     await asyncio.to_thread(kubernetes.plane.kubectl, "get", "--raw", ALLOCATIONS)
     kubectl = time.perf_counter() - began
-    alone = statistics.median(each for each, _ in raw)
+    alone = statistics.median(seconds for seconds, _ in raw)
     rows = [
         ["embedded API server: raw list", duration(alone), f"{raw[0][1] / 1e6:.1f} MB", ""],
         ["  the same by kubectl get --raw", duration(kubectl), "", times(kubectl / alone)],

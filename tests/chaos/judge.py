@@ -204,7 +204,7 @@ def rest(
     for uid, cluster in clusters.items():
         name, status = cluster["metadata"]["name"], cluster.get("status") or {}
         own = {
-            kind: [replay.live[each] for each in replay.live if _belongs(replay.allocations[each], uid, kind)]
+            kind: [replay.live[held] for held in replay.live if _belongs(replay.allocations[held], uid, kind)]
             for kind in ("nodes", "loadbalancer")
         }
         home = home_of(name, uid)
@@ -215,10 +215,10 @@ def rest(
             for address in internal_addresses(obj)
             if not any(_has(span, address) for span in own["nodes"])
         ]
-        conditions = {each["type"]: each for each in status.get("conditions") or ()}
+        conditions = {condition["type"]: condition for condition in status.get("conditions") or ()}
         if outside and conditions.get("NetworkReady", {}).get("status") == "True":
             yield Violation("conditions", f"{name} is NetworkReady, and {outside} run outside its allocation")
-        waiting = [each["metadata"]["name"] for each in services.get(home, ()) if waits(each)]
+        waiting = [service["metadata"]["name"] for service in services.get(home, ()) if waits(service)]
         if waiting and conditions.get("LoadBalancersReady", {}).get("status") == "True":
             yield Violation("conditions", f"{name} is LoadBalancersReady, and {waiting} wait")
         if not running and status.get("phase") != "Ready" and bool(own["nodes"]) != bool(own["loadbalancer"]):
@@ -230,7 +230,9 @@ def rest(
 
 
 def _latest(history: History, kind: str) -> list[Json]:
-    found: dict[str, Json | None] = {each.uid: each.after for each in history.in_order() if each.kind == kind}
+    found: dict[str, Json | None] = {
+        revision.uid: revision.after for revision in history.in_order() if revision.kind == kind
+    }
     return [obj for obj in found.values() if obj is not None]
 
 
@@ -253,7 +255,9 @@ def _orphans(replay: Replay, clusters: Mapping[str, Json]) -> Iterator[Violation
 
 def _could_have_both(replay: Replay, uid: str, name: str, shown: Collection[tuple[str, int]]) -> Iterator[Violation]:
     """L1 of a tenant: it waits only while one of its two blocks does not fit."""
-    asked = [each for each in replay.allocations.values() if _owner(each) == uid and _is_open(each)]
+    asked = [
+        allocation for allocation in replay.allocations.values() if _owner(allocation) == uid and _is_open(allocation)
+    ]
     fit = []
     for allocation in asked:
         key = (allocation["metadata"]["namespace"], allocation["spec"]["poolRef"]["name"])
@@ -261,14 +265,14 @@ def _could_have_both(replay: Replay, uid: str, name: str, shown: Collection[tupl
         rules = oracle.rules_of_pool(pool) if pool is not None else None
         taken = [*replay.live.values(), *_withheld(pool or {}, shown)]
         fit.append(rules is not None and oracle.would_fit(rules, taken, allocation))
-    if asked and all(fit) and {each["spec"]["type"] for each in asked} == {"nodes", "loadbalancer"}:
+    if asked and all(fit) and {allocation["spec"]["type"] for allocation in asked} == {"nodes", "loadbalancer"}:
         yield Violation("L1", f"{name} waits for both blocks, and each would fit")
 
 
 def _withheld(pool: Json, shown: Collection[tuple[str, int]]) -> list[Span]:
     """The addresses that a pool does not hand out because a tenant's Services show them without holding them."""
     reported = (pool.get("status") or {}).get("foreignAddresses") or ()
-    found = [(each["tenantClusterRef"]["name"], oracle.number(each["address"])) for each in reported]
+    found = [(report["tenantClusterRef"]["name"], oracle.number(report["address"])) for report in reported]
     return [(address, address) for tenant, address in found if (tenant, address) in shown]
 
 

@@ -286,7 +286,9 @@ class Storm:
             await asyncio.to_thread(self.world.restart)
             await self._hang_up()
             ever = [
-                each.after for each in self.eras.witness.history.revisions if each.kind == ALLOCATION and each.after
+                revision.after
+                for revision in self.eras.witness.history.revisions
+                if revision.kind == ALLOCATION and revision.after
             ]
             before = [held for allocation in ever for held in holdings([allocation]).values()]
             await self._new_era("restore", broke_at)
@@ -439,8 +441,8 @@ class Storm:
         session, url = found
         # AssertionError: the credentials are of a tenant that a restore has taken away.
         with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, AssertionError):
-            services = [each for each in await _items(session, f"{url}/api/v1/namespaces/default/services")
-                        if each["spec"].get("type") == "LoadBalancer"]  # fmt: skip
+            services = [service for service in await _items(session, f"{url}/api/v1/namespaces/default/services")
+                        if service["spec"].get("type") == "LoadBalancer"]  # fmt: skip
             if services:
                 name = self.rng.choice(services)["metadata"]["name"]
                 async with session.delete(f"{url}/api/v1/namespaces/default/services/{name}") as answer:
@@ -501,8 +503,8 @@ class Storm:
             pools = await _items(session, f"{url}/apis/metallb.io/v1beta1/namespaces/metallb-system/ipaddresspools")
         except (aiohttp.ClientError, TimeoutError, OSError, AssertionError, ValueError):
             return None
-        seen = tenant_of("", (), [each for each in pools if each["metadata"]["name"] == "default-pool"], ())
-        shown = {each["metadata"]["name"]: tenant_of("", (), (), [each]).balancers for each in services}
+        seen = tenant_of("", (), [pool for pool in pools if pool["metadata"]["name"] == "default-pool"], ())
+        shown = {service["metadata"]["name"]: tenant_of("", (), (), [service]).balancers for service in services}
         return Look(cluster["metadata"]["uid"], cluster["metadata"]["name"], shown, seen.announced)
 
     async def sample(self) -> None:
@@ -613,7 +615,7 @@ class Storm:
         while (why := self._why_unsettled()) or time.monotonic() - self.eras.witness.last_change < QUIET_SECONDS:
             if time.monotonic() > deadline:
                 latest = self.eras.witness.history.revisions[-5:]
-                told = [f"{each.kind} {each.name} by {each.writer}" for each in latest]
+                told = [f"{revision.kind} {revision.name} by {revision.writer}" for revision in latest]
                 rule = "L1" if why else "L3"
                 self.violations.append(Violation(rule, f"not at rest after {SETTLE_SECONDS:.0f} s: {why} {told}"))
                 return

@@ -170,7 +170,7 @@ async def test_two_fingers_zoom_the_map(page: Page, estate: Estate) -> None:
     hand = await page.context.new_cdp_session(page)
 
     async def touch(kind: str, *spread: float) -> None:
-        points = [{"x": x + each, "y": y, "id": number} for number, each in enumerate(spread)]
+        points = [{"x": x + distance, "y": y, "id": number} for number, distance in enumerate(spread)]
         await hand.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
 
     await hand.send("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 2})

@@ -116,7 +116,7 @@ class Elastic(Estate):
                 if revision.kind in (SERVICE, ADDRESS_POOL)
             ]
         seen.sort(key=lambda pair: pair[1].seconds)
-        return [f"{where:>4}{line(each, seen[0][1].seconds)}" for where, each in seen]
+        return [f"{where:>4}{line(revision, seen[0][1].seconds)}" for where, revision in seen]
 
     def types(self, command: str, kubeconfig: Path | None = None) -> str:
         """What a command prints in a terminal, both streams; it must succeed."""

@@ -91,17 +91,17 @@ class Paper:
                     self.grown = False
 
     def settle(self) -> None:
-        for key, each in list(self.tenants.items()):
-            if each.waiting and self.total - self.allocated >= 2:
-                self.tenants[key] = replace(each, waiting=False, ready=True, held=2, services=())
-        for key, each in list(self.tenants.items()):
-            wanted = 1 + len(each.services or ())
-            if each.ready and wanted > each.held and self.allocated < self.total:
-                self.tenants[key] = replace(each, held=each.held + 1)
-            elif each.held > max(2, wanted):
+        for key, tenant in list(self.tenants.items()):
+            if tenant.waiting and self.total - self.allocated >= 2:
+                self.tenants[key] = replace(tenant, waiting=False, ready=True, held=2, services=())
+        for key, tenant in list(self.tenants.items()):
+            wanted = 1 + len(tenant.services or ())
+            if tenant.ready and wanted > tenant.held and self.allocated < self.total:
+                self.tenants[key] = replace(tenant, held=tenant.held + 1)
+            elif tenant.held > max(2, wanted):
                 since = self.idle_since.setdefault(key, self.clock)
                 if self.clock - since >= GRACE:
-                    self.tenants[key] = replace(each, held=each.held - 1)
+                    self.tenants[key] = replace(tenant, held=tenant.held - 1)
             else:
                 self.idle_since.pop(key, None)
 

@@ -350,7 +350,8 @@ def _called(tenant: int, kind: int) -> str:
 
 def _promises(pool: Pool) -> str:
     return (
-        ", ".join(f"{_called(each.tenant, each.name.kind)} -> .{each.first}" for each in pool.intents) or "no intents"
+        ", ".join(f"{_called(intent.tenant, intent.name.kind)} -> .{intent.first}" for intent in pool.intents)
+        or "no intents"
     )
 
 

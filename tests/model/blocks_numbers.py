@@ -52,7 +52,7 @@ def renumbered(state: State) -> State:
         return None if block is None else block._replace(uid=numbers[tenant, kind][block.uid])
 
     def pool_of(pool: Pool) -> Pool:
-        intents = [Intent(each.tenant, name_of(each.tenant, each.name), each.first) for each in pool.intents]
+        intents = [Intent(intent.tenant, name_of(intent.tenant, intent.name), intent.first) for intent in pool.intents]
         return pool._replace(intents=tuple(sorted(intents)))
 
     def facts_of(facts: Facts) -> Facts:

@@ -94,14 +94,18 @@ class Product:
 
     def _decide_pool(self, blocks: tuple[tuple[Block | None, ...], ...], pool: Pool, index: int) -> PoolAnswer:
         real, everything = self._real_pool(pool, index), self._allocations(blocks)
-        here = [each for each in everything if each.spec.pool_ref.name == real.metadata.name]
-        by_uid = {each.metadata.uid: each for each in everything}
+        here = [allocation for allocation in everything if allocation.spec.pool_ref.name == real.metadata.name]
+        by_uid = {allocation.metadata.uid: allocation for allocation in everything}
         layout = butler_code.read_layout(real.spec)
-        held = [(each.metadata.uid, one) for each in everything if (one := butler_code.holding_of(each)) is not None]
+        held = [
+            (allocation.metadata.uid, one)
+            for allocation in everything
+            if (one := butler_code.holding_of(allocation)) is not None
+        ]
         view = butler_code.PoolView(
-            waiting=[each for each in here if butler_code.is_waiting(each)],
+            waiting=[allocation for allocation in here if butler_code.is_waiting(allocation)],
             leaving=[],
-            live=sum(each.status.phase is IPAllocationPhase.ALLOCATED for each in here),
+            live=sum(allocation.status.phase is IPAllocationPhase.ALLOCATED for allocation in here),
             find=by_uid.get,
             blocks_of=lambda uid: _blocks_of(everything, uid),
         )
@@ -168,7 +172,7 @@ class Product:
             gives_back=None if block is None else _read_uid(block.metadata.uid)[1],
             is_marked=marked is not None,
             missing_in=plan.missing_in,
-            builds_with=tuple(_read_uid(each.metadata.uid)[1] for each in plan.blocks) if complete else (),
+            builds_with=tuple(_read_uid(block.metadata.uid)[1] for block in plan.blocks) if complete else (),
         )
 
     def _decide_time(
@@ -210,7 +214,7 @@ class Product:
     # Allocations.
 
     def _allocations(self, blocks: tuple[tuple[Block | None, ...], ...]) -> list[IPAllocation]:
-        return [each for tenant, own in enumerate(blocks) for each in self._own(tenant, own)]
+        return [allocation for tenant, own in enumerate(blocks) for allocation in self._own(tenant, own)]
 
     def _own(self, tenant: int, blocks: tuple[Block | None, ...]) -> list[IPAllocation]:
         return [self._allocation(tenant, kind, block) for kind, block in enumerate(blocks) if block is not None]
@@ -263,19 +267,19 @@ class _KnownViews:
         self._everything = everything
 
     def by(self, index: str, key: object) -> Iterable[IPAllocation]:
-        blocks = [each for each in self._everything if butler_code.is_block_of_a_tenant(each)]
+        blocks = [allocation for allocation in self._everything if butler_code.is_block_of_a_tenant(allocation)]
         if index == butler_code.REFUSED_BLOCKS:
-            return [each for each in blocks if each.status.phase is IPAllocationPhase.FAILED]
+            return [block for block in blocks if block.status.phase is IPAllocationPhase.FAILED]
         assert index == butler_code.BLOCKS
-        return [each for each in blocks if each.metadata.labels[Label.TENANT_UID] == key]
+        return [block for block in blocks if block.metadata.labels[Label.TENANT_UID] == key]
 
     def younger_halves_hold(self, cluster: TenantCluster, pool: str | None) -> bool:
         return butler_code.Views.younger_halves_hold(cast("Any", self), cluster, pool)
 
 
 def _blocks_of(everything: Iterable[IPAllocation], uid: str) -> list[IPAllocation]:
-    own = (each for each in everything if each.metadata.labels[Label.TENANT_UID] == uid)
-    return [each for each in own if butler_code.is_block_of_a_tenant(each)]
+    own = (allocation for allocation in everything if allocation.metadata.labels[Label.TENANT_UID] == uid)
+    return [allocation for allocation in own if butler_code.is_block_of_a_tenant(allocation)]
 
 
 def _born(tenant: int) -> datetime:

@@ -286,8 +286,8 @@ class ClaimsModel:
                 yield Step(words, _think(state, who, mind._replace(stage="create", listed=listed)))
             case "create":
                 claims = tuple(
-                    Entry(network, each.generation) if network and each is not None else None
-                    for network, each in zip(mind.listed, state.pools, strict=True)
+                    Entry(network, pool.generation) if network and pool is not None else None
+                    for network, pool in zip(mind.listed, state.pools, strict=True)
                 )
                 words = f"{name} creates the ConfigMap ({_entries(claims)})"
                 yield Step(words, _tidy(_claims(_think(state, who, None), claims), self.rules))

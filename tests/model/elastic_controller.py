@@ -210,7 +210,7 @@ class ControllerSteps:
 
     def _is_needed(self, slots: int, staying: int) -> bool:
         """Whether a Service, asked afresh, has one of these, asks for one, or waits for any."""
-        return any(waits(each) or claims(each, slots) for each in self.tenant.services)
+        return any(waits(service) or claims(service, slots) for service in self.tenant.services)
 
     # Writing the pool.
 

@@ -66,8 +66,13 @@ class DeletionModel(ElasticModel):
         return all(map(self._is_well, state.tenants))
 
     def _is_well(self, tenant: Tenant) -> bool:
-        going = sum(1 << slot for slot, each in enumerate(tenant.allocations) if each.live and each.deleting)
-        if any(each.live and each.marked for each in tenant.allocations) or tenant.pool.mask != tenant.known:
+        going = sum(
+            1 << slot for slot, allocation in enumerate(tenant.allocations) if allocation.live and allocation.deleting
+        )
+        if (
+            any(allocation.live and allocation.marked for allocation in tenant.allocations)
+            or tenant.pool.mask != tenant.known
+        ):
             return False
         used = [slot for slot in bits(going) if any(claims(service, 1 << slot) for service in tenant.services)]
         return len(used) == going.bit_count() and tenant.pool.mask & ~going == live_in(tenant) & ~going

@@ -222,15 +222,15 @@ def bits(mask: int) -> list[int]:
 
 
 def blocks_in(mind: Mind) -> int:
-    return sum(1 << slot for slot, each in enumerate(mind.cache) if each.live)
+    return sum(1 << slot for slot, allocation in enumerate(mind.cache) if allocation.live)
 
 
 def draining_in(mind: Mind) -> int:
-    return sum(1 << slot for slot, each in enumerate(mind.cache) if each.live and each.marked)
+    return sum(1 << slot for slot, allocation in enumerate(mind.cache) if allocation.live and allocation.marked)
 
 
 def live_in(tenant: Tenant) -> int:
-    return sum(1 << slot for slot, each in enumerate(tenant.allocations) if each.live)
+    return sum(1 << slot for slot, allocation in enumerate(tenant.allocations) if allocation.live)
 
 
 def told(mask: int) -> str:

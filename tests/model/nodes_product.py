@@ -72,13 +72,13 @@ def releases(block: Block, slot: int, cluster: Cluster, machines: tuple[Machine,
 
 
 def _mask(allocations: Iterable[IPAllocation]) -> int:
-    return sum(1 << int(each.metadata.uid) for each in allocations)
+    return sum(1 << int(allocation.metadata.uid) for allocation in allocations)
 
 
 def _machines(machines: tuple[Machine, ...]) -> tuple[Any, ...]:
     return tuple(
-        MachineAddresses(f"machine-{number}", (_address(each.block),) if each.shows else ())
-        for number, each in enumerate(machines)
+        MachineAddresses(f"machine-{number}", (_address(machine.block),) if machine.shows else ())
+        for number, machine in enumerate(machines)
     )
 
 

@@ -109,7 +109,7 @@ def _pools_do_not_ask_each_other(patch: pytest.MonkeyPatch) -> None:
     honest = butler_code.PoolView
 
     def view(**more: Any) -> Any:
-        return honest(**{**more, "blocks_of": lambda uid: [_pending(each) for each in more["blocks_of"](uid)]})
+        return honest(**{**more, "blocks_of": lambda uid: [_pending(block) for block in more["blocks_of"](uid)]})
 
     patch.setattr(butler_code, "PoolView", view)
 

@@ -121,7 +121,7 @@ def _machines_without_an_address_have_none(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(
         butler_code,
         "machines_that_use",
-        lambda allocation, machines: honest(allocation, tuple(each for each in machines if each.addresses)),
+        lambda allocation, machines: honest(allocation, tuple(machine for machine in machines if machine.addresses)),
     )
 
 

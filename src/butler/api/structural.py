@@ -72,7 +72,7 @@ def _default(field: inspect.Field, schema: Schema) -> object:
     default = msgspec.to_builtins(field.default)
     if isinstance(default, dict):
         # Spelled out to the last leaf: the API server judges a default by the rules before it fills it in.
-        below = {name: each["default"] for name, each in schema["properties"].items() if "default" in each}
+        below = {name: field["default"] for name, field in schema["properties"].items() if "default" in field}
         return {**below, **default} or None
     return default
 

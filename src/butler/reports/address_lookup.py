@@ -146,7 +146,9 @@ def who(estate: Estate, family: Family, asked: Range) -> Answer:
     overlapping = [
         (allocation, found) for allocation in estate.allocations for found in _granted(allocation, family, asked)
     ]
-    earlier = [_owner(each, found, estate) for each, found in overlapping if readable_range(each) is None]
+    earlier = [
+        _owner(allocation, found, estate) for allocation, found in overlapping if readable_range(allocation) is None
+    ]
     return Answer(
         family,
         asked,

@@ -191,9 +191,9 @@ class Replay:
 
     def addresses(self) -> dict[str, list[str]]:
         return {
-            name: [entry["ip"] for entry in each.get("status", {}).get("loadBalancer", {}).get("ingress") or ()]
-            for name, each in self.services.items()
-            if each["spec"]["type"] == "LoadBalancer"
+            name: [entry["ip"] for entry in service.get("status", {}).get("loadBalancer", {}).get("ingress") or ()]
+            for name, service in self.services.items()
+            if service["spec"]["type"] == "LoadBalancer"
         }
 
     def counts(self) -> dict[str, Counts]:

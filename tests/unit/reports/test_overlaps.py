@@ -59,7 +59,7 @@ def test_allocations_outside_their_pool_without_one_or_without_sense() -> None:
         overlap.subjects[0].rpartition("/")[2]: overlap
         for overlap in overlaps([pool(**reserved("10.40.0.0/28"))], held)
     }
-    assert {name: each.trouble for name, each in found.items()} == {
+    assert {name: overlap.trouble for name, overlap in found.items()} == {
         "in-block": OverlapTrouble.OUTSIDE,
         "far": OverlapTrouble.OUTSIDE,
         "orphan": OverlapTrouble.NO_POOL,

@@ -118,7 +118,7 @@ def test_what_cannot_be_drawn_is_named() -> None:
     ]
     shown = segments_of(pool(), four)
     assert [elsewhere.allocation for elsewhere in shown.elsewhere] == ["absurd", "far", "other-family", "over-the-edge"]
-    drawn = [(text(each.first), each.holders[0].allocation) for each in shown.segments if each.kind in HELD]
+    drawn = [(text(segment.first), segment.holders[0].allocation) for segment in shown.segments if segment.kind in HELD]
     edge = [("10.40.0.250", "over-the-edge"), ("10.40.0.255", "over-the-edge")]
     assert drawn == [("10.40.0.1", "absurd"), *edge], "what makes no sense may mean any address that is free otherwise"
 

@@ -103,7 +103,7 @@ def _binding(binding: Json, kinds: tuple[str, ...], *, namespaced: bool) -> list
     subjects = binding.get("subjects") or ()
     for index, subject in enumerate(subjects):
         errors += _subject(f"subjects[{index}]", subject, namespaced=namespaced)
-    errors += [required(f"subjects[{index}].name") for index, each in enumerate(subjects) if not each.get("name")]
+    errors += [required(f"subjects[{index}].name") for index, subject in enumerate(subjects) if not subject.get("name")]
     return errors if name else [*errors, required("roleRef.name")]
 
 

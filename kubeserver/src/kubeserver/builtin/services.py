@@ -202,8 +202,8 @@ def _source_ranges(service: Json, spec: Json, kind: str) -> list[FieldError]:
     if ranges:
         path = "spec.LoadBalancerSourceRanges"
         errors = [] if kind == "LoadBalancer" else [forbidden(path, _ONLY_LOAD_BALANCER)]
-        for index, each in enumerate(ranges):
-            errors += cidr(f"{path}[{index}]", each.strip())
+        for index, source in enumerate(ranges):
+            errors += cidr(f"{path}[{index}]", source.strip())
         return errors
     annotated = ((service.get("metadata") or {}).get("annotations") or {}).get(_SOURCE_RANGES)
     if annotated is None:

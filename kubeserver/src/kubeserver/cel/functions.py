@@ -280,7 +280,7 @@ def _index_of(container: Any, item: Any, *start: int) -> int:
     if isinstance(container, str):
         return index_of(container, item, *start)
     _needs(isinstance(container, list))
-    return next((place for place, each in enumerate(container) if equals(item, each)), -1)
+    return next((place for place, member in enumerate(container) if equals(item, member)), -1)
 
 
 def _last_index_of(container: Any, item: Any, *end: int) -> int:
@@ -306,8 +306,8 @@ def _extreme(name: str, sign: int) -> Callable[[list[Any]], Any]:
 
 def _sum(values: list[Any]) -> Any:
     total: Any = 0
-    for place, each in enumerate(values):
-        total = each if place == 0 else add(total, each)
+    for place, member in enumerate(values):
+        total = member if place == 0 else add(total, member)
     return total
 
 

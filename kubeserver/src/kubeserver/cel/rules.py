@@ -202,8 +202,8 @@ class _Run:
         elif isinstance(value, dict):
             path = place.path
             if node.additional is not None:
-                for key, each in value.items():
-                    self.node(node.additional, each, place.key(key, f"{path}[{key}]"))
+                for key, member in value.items():
+                    self.node(node.additional, member, place.key(key, f"{path}[{key}]"))
             for key, child in node.properties.items():
                 if key in value:
                     self.node(child, value[key], place.key(key, f"{path}.{key}" if path else key))

@@ -134,8 +134,8 @@ def shown(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(shown(item) for item in value) + "]"
     if isinstance(value, dict):
-        entries = sorted((shown(key), shown(each)) for key, each in value.items())
-        return "{" + ", ".join(f"{key}: {each}" for key, each in entries) + "}"
+        entries = sorted((shown(key), shown(member)) for key, member in value.items())
+        return "{" + ", ".join(f"{key}: {text}" for key, text in entries) + "}"
     if isinstance(value, TypeValue):
         return value.name
     return to_string(value)

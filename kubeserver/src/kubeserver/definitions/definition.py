@@ -231,7 +231,7 @@ def _schema(version: Json, *, preserve: bool) -> Schema:
         "metadata": replace(
             meta, description="Standard metadata of the object.", authored=own or Schema(type="object")
         ),
-        **{name: each for name, each in schema.properties.items() if name != "metadata"},
+        **{name: field for name, field in schema.properties.items() if name != "metadata"},
     }
     schema.preserve_unknown = schema.preserve_unknown or preserve
     return schema

@@ -170,8 +170,8 @@ class _Walk:
         unparsed = replace(within, parsed=None)
         self.visit(schema.get("not"), f"{path}.not", unparsed)
         for key in ("allOf", "oneOf", "anyOf"):
-            for index, each in enumerate(schema.get(key) or ()):
-                self.visit(each, f"{path}.{key}[{index}]", unparsed)
+            for index, branch in enumerate(schema.get(key) or ()):
+                self.visit(branch, f"{path}.{key}[{index}]", unparsed)
         below = replace(within, parsed=None if parsed is None else parsed.items)
         if schema.get("x-kubernetes-list-type") != "map" and not context.uncorrelated:
             below = replace(below, uncorrelated=path)

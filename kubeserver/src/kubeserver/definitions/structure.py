@@ -168,12 +168,12 @@ def _meta(schema: Json, level: str, path: str, *, embedded: bool) -> list[FieldE
 def _value_validation(schema: Json, path: str, *, skip_any: bool, skip_first_all: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     if not skip_any:
-        for index, each in enumerate(schema.get("anyOf") or ()):
-            errors += _nested(each, f"{path}.anyOf[{index}]", skip_any=False)
-    for index, each in enumerate(schema.get("allOf") or ()):
-        errors += _nested(each, f"{path}.allOf[{index}]", skip_any=skip_first_all and index == 0)
-    for index, each in enumerate(schema.get("oneOf") or ()):
-        errors += _nested(each, f"{path}.oneOf[{index}]", skip_any=False)
+        for index, branch in enumerate(schema.get("anyOf") or ()):
+            errors += _nested(branch, f"{path}.anyOf[{index}]", skip_any=False)
+    for index, branch in enumerate(schema.get("allOf") or ()):
+        errors += _nested(branch, f"{path}.allOf[{index}]", skip_any=skip_first_all and index == 0)
+    for index, branch in enumerate(schema.get("oneOf") or ()):
+        errors += _nested(branch, f"{path}.oneOf[{index}]", skip_any=False)
     if schema.get("not") is not None:
         errors += _nested(schema["not"], f"{path}.not", skip_any=False)
     if schema.get("pattern"):
@@ -206,9 +206,9 @@ def _complete(constraint: Json, schema: Json, path: str, from_path: str) -> list
     errors: list[FieldError] = []
     nested = [("not", constraint["not"])] if constraint.get("not") is not None else []
     for key in ("allOf", "anyOf", "oneOf"):
-        nested += [(f"{key}[{index}]", each) for index, each in enumerate(constraint.get(key) or ())]
-    for name, each in nested:
-        errors += _nested_complete(each, schema, path, f"{from_path}.{name}")
+        nested += [(f"{key}[{index}]", branch) for index, branch in enumerate(constraint.get(key) or ())]
+    for name, branch in nested:
+        errors += _nested_complete(branch, schema, path, f"{from_path}.{name}")
     return errors
 
 

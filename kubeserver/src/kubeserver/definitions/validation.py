@@ -295,8 +295,8 @@ def _selectable_errors(fields: list[Json], document: Json, path: str) -> list[Fi
         return [invalid(f"{path.rsplit('.', 1)[0]}.schema.openAPIV3Schema", "", problem)]
     schema = parse(document)
     seen: set[str] = set()
-    for index, each in enumerate(fields):
-        where, text = f"{path}[{index}].jsonPath", each.get("jsonPath") or ""
+    for index, selectable in enumerate(fields):
+        where, text = f"{path}[{index}].jsonPath", selectable.get("jsonPath") or ""
         if not text:
             errors.append(required(where))
             continue

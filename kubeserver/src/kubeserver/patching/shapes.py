@@ -230,7 +230,7 @@ class _Compiler:
     def _fill_map(self, shape: Shape, schema: Schema, *, preserve: bool) -> None:
         shape.map = True
         shape.atomic_map = schema.map_type == ATOMIC
-        shape.fields = {name: self.node(each, preserve=preserve) for name, each in schema.properties.items()}
+        shape.fields = {name: self.node(field, preserve=preserve) for name, field in schema.properties.items()}
         if schema.additional is not None:
             shape.element = self.node(schema.additional, preserve=preserve)
         elif preserve or not schema.properties:
@@ -312,15 +312,15 @@ def empty_object(schema: Schema, api_version: str, kind: str) -> Json:
 
 
 def _copied(struct: Json) -> Json:
-    return {name: _copied(each) if isinstance(each, dict) else each for name, each in struct.items()}
+    return {name: _copied(field) if isinstance(field, dict) else field for name, field in struct.items()}
 
 
 @lru_cache(maxsize=1024)
 def _empty_struct(schema: Schema) -> Json:
     found: Json = {}
-    for name, each in schema.properties.items():
-        if each.default == {} and each.default is not MISSING:
-            found[name] = {} if name == "metadata" else _empty_struct(each)
+    for name, field in schema.properties.items():
+        if field.default == {} and field.default is not MISSING:
+            found[name] = {} if name == "metadata" else _empty_struct(field)
         elif name in schema.required:
-            found[name] = None if each.default is MISSING else each.default
+            found[name] = None if field.default is MISSING else field.default
     return found

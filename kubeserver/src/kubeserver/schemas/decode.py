@@ -133,7 +133,7 @@ def _check_kind(value: Json, resource: Resource) -> None:
         package = resource.group.partition(".")[0] or "core"
         types = f"(v1.{kind}) to ({package}.{resource.kind})".replace("v1.", f"{version.rpartition('/')[2]}.", 1)
         raise _not_handled(value, resource, f"converting {types}: unknown conversion")
-    known_version = any(each == version for each, _ in _known_kinds())
+    known_version = any(known == version for known, _ in _known_kinds())
     if known_version or version.count("/") > 1 or "/" not in version:
         scheme = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:111"'
         raise _not_handled(value, resource, scheme)
@@ -217,9 +217,9 @@ def _repeated(value: Any, path: str) -> list[str]:
             if isinstance(each, (dict, list)):
                 found += _repeated(each, inner)
     elif isinstance(value, list):
-        for index, each in enumerate(value):
-            if isinstance(each, (dict, list)):
-                found += _repeated(each, f"{path}[{index}]")
+        for index, item in enumerate(value):
+            if isinstance(item, (dict, list)):
+                found += _repeated(item, f"{path}[{index}]")
     return found
 
 
@@ -349,8 +349,8 @@ class _Struct:
             if items is None:
                 return value
             return [
-                _zero(items) if each is None else self.value(items, each, way.item(f"[{index}]"))
-                for index, each in enumerate(value)
+                _zero(items) if item is None else self.value(items, item, way.item(f"[{index}]"))
+                for index, item in enumerate(value)
             ]
         return self._scalar(schema, value, way)
 

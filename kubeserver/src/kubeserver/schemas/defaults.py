@@ -73,8 +73,8 @@ def fill(schema: Schema, value: Any) -> None:
                 fill(found, value[key])
     elif isinstance(value, list) and schema.items is not None:
         items = schema.items
-        for index, each in enumerate(value):
-            if each is None and not items.nullable:
+        for index, item in enumerate(value):
+            if item is None and not items.nullable:
                 value[index] = _copy(_default(items))
             if isinstance(value[index], (dict, list)):
                 fill(items, value[index])
@@ -95,7 +95,7 @@ def _default(schema: Schema) -> Any:
 
 def _copy(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _copy(each) for key, each in value.items()}
+        return {key: _copy(child) for key, child in value.items()}
     if isinstance(value, list):
         return [_copy(item) for item in value]
     return value

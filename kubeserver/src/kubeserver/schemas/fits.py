@@ -217,6 +217,6 @@ def _object(schema: Schema) -> Callable[[Any], bool]:
     def check_map(value: Any) -> bool:
         if not check(value):
             return False
-        return all(rest(each) for name, each in value.items() if name not in children)
+        return all(rest(child) for name, child in value.items() if name not in children)
 
     return check if rest is _anything else check_map

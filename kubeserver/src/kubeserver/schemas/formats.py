@@ -132,7 +132,7 @@ def _is_isbn13(text: str) -> bool:
     digits = re.sub(r"[\s-]+", "", text)
     if not re.fullmatch("[0-9]{13}", digits):
         return False
-    checksum = sum(int(each) * (3 if place % 2 else 1) for place, each in enumerate(digits[:12]))
+    checksum = sum(int(digit) * (3 if place % 2 else 1) for place, digit in enumerate(digits[:12]))
     return int(digits[12]) == (10 - checksum % 10) % 10
 
 
@@ -147,8 +147,8 @@ def _is_credit_card(text: str) -> bool:
     if not _CARD.fullmatch(digits):
         return False
     total = 0
-    for place, each in enumerate(reversed(digits)):
-        value = int(each) * (2 if place % 2 else 1)
+    for place, digit in enumerate(reversed(digits)):
+        value = int(digit) * (2 if place % 2 else 1)
         total += value - 9 if value > 9 else value
     return total % 10 == 0
 

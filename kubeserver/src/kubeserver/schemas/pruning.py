@@ -48,9 +48,9 @@ def _prune(schema: Schema | None, value: Any, path: str, unknown: list[str]) -> 
         if schema is not None and schema.preserve_unknown and schema.items is None:
             return
         items = schema.items if schema is not None else None
-        for index, each in enumerate(value):
-            if isinstance(each, (dict, list)):
-                _prune(items, each, f"{path}[{index}]", unknown)
+        for index, item in enumerate(value):
+            if isinstance(item, (dict, list)):
+                _prune(items, item, f"{path}[{index}]", unknown)
 
 
 def _prune_map(schema: Schema, value: dict[str, Any], path: str, unknown: list[str], *, embedded: bool) -> None:

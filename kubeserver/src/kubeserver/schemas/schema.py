@@ -174,7 +174,7 @@ class _Parser:
 
     def _fill_children(self, node: Schema, document: Json) -> None:
         if document.get("properties"):
-            node.properties = {name: self.node(each) for name, each in document["properties"].items()}
+            node.properties = {name: self.node(field) for name, field in document["properties"].items()}
         additional = document.get("additionalProperties")
         if isinstance(additional, dict):
             node.additional = self.node(additional)

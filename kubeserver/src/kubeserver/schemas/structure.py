@@ -291,9 +291,9 @@ class _Walk:
         self, schema: Schema, value: list[Any], name: str, correlation: Correlated | None, outcome: Outcome
     ) -> None:
         if schema.items is not None:
-            for index, each in enumerate(value):
+            for index, item in enumerate(value):
                 child = None if correlation is None else correlation.item(index)
-                outcome.merge(self.forgiving(schema.items, each, f"{name}[{index}]", child))
+                outcome.merge(self.forgiving(schema.items, item, f"{name}[{index}]", child))
         size = len(value)
         if schema.min_items is not None and size < schema.min_items:
             text = f"{name} in body should have at least {schema.min_items} items"
@@ -302,7 +302,7 @@ class _Walk:
             text = f"{name} in body should have at most {schema.max_items} items"
             outcome.add(self._too_many(name, text, size, schema.max_items))
         if schema.unique_items and any(
-            same(each, other) for index, each in enumerate(value) for other in value[:index]
+            same(item, other) for index, item in enumerate(value) for other in value[:index]
         ):
             outcome.add(self._wrong("FieldValueInvalid", name, f"{name} in body shouldn't contain duplicates", None))
 

@@ -115,8 +115,8 @@ def _repeated_in_list(schema: Schema, value: list[Any], path: str) -> list[Field
     elif schema.list_type == "map":
         errors += _repeated_keys(schema, value, path)
     if schema.items is not None:
-        for index, each in enumerate(value):
-            errors += _repeated(schema.items, each, f"{path}[{index}]")
+        for index, item in enumerate(value):
+            errors += _repeated(schema.items, item, f"{path}[{index}]")
     return errors
 
 
@@ -163,8 +163,8 @@ def _embedded(schema: Schema, value: Any, path: str) -> list[FieldError]:
             elif schema.additional is not None:
                 errors += _embedded(schema.additional, each, f"{path}[{key}]")
     elif isinstance(value, list) and schema.items is not None:
-        for index, each in enumerate(value):
-            errors += _embedded(schema.items, each, f"{path}[{index}]")
+        for index, item in enumerate(value):
+            errors += _embedded(schema.items, item, f"{path}[{index}]")
     return errors
 
 

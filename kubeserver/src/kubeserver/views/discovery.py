@@ -104,7 +104,7 @@ def api_group(name: str, resources: Iterable[Resource]) -> Json | None:
 def _versions_by_group(resources: Iterable[Resource]) -> dict[str, list[str]]:
     found = sorted({(item.group, item.version) for item in resources}, key=lambda resource: version_key(resource[1]))
     found.sort(key=lambda pair: _group_key(pair[0]))
-    return {group: [version for _, version in each] for group, each in groupby(found, lambda item: item[0])}
+    return {group: [version for _, version in members] for group, members in groupby(found, lambda item: item[0])}
 
 
 def _group(name: str, versions: Sequence[str]) -> Json:
@@ -194,7 +194,7 @@ def _belongs(subresource: Subresource, resource: Resource) -> bool:
 def aggregated(resources: Iterable[Resource], *, core: bool) -> Json:
     """The APIGroupDiscoveryList (v2) for `/api` (`core`) or `/apis`: all of the above in one answer."""
     resources = list(resources)
-    groups = {name: each for name, each in _versions_by_group(resources).items() if bool(name) is not core}
+    groups = {name: versions for name, versions in _versions_by_group(resources).items() if bool(name) is not core}
     return {
         "kind": "APIGroupDiscoveryList",
         "apiVersion": "apidiscovery.k8s.io/v2",

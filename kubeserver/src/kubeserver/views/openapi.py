@@ -274,7 +274,10 @@ class _Writer:
     def _children(self, schema: Schema) -> Json:
         found: Json = {}
         said = self._descriptions.of_fields(schema.name) if schema.name else {}
-        properties = {field: self.node(each, said.get(field, "")) for field, each in schema.properties.items()}
+        properties = {
+            field: self.node(property_schema, said.get(field, ""))
+            for field, property_schema in schema.properties.items()
+        }
         if schema.embedded_resource:
             self.refer(_OBJECT_META)
             properties |= _object_fields()

@@ -241,11 +241,11 @@ def _unqualified_finalizers(resource: Resource, metadata: Json) -> list[FieldErr
     return [
         _invalid(
             f"finalizers[{index}]",
-            each,
+            finalizer,
             "name is neither a standard finalizer name nor is it fully qualified",
         )
-        for index, each in enumerate(metadata.get("finalizers") or [])
-        if "/" not in each and each not in _STANDARD_FINALIZERS
+        for index, finalizer in enumerate(metadata.get("finalizers") or [])
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS
     ]
 
 

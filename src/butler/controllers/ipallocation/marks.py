@@ -52,7 +52,10 @@ async def _is_held(client: Client, cluster: TenantCluster, uid: str, namespace: 
     """Whether the server, asked now, has the allocation with this UID as granted; those made by hand have no label."""
     for selector in (f"{Label.TENANT_UID}={uid_of(cluster)}", f"!{Label.TENANT_UID}"):
         listed = await client.list(ALLOCATIONS, namespace, label_selector=selector)
-        if any(uid_of(each) == uid and each.status.phase is IPAllocationPhase.ALLOCATED for each in listed.items):
+        if any(
+            uid_of(allocation) == uid and allocation.status.phase is IPAllocationPhase.ALLOCATED
+            for allocation in listed.items
+        ):
             return True
     return False
 

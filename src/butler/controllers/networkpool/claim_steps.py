@@ -218,7 +218,7 @@ class Claiming:
         held = [(holding.name, holding.range) for holding in self._holdings.of(key_of(pool))]
         # Also intents that are carried out already: then they name what the allocation holds anyhow.
         held += [(intent.name, intent_range(intent)[1]) for intent in pool.status.intents if is_promise(intent)]
-        return next((name for name, each in held if each.overlaps(old) and not new.contains(each)), None)
+        return next((name for name, holding in held if holding.overlaps(old) and not new.contains(holding)), None)
 
 
 def _stays(claimed: str, wanted: str, holder: str) -> NotHandingOut:

@@ -147,7 +147,7 @@ def parse_block(text: str) -> AddressBlock | None:
     if "-" not in text:
         return _parse_network(text)
     start, _, end = text.partition("-")
-    first, last = (_parse_end(text, each, which) for each, which in ((start, "start"), (end, "end")))
+    first, last = (_parse_end(text, address, which) for address, which in ((start, "start"), (end, "end")))
     if _place(last) < _place(first):
         why = f"start IP {quote(str(first))} is after the end IP {quote(str(last))}"
         raise UnusablePools(f"invalid IP range {quote(text)}: {why}")
@@ -281,7 +281,7 @@ def _selectors(to: Json, field: str) -> tuple[LabelSelector, ...]:
 
 def _repeated(things: list[Any]) -> Any:
     """The first thing that comes again; None when none does."""
-    return next((each for place, each in enumerate(things) if each in things[place + 1 :]), None)
+    return next((thing for place, thing in enumerate(things) if thing in things[place + 1 :]), None)
 
 
 def _selector(selector: Json) -> LabelSelector:

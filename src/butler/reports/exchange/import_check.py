@@ -300,7 +300,7 @@ def _one(run: Sequence[Item]) -> Item:
 def _window(item: Item, grounds: _Grounds) -> int:
     layout, _ = grounds.layouts[item.pool]
     assert layout is not None
-    return next(number for number, each in enumerate(layout.windows) if each.contains(item.addresses))
+    return next(number for number, window in enumerate(layout.windows) if window.contains(item.addresses))
 
 
 def _named(items: Iterable[Item], rows: Sequence[ExchangeRow], estate: Estate) -> list[Item]:

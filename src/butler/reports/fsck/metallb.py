@@ -63,7 +63,7 @@ def check_metallb(
 ) -> Iterator[FsckFinding]:
     """`pools`: None where MetalLB is not installed; `announced`: the L2Advertisement of Butler's pool."""
     blocks = books.held_by(cluster, IPAllocationType.LOAD_BALANCER)
-    held = [each for _, each in blocks]
+    held = [block for _, block in blocks]
     if pools is None:
         if held:
             yield _not_installed(cluster, held)

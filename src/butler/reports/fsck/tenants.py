@@ -127,7 +127,7 @@ def _unreachable(cluster: TenantCluster, trouble: str) -> FsckFinding:
 
 
 def _services(cluster: TenantCluster, services: Sequence[Balancer], books: Books) -> Iterator[FsckFinding]:
-    held = [each for _, each in books.held_by(cluster, IPAllocationType.LOAD_BALANCER)]
+    held = [block for _, block in books.held_by(cluster, IPAllocationType.LOAD_BALANCER)]
     for service in services:
         for value in ipv4_addresses(service.addresses):
             if any(span.first <= value <= span.last for span in held):
@@ -146,7 +146,7 @@ def _services(cluster: TenantCluster, services: Sequence[Balancer], books: Books
 
 
 def _nodes(cluster: TenantCluster, nodes: Sequence[NodeAddresses], books: Books) -> Iterator[FsckFinding]:
-    held = [each for _, each in books.held_by(cluster, IPAllocationType.NODES)]
+    held = [block for _, block in books.held_by(cluster, IPAllocationType.NODES)]
 
     def is_handed_out(value: int) -> bool:
         return books.hands_out(value) is not None or books.holder(value) is not None

@@ -69,7 +69,7 @@ def rehearse(
         settled = tuple(block_of(each) for uid in waiting if (each := stage.find(uid)))
         if tenants is not None and provider is not None:
             served = let_in(stage, provider, tenants)
-        single = tuple(_ask(stage, number, each) for number, each in enumerate(requests, 1))
+        single = tuple(_ask(stage, number, request) for number, request in enumerate(requests, 1))
     concerned = _concerned(edit, provider, served, single)
     return PlanOutcome(
         edit=edited,

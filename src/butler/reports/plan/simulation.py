@@ -166,7 +166,7 @@ class Rehearsal:
         woken = deque(names)
         while woken:
             self._check()
-            before = {uid: _answer(each) for uid, each in self._waiting.get(woken[0], {}).items()}
+            before = {uid: _answer(request) for uid, request in self._waiting.get(woken[0], {}).items()}
             self._serve_one(name := woken.popleft())
             for uid, answer in before.items():
                 allocation = self._allocations[uid]

@@ -90,7 +90,7 @@ def tenant_addresses(
     if isinstance(inventory, str):
         missing.append(f"Who has which address is not known: {inventory}.")
         held = [_unknown(block) for block in blocks or () if block.range]
-        by_purpose = {purpose: [span for each, span in held if each is purpose] for purpose in IPAllocationType}
+        by_purpose = {purpose: [span for use, span in held if use is purpose] for purpose in IPAllocationType}
         return TenantAddressReport(
             namespace,
             name,
@@ -150,7 +150,7 @@ def _spans(
         mine = (block for block in blocks if block.purpose is purpose)
         held = [(block.range, block.pool, block.allocation) for block in mine if block.range is not None]
     spans = [span for block in held for span in _pieces(*block, users)]
-    inside = {address for each, _, _ in held for address in users if each.first <= address <= each.last}
+    inside = {address for block, _, _ in held for address in users if block.first <= address <= block.last}
     stray = IN_USE if blocks is None else NOT_HELD
     spans += [
         AddressSpan(Range(address, address), stray, tuple(sorted(users[address])))

@@ -271,7 +271,7 @@ def _holders(book: Book, intents: Sequence[Intent], foreign: Sequence[Shown]) ->
     """Who holds addresses, is about to, or shows them without holding them."""
     promised = [(intent.name, _range_of(intent)) for intent in intents]
     promised += [(shown.holder, shown.range) for shown in foreign]
-    return lambda wanted: [*book.holders(wanted), *(name for name, each in promised if each.overlaps(wanted))]
+    return lambda wanted: [*book.holders(wanted), *(name for name, promise in promised if promise.overlaps(wanted))]
 
 
 def with_aged(

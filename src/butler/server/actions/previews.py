@@ -72,7 +72,7 @@ def _yaml(obj: CustomResource, resource: Resource[Any]) -> str:
     manifest = written(obj, resource)
     for field, value in list(manifest["spec"].items()):
         if isinstance(value, dict):
-            manifest["spec"][field] = {key: each for key, each in value.items() if each not in ({}, [])}
+            manifest["spec"][field] = {key: setting for key, setting in value.items() if setting not in ({}, [])}
         if not manifest["spec"][field]:
             del manifest["spec"][field]
     return as_yaml(manifest)

@@ -72,7 +72,7 @@ def _question(asked: PlanRequest) -> tuple[Tenants | None, list[Single], Edit | 
     if len(asked.requests) > MOST_REQUESTS:
         raise wrong("requests", f"at most {MOST_REQUESTS} requests fit into one plan")
     tenants = _tenants(asked.tenants) if asked.tenants is not None else None
-    requests = [_single(number, each) for number, each in enumerate(asked.requests)]
+    requests = [_single(number, request) for number, request in enumerate(asked.requests)]
     return tenants, requests, _edit(asked.edit) if asked.edit is not None else None
 
 

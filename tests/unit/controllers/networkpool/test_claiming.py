@@ -250,7 +250,7 @@ def pools(count: int) -> dict[str, NetworkPool]:
 async def test_an_entry_as_its_pool_wants_it_concerns_nobody_however_many_there_are(count: int) -> None:
     known = pools(count)
     estate = Estate(*known.values())
-    entries = {name: each.spec.cidr for name, each in known.items()}
+    entries = {name: pool.spec.cidr for name, pool in known.items()}
     last = entries.pop(f"p{count - 1}")
     change = Change(CLAIMS_KEY, claims(**entries), claims(**entries, **{f"p{count - 1}": last}))
     assert list(estate.claiming.concerned_by_claims(change)) == []
@@ -290,7 +290,7 @@ async def test_an_entry_without_a_pool_concerns_whoever_forgets_it() -> None:
 async def test_who_waits_for_a_rival_hears_of_it_and_of_nobody_else() -> None:
     waits = pool(name="waits", uid="u-waits", cidr="10.1.0.0/16")
     known = pools(40)
-    entries = {name: each.spec.cidr for name, each in known.items()}
+    entries = {name: pool.spec.cidr for name, pool in known.items()}
     estate = Estate(waits, *known.values(), register=entries)
     assert (await estate.step("waits"))[0] is None
     rival = known["p1"]

@@ -251,7 +251,9 @@ def test_a_batch_carries_so_many_grants_and_the_oldest_first() -> None:
 
 def test_promises_that_are_open_take_room_in_the_batch() -> None:
     waiting = many(600)
-    promises = tuple(intent(each.metadata.name, f"10.1.0.{i % 250}-10.1.0.{i % 250}") for i, each in enumerate(waiting))
+    promises = tuple(
+        intent(request.metadata.name, f"10.1.0.{i % 250}-10.1.0.{i % 250}") for i, request in enumerate(waiting)
+    )
     half_full = planned(pool(cidr="10.0.0.0/16", intents=promises[:500]), *waiting)
     assert len(half_full.granted) == MOST_INTENTS - 500
     assert half_full.left_over

@@ -97,14 +97,14 @@ class World:
     # The pools and the life of allocations.
 
     def decide(self) -> None:
-        for name, each in list(self.allocations.items()):
-            status = each.status
-            if each.metadata.deletion_timestamp is not None:
+        for name, allocation in list(self.allocations.items()):
+            status = allocation.status
+            if allocation.metadata.deletion_timestamp is not None:
                 released = msgspec.structs.replace(status, phase=IPAllocationPhase.RELEASED)
                 is_released = status.phase is IPAllocationPhase.RELEASED
-                self.put(None if is_released else msgspec.structs.replace(each, status=released), name)
+                self.put(None if is_released else msgspec.structs.replace(allocation, status=released), name)
             elif status.phase in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED):
-                self._answer(each)
+                self._answer(allocation)
 
     def _answer(self, each: IPAllocation) -> None:
         of, size = each.spec.pool_ref.name, each.spec.count or 0

@@ -89,10 +89,10 @@ class World:
     def answer(self) -> bool:
         """The pools look at requests, oldest first, and then show what they have left."""
         before = dict(self.allocations)
-        for name, each in self.allocations.items():
-            if each.status.phase in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED):
-                found = self.free[each.spec.pool_ref.name].best_fit(asked_count(each))
-                self.allocations[name] = self._granted(each, found) if found else _failed(each)
+        for name, request in self.allocations.items():
+            if request.status.phase in (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED):
+                found = self.free[request.spec.pool_ref.name].best_fit(asked_count(request))
+                self.allocations[name] = self._granted(request, found) if found else _failed(request)
         shown, self.pools = self.pools, self._show()
         return before != self.allocations or shown != self.pools
 
