@@ -68,7 +68,7 @@ setup: $(VENV)/.installed ## Install Butler into .venv/
 
 setup-test: $(VENV)/.installed-test
 
-$(VENV)/.installed: requirements.lock pyproject.toml kubeserver/pyproject.toml
+$(VENV)/.installed: requirements.lock pyproject.toml src/butler/__init__.py kubeserver/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Butler needs Python 3.11 or newer. Name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -118,7 +118,8 @@ bench-server: setup-test ## Measure the console's API: reads, live changes, many
 bench-console: setup-test ## Measure the console in a browser, from opened to shown, on large estates
 	$(BIN)/python bench/bench_console.py
 
-generate: setup ## Write the CRDs, the reference pages and the console's types anew, from the types and the commands
+generate: setup ## Write the CRDs, the chart's version, the reference pages and the console's types anew
+	$(BIN)/python tools/write_version.py
 	$(BIN)/python -m butler.api.crd charts/butler/crds
 	$(BIN)/python -m butler.api.reference docs/reference
 	$(BIN)/python -m butler.cli.reference docs/commands

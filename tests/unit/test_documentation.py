@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import tomllib
@@ -11,6 +12,7 @@ import click
 import msgspec
 import pytest
 import yaml
+from write_version import CHART, with_version
 
 from butler import __version__
 from butler.api.kinds import KINDS
@@ -115,5 +117,40 @@ def test_there_is_an_example_of_every_kind_and_all_are_listed() -> None:
     assert {top for top in tops if f"`{top}`" not in page and f"`{top}/`" not in page} == set()
 
 
-def test_the_program_and_its_package_have_one_version() -> None:
-    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == __version__
+def test_one_version_stands_in_one_place_and_what_repeats_it_is_current() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    assert "version" in project["project"]["dynamic"]
+    assert project["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "butler.__version__"}
+    assert "version" not in json.loads((ROOT / "console/package.json").read_text())
+    assert CHART.read_text() == with_version(CHART.read_text(), __version__), "`make generate` writes it anew"
+    shown = {found for page in PAGES for found in re.findall(r"Butler (\d+\.\d+\.\d+) is up", page.read_text())}
+    assert shown == {__version__}
+
+
+def test_the_chart_gets_both_versions() -> None:
+    assert with_version("name: a\nversion: 1\nappVersion: 1\nkubeVersion: 2\n", "0.9.0") == (
+        "name: a\nversion: 0.9.0\nappVersion: 0.9.0\nkubeVersion: 2\n"
+    )
+
+
+MODULE = re.compile(r"(?<![\w./-])[a-z_]+(?:\.[a-z_]+)+")
+TOPS = {
+    source: {path.stem for path in (ROOT / source).iterdir()} for source in ("src/butler", "kubeserver/src/kubeserver")
+}
+
+
+def _is_there(module: str) -> bool:
+    path = module.replace(".", "/")
+    return any((ROOT / top / f"{path}.py").exists() or (ROOT / top / path).is_dir() for top in TOPS)
+
+
+def test_the_architecture_names_only_modules_that_exist() -> None:
+    words = re.findall(r"`([^`\n]+)`", (ROOT / "docs/architecture.md").read_text())
+    tops = set().union(*TOPS.values())
+    named = {
+        word
+        for word in words
+        if MODULE.fullmatch(word) and word.partition(".")[0] in tops and word.partition(".")[2] != "py"
+    }
+    assert len(named) > 100
+    assert sorted(module for module in named if not _is_there(module)) == []
