@@ -14,7 +14,7 @@ from butler.kube.cache import Cache
 from butler.kube.client import Client
 from butler.kube.config import Connection
 from butler.kube.retry import Backoff
-from butler.rules.pool import admission as networkpool
+from butler.rules.allocation import holders
 from butler.webhooks import review
 from butler.webhooks.admission import ALLOCATIONS, POOLS, AdmissionWebhook
 from unit.kube.fake_api import FakeApi
@@ -287,7 +287,7 @@ async def test_a_pinned_request_looks_at_those_who_hold_its_addresses_only(
     for number in range(count):
         stored(api, granted(f"a{number}", f"10.40.0.{number}", f"10.40.0.{number}"))
     looked: list[str] = []
-    held = networkpool._held
+    held = holders._held
 
     def counted(name: str, *more: Any) -> Any:
         looked.append(name)
@@ -295,7 +295,7 @@ async def test_a_pinned_request_looks_at_those_who_hold_its_addresses_only(
 
     pinned = allocation("web", pinnedRange={"startAddress": "10.40.0.8", "endAddress": "10.40.0.9"})
     async with desk(api) as at:
-        monkeypatch.setattr(networkpool, "_held", counted)
+        monkeypatch.setattr(holders, "_held", counted)
         (warning,) = (await at.ask("CREATE", pinned)).warnings
         assert "10.40.0.8 is held by a8 and more of it by a9" in warning
         assert looked == ["a8", "a9"]
