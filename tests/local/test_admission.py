@@ -24,9 +24,10 @@ from butler.kube.errors import NotFound
 from butler.kube.operator import Operator
 from butler.kube.resource import VALIDATING_WEBHOOK_CONFIGURATIONS as CONFIGURATIONS
 from butler.webhooks import registration
-from butler.webhooks.admission import POOLS, AdmissionService, AdmissionSettings, add_admission
+from butler.webhooks.admission import POOLS
 from butler.webhooks.certificates import SelfMade
 from butler.webhooks.registration import AtService, AtUrl
+from butler.webhooks.service import AdmissionService, AdmissionSettings, add_admission
 from local.terminal import network_pool
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from butler.kube.lease import LeaderLease, LeaseTerms
 from butler.kube.metrics import Metrics
 from butler.kube.operator import Operator
 from butler.processes.open_files import allow_many_connections
-from butler.webhooks.admission import AdmissionSettings, add_admission
 from butler.webhooks.registration import AtService
+from butler.webhooks.service import AdmissionSettings, add_admission
 
 if TYPE_CHECKING:
     from butler.kube.config import Connection

@@ -32,7 +32,7 @@ from butler.rules.loadbalancer.settings import LoadBalancerSettings
 from butler.rules.pool.settings import IpamSettings
 from butler.rules.tenant.settings import TenantSettings
 from butler.webhooks import registration
-from butler.webhooks.admission import AdmissionSettings
+from butler.webhooks.service import AdmissionSettings
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -14,9 +14,9 @@ import pytest
 from butler.kube.client import Client
 from butler.kube.config import Connection
 from butler.kube.operator import Operator
-from butler.webhooks.admission import AdmissionService, AdmissionSettings, add_admission
 from butler.webhooks.certificates import SelfMade, Serving
 from butler.webhooks.registration import AtService
+from butler.webhooks.service import AdmissionService, AdmissionSettings, add_admission
 from unit.kube.fake_api import FakeApi, refusal
 
 if TYPE_CHECKING:
