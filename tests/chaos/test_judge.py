@@ -79,7 +79,7 @@ class TestStates:
         assert told(overlapping({"a": ONE, "b": Held("x", "x", span("10.41.0.17", "10.41.0.18"))})) == ["S1"]
         assert not overlapping({"a": ONE, "b": TWO})
 
-    def test_a_range_that_moved_while_nobody_looked_is_seen(self) -> None:
+    def test_a_range_that_moved_between_two_looks_is_seen(self) -> None:
         assert told(changed_unseen({"a": ONE}, {"a": Held("one-lb", "one", TWO.span)})) == ["S3"]
         assert not changed_unseen({"a": ONE}, {"a": ONE, "b": TWO})
 

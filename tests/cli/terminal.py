@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PATIENCE = 60.0
-NOBODYS_HOME = tempfile.mkdtemp(prefix="butler-home-")
+EMPTY_HOME = tempfile.mkdtemp(prefix="butler-home-")
 """Without a kubeconfig of the person who runs the tests."""
-atexit.register(shutil.rmtree, NOBODYS_HOME, ignore_errors=True)
+atexit.register(shutil.rmtree, EMPTY_HOME, ignore_errors=True)
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Cli:
         self.program = program
         clean = {name: value for name, value in os.environ.items() if name not in ("KUBECONFIG", "NO_COLOR", "COLUMNS")}
         here = f"{BIN}{os.pathsep}{os.environ['PATH']}"
-        self.environment = {**clean, "PATH": here, "HOME": NOBODYS_HOME, "TERM": "xterm-256color", **environment}
+        self.environment = {**clean, "PATH": here, "HOME": EMPTY_HOME, "TERM": "xterm-256color", **environment}
         if kubeconfig is not None:
             self.environment["KUBECONFIG"] = str(kubeconfig)
 

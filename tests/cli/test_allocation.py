@@ -255,7 +255,7 @@ def test_a_release_shows_what_hangs_on_it_and_asks(adm: Cli, plane: ControlPlane
     assert f"{rack}-a is gone, its addresses are back in the pool" in accepted.out
 
 
-def test_what_changed_while_somebody_was_asked_is_not_released(adm: Cli, plane: ControlPlane, rack: str) -> None:
+def test_what_changed_while_the_user_was_asked_is_not_released(adm: Cli, plane: ControlPlane, rack: str) -> None:
     def touched() -> str:
         plane.kubectl("annotate", "ipa", f"{rack}-a", "-n", HOME, "touched=yes")
         return f"{rack}-a\n"
@@ -280,7 +280,7 @@ def test_the_record_of_a_grant_is_no_change_to_look_at_again(adm: Cli, plane: Co
     assert said.code == 0, str(said)
 
 
-def test_a_release_where_nobody_sits_needs_yes(adm: Cli, plane: ControlPlane, rack: str) -> None:
+def test_a_release_without_a_terminal_needs_yes(adm: Cli, plane: ControlPlane, rack: str) -> None:
     new(plane, f"{rack}-a", rack, "t/a")
     assert "There is no terminal to ask in: say --yes" in adm.refused(2, "allocation", "release", f"{rack}-a")
     dry = adm.run("allocation", "release", f"{rack}-a", "--dry-run=client")
@@ -302,7 +302,7 @@ def test_several_are_released_together_or_none(adm: Cli, plane: ControlPlane, ra
     assert adm("allocation", "list", "--pool", rack) == ""
 
 
-def test_what_a_living_cluster_has_is_refused_unless_somebody_insists(
+def test_what_a_living_cluster_has_is_refused_unless_the_user_insists(
     adm: Cli, plane: ControlPlane, rack: str, network: str
 ) -> None:
     cluster = {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 1}, "paused": True}
@@ -371,7 +371,7 @@ def test_who_remembers_earlier_owners(adm: Cli, plane: ControlPlane, rack: str, 
     assert "Earlier\n" in adm("ipam", "who", f"{network}.0.16")
 
 
-def test_who_has_a_word_for_addresses_that_nobody_knows(adm: Cli, rack: str) -> None:
+def test_who_has_a_word_for_addresses_that_no_pool_has(adm: Cli, rack: str) -> None:
     assert "192.0.2.1 is unknown: no pool has it, and the nearest one is" in adm.refused(3, "ipam", "who", "192.0.2.1")
     asked = adm.refused(3, "ipam", "who", "192.0.2.1", "--live")
     assert "and no tenant uses it" in asked

@@ -212,7 +212,7 @@ def test_a_team_sees_its_clusters_and_is_told_what_it_may_not_see(ctl: Cli, plan
     assert with_key["metalLB"]["inStep"] is None
 
 
-def test_nobody_may_do_nothing(ctl: Cli, web: str) -> None:
+def test_a_stranger_may_do_nothing(ctl: Cli, web: str) -> None:
     for command in (("list",), ("create", "x", *VERSION), ("scale", web, "--workers", "3"), ("delete", web, "--yes")):
         assert "ask an administrator" in ctl.refused(4, "cluster", *command, "-n", TEAM, "--as", "stranger")
 
@@ -238,7 +238,7 @@ def test_a_server_that_is_away_is_named(ctl: Cli, tmp_path: Path) -> None:
         (("x", "-f", "/nonexistent"), "/nonexistent cannot be read"),
     ],
 )
-def test_a_command_line_that_makes_no_sense_asks_nobody(ctl: Cli, arguments: Any, complaint: str) -> None:
+def test_a_command_line_that_makes_no_sense_asks_no_server(ctl: Cli, arguments: Any, complaint: str) -> None:
     assert complaint in ctl.refused(2, "cluster", "create", *arguments)
 
 
@@ -305,7 +305,7 @@ def test_a_version_goes_up_one_minor_at_a_time_and_never_back(ctl: Cli, web: str
     assert "already; nothing was changed" in ctl("cluster", "upgrade", web, "--version", "v1.33.2", "-n", TEAM)
 
 
-def test_machines_go_only_when_somebody_said_so_and_of_the_cluster_that_was_shown(
+def test_machines_go_only_when_the_user_said_so_and_of_the_cluster_that_was_shown(
     ctl: Cli, plane: ControlPlane, web: str
 ) -> None:
     here = ("-n", TEAM)

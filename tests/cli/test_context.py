@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from cli.terminal import NOBODYS_HOME, Cli
+from cli.terminal import EMPTY_HOME, Cli
 from control_planes import BIN
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def test_what_is_not_there_is_named_with_the_next_step(mine: Path, tmp_path: Pat
     person = Cli(mine, "butlerctl")
     assert "did you mean work?" in person.refused(3, "context", "use", "wrok")
     assert "is no name of a namespace" in person.refused(2, "context", "namespace", "Team_A")
-    assert f"no kubeconfig at {NOBODYS_HOME}/.kube/config" in Cli(None, "butlerctl").refused(5, "context", "list")
+    assert f"no kubeconfig at {EMPTY_HOME}/.kube/config" in Cli(None, "butlerctl").refused(5, "context", "list")
     empty = tmp_path / "empty"
     empty.write_text("kind: Config\n")
     said = Cli(empty, "butlerctl").run("context", "list")

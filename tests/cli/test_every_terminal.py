@@ -138,7 +138,7 @@ def test_ctrl_c_at_a_question_changes_nothing(call: str, plane: ControlPlane, as
 
 
 @pytest.mark.parametrize("call", ASKS)
-def test_where_nobody_can_be_asked_nothing_is_done(
+def test_where_no_user_can_be_asked_nothing_is_done(
     call: str, plane: ControlPlane, asked_about: dict[str, Path]
 ) -> None:
     before = _everything(plane, asked_about)

@@ -249,7 +249,7 @@ def at_rest(server: LocalServer, tenants: dict[str, Path]) -> Iterator[ControlPl
         yield alone.plane
 
 
-def test_a_counter_that_nobody_mends_and_a_tenant_that_does_not_answer_are_found_and_still_stand(
+def test_a_counter_that_stays_wrong_and_a_tenant_that_does_not_answer_are_found_and_still_stand(
     at_rest: ControlPlane, tenants: dict[str, Path]
 ) -> None:
     plane, adm = at_rest, Cli(at_rest.kubeconfig)

@@ -202,7 +202,7 @@ def test_what_was_made_for_a_tenant_that_was_never_seen_is_never_called_unused(
     assert "allocation release" not in said
 
 
-def test_a_pool_that_is_not_fragmented_asks_nobody_to_leave(adm: Cli) -> None:
+def test_a_pool_that_is_not_fragmented_asks_no_tenant_to_leave(adm: Cli) -> None:
     said = adm("ipam", "advise", "grown")
     assert "everything that is free. It is not fragmented." in said
     assert "Without" not in said
@@ -242,7 +242,7 @@ def test_not_enough_record_is_an_answer(adm: Cli) -> None:
     assert "What is so already: no room for 16" in said
 
 
-def test_a_forecast_for_nothing_nobody_or_nowhere(adm: Cli) -> None:
+def test_a_forecast_for_nothing_no_tenant_or_nowhere(adm: Cli) -> None:
     assert "There are no pools in namespace default." in adm.run("ipam", "forecast", "-n", "default").err
     assert "ask an administrator" in adm.refused(4, "ipam", "forecast", "--as", "stranger")
     assert "did you mean grown" in adm.refused(3, "ipam", "forecast", "gown")

@@ -104,7 +104,7 @@ def test_a_watch_shows_each_change_until_ctrl_c(adm: Cli, plane: ControlPlane) -
 
 
 @pytest.mark.parametrize("name", ["a/b", "..", ""])
-def test_what_cannot_be_a_name_asks_nobody(adm: Cli, name: str) -> None:
+def test_what_cannot_be_a_name_asks_no_server(adm: Cli, name: str) -> None:
     for command in (("pool", "get"), ("pool", "edit"), ("allocation", "get")):
         assert "give a name alone, and its namespace with -n" in adm.refused(2, *command, name)
 

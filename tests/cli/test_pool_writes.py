@@ -121,7 +121,7 @@ def test_waiting_ends_in_time_and_with_ctrl_c(idle: Cli) -> None:
 # grow
 
 
-def test_growing_shows_before_and_after_and_moves_nobody(adm: Cli, network: str) -> None:
+def test_growing_shows_before_and_after_and_moves_no_tenant(adm: Cli, network: str) -> None:
     adm("pool", "create", "growing", "--cidr", f"{network}.0.0/25", "--wait")
     said = adm.run("pool", "grow", "growing", "--cidr", f"{network}.0.0/24", "--wait")
     assert said.code == 0, str(said)
@@ -193,7 +193,7 @@ def test_a_block_is_reserved_described_and_given_back(adm: Cli, network: str) ->
     assert complaint.startswith(f"{network}.0.64/28 is no reserved block of this pool (these are: {network}.0.99/32)")
 
 
-def test_a_block_that_somebody_holds_is_refused_with_their_names(adm: Cli, busy: str) -> None:
+def test_a_block_in_use_is_refused_with_the_names_of_its_holders(adm: Cli, busy: str) -> None:
     said = adm.run("pool", "reserve", busy, "10.245.0.16/29")
     assert (said.code, said.out) == (1, ""), str(said)
     assert "10.245.0.16/29 would take addresses in use: busy-shop (10.245.0.16-10.245.0.27)" in said.error
@@ -208,7 +208,7 @@ def test_a_pool_in_use_is_not_deleted_and_who_uses_it_is_named(adm: Cli, busy: s
     assert "has addresses in use: busy-shop (10.245.0.16-10.245.0.27), busy-bank (10.245.0.28-10.245.0.36)" in complaint
 
 
-def test_a_pool_is_deleted_once_somebody_says_so(adm: Cli, network: str) -> None:
+def test_a_pool_is_deleted_once_the_user_says_so(adm: Cli, network: str) -> None:
     adm("pool", "create", "doomed", "--cidr", f"{network}.0.0/24", "--wait")
     assert f"Delete pool doomed ({network}.0.0/24)? There is no terminal to ask in" in adm.refused(
         2, "pool", "delete", "doomed"
@@ -275,7 +275,7 @@ def test_an_edit_that_is_refused_opens_again_with_the_reason_and_loses_nothing(
     assert not kept.read_text().startswith("#")
 
 
-def test_an_edit_goes_on_top_of_what_somebody_else_changed_meanwhile(
+def test_an_edit_goes_on_top_of_what_another_user_changed_meanwhile(
     adm: Cli, plane: ControlPlane, network: str, editor: Callable[..., str], tmp_path: Path
 ) -> None:
     adm("pool", "create", "shared", "--cidr", f"{network}.0.0/24", "--reserve", f"{network}.0.0/28", "--wait")
@@ -291,7 +291,7 @@ def test_an_edit_goes_on_top_of_what_somebody_else_changed_meanwhile(
     assert (found["spec"]["cidr"], found["metadata"]["labels"]) == (f"{network}.0.0/23", {"by": "another"})
 
 
-def test_an_edit_that_is_given_up_for_somebody_elses_is_a_conflict(
+def test_an_edit_that_is_given_up_for_another_users_is_a_conflict(
     adm: Cli, plane: ControlPlane, network: str, editor: Callable[..., str], tmp_path: Path
 ) -> None:
     adm("pool", "create", "contended", "--cidr", f"{network}.0.0/24", "--wait")
@@ -319,7 +319,7 @@ def test_an_edit_takes_away_its_own_annotation_and_not_kubectls(
     assert list(kept) == ["kubectl.kubernetes.io/last-applied-configuration"]
 
 
-def test_a_pool_that_changes_while_somebody_is_asked_is_judged_anew(
+def test_a_pool_that_changes_while_the_user_is_asked_is_judged_anew(
     adm: Cli, plane: ControlPlane, network: str
 ) -> None:
     def touched() -> str:

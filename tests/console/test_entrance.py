@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from console.estate import Estate
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-NOBODY_THERE = (r"401", r"net::ERR", r"WebSocket connection", r"502|503|504")
+NO_SERVER_THERE = (r"401", r"net::ERR", r"WebSocket connection", r"502|503|504")
 
 
 async def test_a_link_opens_the_overview_once_and_then_tells_how_to_get_another(
@@ -36,7 +36,7 @@ async def test_a_link_opens_the_overview_once_and_then_tells_how_to_get_another(
     await expect(again.get_by_text("butleradm server link")).to_be_visible()
 
 
-async def test_whoever_is_not_in_is_led_to_the_login_and_then_to_the_page_they_wanted(
+async def test_a_user_who_is_not_in_is_led_to_the_login_and_then_to_the_page_they_wanted(
     estate: Estate, stranger: BrowserContext, watch: Watch
 ) -> None:
     watch.expect("401")
@@ -50,7 +50,7 @@ async def test_whoever_is_not_in_is_led_to_the_login_and_then_to_the_page_they_w
 async def test_logging_out_ends_the_session_and_the_back_button_shows_nothing(
     estate: Estate, stranger: BrowserContext, watch: Watch
 ) -> None:
-    watch.expect(*NOBODY_THERE)
+    watch.expect(*NO_SERVER_THERE)
     page = await stranger.new_page()
     await page.goto(estate.link())
     await page.wait_for_url(f"{estate.url}/")
@@ -69,7 +69,7 @@ async def test_logging_out_ends_the_session_and_the_back_button_shows_nothing(
 async def test_a_session_can_be_ended_from_another_window(
     estate: Estate, stranger: BrowserContext, page: Page, watch: Watch
 ) -> None:
-    watch.expect(*NOBODY_THERE)
+    watch.expect(*NO_SERVER_THERE)
     other = await stranger.new_page()
     await other.goto(estate.link())
     await other.wait_for_url(f"{estate.url}/")

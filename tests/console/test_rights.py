@@ -65,7 +65,7 @@ async def test_buttons_that_may_not_be_used_say_why(few: Page) -> None:
         await expect(button).to_have_attribute("aria-description", re.compile("You may not"))
 
 
-async def test_what_somebody_may_not_read_is_told_and_nothing_breaks(few: Page) -> None:
+async def test_what_a_user_may_not_read_is_told_and_nothing_breaks(few: Page) -> None:
     for path in PAGES.values():
         await few.goto(path)
         await settled(few)

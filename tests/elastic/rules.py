@@ -52,8 +52,8 @@ def check(chronicle: Chronicle) -> list[Violation]:
         *announced_is_held(chronicle),
         *used_is_held(chronicle),
         *nothing_is_announced_twice(chronicle),
-        *nobody_is_moved(chronicle),
-        *nobody_goes_in_circles(chronicle),
+        *no_service_is_moved(chronicle),
+        *no_controller_goes_in_circles(chronicle),
     ]
 
 
@@ -137,7 +137,7 @@ def nothing_is_announced_twice(chronicle: Chronicle) -> Iterator[Violation]:
 # Services.
 
 
-def nobody_is_moved(chronicle: Chronicle) -> Iterator[Violation]:
+def no_service_is_moved(chronicle: Chronicle) -> Iterator[Violation]:
     for tenant, dated in chronicle.tenants.items():
         yield from _moved(tenant, dated, chronicle.edits)
 
@@ -174,7 +174,7 @@ def _moved(tenant: str, dated: list[Dated], edits: frozenset[tuple[str, int]]) -
 # Circles.
 
 
-def nobody_goes_in_circles(chronicle: Chronicle) -> Iterator[Violation]:
+def no_controller_goes_in_circles(chronicle: Chronicle) -> Iterator[Violation]:
     for tenant in chronicle.tenants:
         asked = _asked(chronicle, tenant)
         own = [dated for dated in of_kind(chronicle.management, ALLOCATION) if tenant_of(dated.revision.obj) == tenant]

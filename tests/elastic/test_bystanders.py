@@ -48,7 +48,7 @@ def test_services_that_growth_cannot_help_cause_none(estate: Elastic) -> None:
 
 
 @early_story
-def test_services_for_ipv6_are_no_demand_and_move_nobody(estate: Elastic) -> None:
+def test_services_for_ipv6_are_no_demand_and_move_no_service(estate: Elastic) -> None:
     """Butler's addresses are IPv4: they cannot serve IPv6 alone, nor a Service that requires both families."""
     place = estate.place(initial=1)
     web = place.started(addons=WITHOUT_INGRESS)

@@ -24,7 +24,7 @@ def withheld(place: Place) -> list[Json]:
 
 
 @early_story
-def test_what_a_service_shows_is_told_and_goes_to_nobody_else_while_it_does(estate: Elastic) -> None:
+def test_what_a_service_shows_is_told_and_goes_to_no_other_while_it_does(estate: Elastic) -> None:
     place = estate.place(initial=1, size=8)
     web = place.started(addons=WITHOUT_INGRESS)
     web.says(CONDITION, "True", "InStep")

@@ -232,7 +232,7 @@ def test_an_address_that_another_tenant_is_granted_while_a_service_has_it(story:
     assert "blue-lb" in found.what
 
 
-def test_addresses_that_are_not_butlers_are_nobodys_business(story: Story) -> None:
+def test_addresses_that_are_not_butlers_are_left_alone(story: Story) -> None:
     story.service("own", 200)
     assert story.broken() == []
 
@@ -293,14 +293,14 @@ def test_a_service_whose_address_a_user_took_out_of_the_pool(story: Story) -> No
 # Circles.
 
 
-def test_growth_that_nobody_asked_for_after_a_shrink(story: Story) -> None:
+def test_growth_that_no_service_asked_for_after_a_shrink(story: Story) -> None:
     shrunk(story)
     story.allocation("red-lb-3", "Allocated", 2)
     assert story.broken() == ["circle"]
 
 
 @pytest.mark.parametrize("stimulus", ["service", "provider", "edit", "during the drain"])
-def test_growth_that_somebody_asked_for(story: Story, stimulus: str) -> None:
+def test_growth_that_a_service_asked_for(story: Story, stimulus: str) -> None:
     grown(story)
     story.cluster()
     story.no_service("two")
@@ -484,7 +484,7 @@ def test_a_condition_that_says_all_is_well_while_metallb_hands_out_nothing(story
     assert story.broken_at_rest() == ["unpublished", "untrue"]
 
 
-def test_a_request_that_nobody_needs(story: Story) -> None:
+def test_a_request_that_no_service_needs(story: Story) -> None:
     resting(story)
     story.allocation("red-lb-3", "Pending")
     assert story.broken_at_rest() == ["needless"]

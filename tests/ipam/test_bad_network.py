@@ -34,7 +34,7 @@ async def test_a_view_that_is_seconds_behind_grants_nothing_twice(estate: Estate
 
 
 @scales()
-async def test_one_controller_that_sees_late_still_serves_everybody(estate: Estate) -> None:
+async def test_one_controller_that_sees_late_still_serves_every_request(estate: Estate) -> None:
     """Alone and seconds behind all the time: slow, but neither wrong nor stuck nor writing in circles."""
     line = await estate.line("late")
     line.plan = Stale(estate.scale.seed, seconds=estate.scale.of(1, 5))
@@ -63,7 +63,7 @@ async def test_a_fifth_of_all_calls_failing_loses_and_doubles_nothing(estate: Es
 
 
 @scales()
-async def test_everybody_is_served_while_a_fifth_of_all_calls_fails(estate: Estate) -> None:
+async def test_every_request_is_served_while_a_fifth_of_all_calls_fails(estate: Estate) -> None:
     """Nothing heals here: what fails is repeated until it gets through."""
     line = await estate.line("one")
     line.plan = Unreliable(estate.scale.seed)
@@ -79,7 +79,7 @@ async def test_everybody_is_served_while_a_fifth_of_all_calls_fails(estate: Esta
 
 
 @scales()
-async def test_watches_that_forget_repeat_and_disorder_mislead_nobody(estate: Estate) -> None:
+async def test_watches_that_forget_repeat_and_disorder_mislead_no_controller(estate: Estate) -> None:
     """One controller whose watches are told 410, twice, again, out of order, or end in mid-line."""
     line = await estate.line("one")
     line.plan = Confused(estate.scale.seed)

@@ -67,7 +67,7 @@ async def test_a_leader_frozen_in_mid_write_wakes_up_to_a_world_that_went_on(est
 
 
 @scales()
-async def test_a_release_that_arrives_long_after_its_time_releases_nobody_else(estate: Estate) -> None:
+async def test_a_release_that_arrives_long_after_its_time_releases_no_other(estate: Estate) -> None:
     """The old leader's release of a name is kept back until another allocation has that name, and that range."""
     old = await estate.butler("old", *LEASE, lease=True)
     await estate.pool(**CROWDED)

@@ -68,7 +68,7 @@ async def test_of_two_pools_that_overlap_only_one_ever_hands_out(estate: Estate)
 
 @pytest.mark.parametrize("network", ["10.40.0.0/24", "10.44.0.0/24"], ids=["shrinks", "moves"])
 @scales(long=1)
-async def test_a_pool_gives_up_no_network_in_which_somebody_lives(estate: Estate, network: str) -> None:
+async def test_a_pool_gives_up_no_network_in_which_a_tenant_lives(estate: Estate, network: str) -> None:
     """It was cut down by an edit; another pool waits for what it gives up, and gets it when the last holder is gone."""
     await estate.butler("one")
     await estate.pool("old", "10.40.0.0/23")

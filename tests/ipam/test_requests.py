@@ -101,7 +101,7 @@ async def test_a_name_that_comes_back_is_another_request(estate: Estate) -> None
 
 
 @scales()
-async def test_one_poisoned_request_holds_up_nobody(estate: Estate) -> None:
+async def test_one_poisoned_request_holds_up_no_other(estate: Estate) -> None:
     """Requests that can never be met, and one whose every write fails, stand among many good ones."""
     await estate.butler("one")
     line = estate.lines["one"]

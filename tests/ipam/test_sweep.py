@@ -54,7 +54,7 @@ def _uids(estate: Estate, *tenants: int) -> list[str]:
 
 @pytest.mark.parametrize("which", ["in turn", *(pytest.param(name, marks=pytest.mark.slow) for name in LISTS)])
 @scales(long=1)
-async def test_a_list_that_is_not_whole_costs_nobody_their_addresses(estate: Estate, which: str) -> None:
+async def test_a_list_that_is_not_whole_costs_no_tenant_its_addresses(estate: Estate, which: str) -> None:
     """The living keep theirs, whatever the list says; the gone are found all the same, once something is known."""
     await estate.butler("one")
     tenants = estate.scale.of(4, 12)

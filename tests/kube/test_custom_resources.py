@@ -146,7 +146,7 @@ def test_every_published_example_is_accepted(butler: Butler, example: dict[str, 
 
 
 @pytest.mark.parametrize("kind", [IPAllocation, TenantCluster], ids=lambda kind: kind.__name__)
-def test_a_new_resource_is_pending_though_nobody_wrote_it(butler: Butler, kind: type[CustomResource]) -> None:
+def test_a_new_resource_is_pending_though_no_controller_wrote_it(butler: Butler, kind: type[CustomResource]) -> None:
     created = butler.created(kind, changed(accepted(kind, "pending"), {"status": {"phase": "Failed"}}))
     assert created["status"] == {"phase": "Pending"}
     assert butler.get(kind, "pending")["status"] == {"phase": "Pending"}

@@ -348,7 +348,7 @@ async def test_authors_of_requests_that_cannot_be_met_now_are_warned(
     )
 
 
-async def test_nobody_is_asked_about_requests_that_butler_makes_itself(
+async def test_no_webhook_is_asked_about_requests_that_butler_makes_itself(
     admission: AdmissionService, terminal: Terminal
 ) -> None:
     own = allocation("own")
@@ -509,7 +509,7 @@ async def test_what_was_edited_in_the_registration_is_put_right_at_start(client:
 # Strangers.
 
 
-def _whoever() -> ssl.SSLContext:
+def _unverified() -> ssl.SSLContext:
     """A caller who neither knows nor cares whose certificate it is."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -534,7 +534,7 @@ async def test_a_stranger_learns_nothing_of_pools_and_allocations(
     told = set()
     async with aiohttp.ClientSession() as stranger:
         for path in ("/admission", "/", "/admission/", f"/admission/{'0' * 64}", "/healthz"):
-            async with stranger.post(f"{base}{path}", json=question, ssl=_whoever()) as answer:
+            async with stranger.post(f"{base}{path}", json=question, ssl=_unverified()) as answer:
                 told.add((answer.status, await answer.read()))
     assert told == {(404, b"")}
     said = await terminal.refused("create", "-f", "-", stdin=network_pool("guess", "10.0.0.0/8"))
@@ -546,7 +546,7 @@ async def test_half_questions_of_strangers_stop_no_write(admission: AdmissionSer
     half = b"POST /admission HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 900\r\n\r\n{"
     writers = []
     for _ in range(140):
-        _, writer = await asyncio.open_connection(*admission.server.address, ssl=_whoever())
+        _, writer = await asyncio.open_connection(*admission.server.address, ssl=_unverified())
         writer.write(half)
         writers.append(writer)
     for number in range(5):

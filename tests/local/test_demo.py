@@ -110,7 +110,7 @@ async def test_where_the_stage_is_taken_it_says_so_and_touches_nothing(connectio
         assert (await client.list(ALLOCATIONS)).items == []
 
 
-async def test_what_somebody_put_into_a_cluster_is_found(connection: Connection) -> None:
+async def test_what_a_user_put_into_a_cluster_is_found(connection: Connection) -> None:
     """Such a cluster is known as lived in, and so never leaves."""
     async with Client(connection) as client, TenantClients() as tenants:
         player = Player(client, tenants, HOME, 1)

@@ -162,7 +162,7 @@ def test_a_seed_tells_the_same_story_again() -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_whatever_somebody_deletes_the_story_goes_on(seed: int) -> None:
+def test_whatever_a_user_deletes_the_story_goes_on(seed: int) -> None:
     paper, chance = Paper(seed), random.Random(seed)
     for _ in range(600):
         paper.beat()
@@ -173,7 +173,7 @@ def test_whatever_somebody_deletes_the_story_goes_on(seed: int) -> None:
     assert len(paper.tenants) <= max(PEAKS)
 
 
-def test_where_somebody_fills_the_pool_it_waits_in_place_of_crowding() -> None:
+def test_where_a_user_fills_the_pool_it_waits_in_place_of_crowding() -> None:
     paper = Paper(others=32)
     for _ in range(4):
         paper.play_wave()
@@ -193,7 +193,7 @@ def test_a_name_that_is_taken_is_left_and_a_cluster_that_is_lived_in_stays() -> 
     assert not paper.taken & set(paper.tenants)
 
 
-def test_a_pool_that_somebody_has_changed_is_neither_grown_nor_taken_back() -> None:
+def test_a_pool_that_a_user_has_changed_is_neither_grown_nor_taken_back() -> None:
     scene = Scene(DemoPool(32, 32, "other"), (DemoTenant("team-shop", "web", ready=False, waiting=True),))
     for act in range(len(ACTS)):
         assert not isinstance(turn(scene, Cursor(0, act), 1).step, Grow | TakeBack)

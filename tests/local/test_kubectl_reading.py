@@ -97,7 +97,7 @@ def test_a_category_and_a_short_name_of_ours(kubectl: Kubectl) -> None:
     assert kubectl.names("networkpools.v1alpha1.butler.butlerlabs.dev") == kubectl.names("np")
 
 
-def test_whoever_reads_endpoints_is_told_what_to_read_instead(kubectl: Kubectl) -> None:
+def test_a_reader_of_endpoints_is_told_what_to_read_instead(kubectl: Kubectl) -> None:
     warning = "Warning: v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice\n"
     nothing = f"No resources found in {kubectl.namespace} namespace.\n"
     assert kubectl.run("get", "endpoints").stderr == warning + nothing

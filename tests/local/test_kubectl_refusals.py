@@ -185,7 +185,7 @@ def test_a_service_account_is_a_user_with_a_token(kubectl: Kubectl) -> None:
     )
 
 
-def test_nobody_grants_more_than_they_have(kubectl: Kubectl) -> None:
+def test_no_user_grants_more_than_they_have(kubectl: Kubectl) -> None:
     kubectl("create", "role", "binder", "--verb=create", "--resource=roles.rbac.authorization.k8s.io")
     kubectl("create", "rolebinding", "binder", "--role=binder", "--user=jane")
     refusal = kubectl.refused("create", "role", "more", "--verb=get", "--resource=secrets", "--as=jane")

@@ -155,7 +155,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_nobody_else_looks_into_the_data_directory(tmp_path: Path) -> None:
+def test_no_other_user_looks_into_the_data_directory(tmp_path: Path) -> None:
     data = tmp_path / "data"
     folders = [data, data / "clusters", data / "clusters/team-a", data / "clusters/team-a/web", data / "pki"]
     with up(data, "--no-controllers", "--no-console"):

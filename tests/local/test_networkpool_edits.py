@@ -67,7 +67,7 @@ def test_a_pool_that_shrinks_keeps_the_claim_to_what_is_held_until_it_is_release
     assert register(desk) == {"pool": "10.1.0.0/25", "neighbour": "10.1.0.128/25"}
 
 
-def test_a_pool_moves_only_when_nobody_is_left_behind(desk: Desk) -> None:
+def test_a_pool_moves_only_when_no_allocation_is_left_behind(desk: Desk) -> None:
     desk.pool("pool", "10.1.0.0/24")
     desk.ask("a", 4)
     desk.granted("a")

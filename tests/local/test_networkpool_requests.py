@@ -240,7 +240,7 @@ def test_a_bad_request_is_refused_by_the_server(
     assert says in said, story
 
 
-def test_what_the_server_cannot_refuse_fails_with_advice_and_holds_up_nobody(desk: Desk) -> None:
+def test_what_the_server_cannot_refuse_fails_with_advice_and_holds_up_no_other(desk: Desk) -> None:
     """Everything bad at once, all of it older than the one request that is good."""
     desk.pool("pool", "10.1.0.0/24", "10.1.0.0-10.1.0.31", reserved=("10.1.0.16/30",))
     desk.pool("edge", "10.2.0.0/24", "10.2.0.8-10.2.0.31", reserved=("10.2.0.0/28",))

@@ -126,7 +126,7 @@ def _is_a_sweep(resource: Resource[Any], options: dict[str, Any]) -> bool:
     return resource.plural == TENANTS.plural and "on_undecodable" not in options
 
 
-async def test_lists_that_show_nothing_cost_nobody_anything(estate: Estate) -> None:
+async def test_lists_that_show_nothing_cost_no_tenant_anything(estate: Estate) -> None:
     await estate.pool()
     await estate.tenant("living")
     await estate.tenant("dying")
@@ -143,7 +143,7 @@ async def test_lists_that_show_nothing_cost_nobody_anything(estate: Estate) -> N
 
 
 @pytest.mark.parametrize("client", [CannotListTenants, CannotGetTenants])
-async def test_a_server_that_does_not_answer_costs_nobody_anything(estate: Estate, client: type[Client]) -> None:
+async def test_a_server_that_does_not_answer_costs_no_tenant_anything(estate: Estate, client: type[Client]) -> None:
     await estate.pool()
     await estate.tenant()
     async with estate.butler(client=client, **OFTEN) as operator:
@@ -176,7 +176,7 @@ class ReleasesSlowly(Client):
         return await super().patch(resource, name, patch, *arguments, **options)
 
 
-async def test_many_orphans_hold_up_nobody_else(estate: Estate) -> None:
+async def test_many_orphans_hold_up_no_other(estate: Estate) -> None:
     await estate.pool(cidr="10.40.0.0/22")
     await estate.tenant("living")
     tenants = [await estate.tenant(f"dying-{number}") for number in range(12)]

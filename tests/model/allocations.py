@@ -174,7 +174,7 @@ class AllocationsModel:
         for who in range(len(state.minds)):
             yield from self._controller(state, who)
         if not state.minds:
-            yield from self._anybody(state)
+            yield from self._late_writers(state)
         for index, write in enumerate(state.abandoned):
             before = state._replace(abandoned=state.abandoned[:index] + state.abandoned[index + 1 :])
             yield self._arrives(before, write, "what was given up arrives: ")
@@ -280,7 +280,7 @@ class AllocationsModel:
                     outside=True,
                 )
 
-    def _anybody(self, state: State) -> Iterator[Step[State]]:
+    def _late_writers(self, state: State) -> Iterator[Step[State]]:
         """What a controller could write now if it had seen the pool and the allocations at any two moments."""
         told: set[Write] = set()
         for pool in range(len(state.pools)):

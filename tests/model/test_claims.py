@@ -34,7 +34,10 @@ WITHOUT = {
         Rules(one_write_sees_its_own_entries=False),
         Bounds(at_first=(3, 2), edits=0, deletions=0),
     ),
-    "whoever_let_a_pool_go_drops_the_claim_of_the_next_one_too": (Rules(emptied_names_the_uid=False), FORCED_TWICE),
+    "a_process_that_let_a_pool_go_drops_the_claim_of_the_next_one_too": (
+        Rules(emptied_names_the_uid=False),
+        FORCED_TWICE,
+    ),
     "the_claim_is_given_up_under_live_allocations": (Rules(entry_keeps_what_is_held=False), FORCED),
 }
 DOUBLE = {

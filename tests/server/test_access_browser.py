@@ -115,7 +115,7 @@ async def test_a_link_works_without_scripts_by_its_button(up: Running, chromium:
     await context.close()
 
 
-async def test_a_provider_on_another_site_lets_somebody_in(
+async def test_a_provider_on_another_site_lets_a_user_in(
     up: Running, provider: OidcProvider, page: Page, context: BrowserContext
 ) -> None:
     await page.goto(f"{up.url}/api/v1/login/oidc")

@@ -63,7 +63,7 @@ def test_only_our_own_pages_are_ours() -> None:
     assert public.session_cookie.startswith("__Host-")
 
 
-def test_whom_a_proxy_names_last_is_who_asks_and_nobody_else_may_name() -> None:
+def test_whom_a_proxy_names_last_is_who_asks_and_no_other_client_may_name() -> None:
     plain, proxied = PublicUrl("http://127.0.0.1:1"), PublicUrl("https://b.example", behind_proxy=True)
     assert client_address(plain, "10.0.0.1", "1.2.3.4") == "10.0.0.1"
     assert client_address(proxied, "10.0.0.1", "6.6.6.6, 1.2.3.4") == "1.2.3.4"

@@ -81,7 +81,7 @@ async def refused(browser: Browser, why: str) -> None:
     assert (await browser.get("/api/v1/me")).status == 401
 
 
-async def test_somebody_comes_in_with_their_groups(up: Running, honest: OidcProvider, browser: Browser) -> None:
+async def test_a_user_comes_in_with_their_groups(up: Running, honest: OidcProvider, browser: Browser) -> None:
     methods = (await browser.get("/api/v1/login-methods")).body
     assert methods == {"local": False, "password": False, "oidc": True, "oidcName": "Example SSO"}
     done = await log_in(browser)
@@ -121,14 +121,14 @@ def _drop(claim: str) -> Callable[[dict[str, Any]], None]:
         (_set(sub="ada\nImpersonate-Group: x"), "cannot be one"),
     ],
 )
-async def test_a_token_that_says_the_wrong_thing_lets_nobody_in(
+async def test_a_token_that_says_the_wrong_thing_lets_no_user_in(
     honest: OidcProvider, browser: Browser, spoil: Callable[[dict[str, Any]], None], why: str
 ) -> None:
     honest.spoil = spoil
     await refused(browser, why)
 
 
-async def test_a_token_that_nobody_signed_lets_nobody_in(honest: OidcProvider, browser: Browser) -> None:
+async def test_an_unsigned_token_lets_no_user_in(honest: OidcProvider, browser: Browser) -> None:
     honest.sign = unsigned
     await refused(browser, "not accepted")
 
@@ -139,7 +139,7 @@ async def test_a_public_key_is_no_shared_secret(honest: OidcProvider, browser: B
     await refused(browser, "not accepted")
 
 
-async def test_a_signature_by_another_key_lets_nobody_in(honest: OidcProvider, browser: Browser) -> None:
+async def test_a_signature_by_another_key_lets_no_user_in(honest: OidcProvider, browser: Browser) -> None:
     other = Signer.rsa("first")
     honest.sign = lambda claims: jwt.encode(claims, other.private, "RS256", headers={"kid": "first"})
     await refused(browser, "is not valid")
@@ -165,7 +165,7 @@ async def test_strange_keys_do_not_make_us_ask_all_day(honest: OidcProvider, bro
     assert honest.key_fetches <= fetched + 1
 
 
-async def test_an_answer_for_another_browser_lets_nobody_in(
+async def test_an_answer_for_another_browser_lets_no_user_in(
     up: Running, honest: OidcProvider, browser: Browser
 ) -> None:
     back = await to_provider(browser)
@@ -197,7 +197,7 @@ async def test_a_login_is_used_once_even_where_the_provider_takes_a_code_twice(
         assert "used already" in replayed.body
 
 
-async def test_a_tampered_or_forged_cookie_lets_nobody_in(honest: OidcProvider, browser: Browser) -> None:
+async def test_a_tampered_or_forged_cookie_lets_no_user_in(honest: OidcProvider, browser: Browser) -> None:
     back = await to_provider(browser)
     cookie = browser.cookies["butler-login"]
     for bad in ("", "x", cookie[:-2] + ("AA" if not cookie.endswith("AA") else "BB"), cookie + "A", "A" * 5000):

@@ -112,7 +112,7 @@ async def test_many_tries_at_once_are_all_counted(plane: ControlPlane, up: Runni
         assert (await log_in(one, password)).status in (429, 200)
 
 
-async def test_a_name_that_nobody_has_takes_as_long_as_a_wrong_password(plane: ControlPlane, browser: Browser) -> None:
+async def test_an_unknown_name_takes_as_long_as_a_wrong_password(plane: ControlPlane, browser: Browser) -> None:
     taken: dict[str, list[float]] = {"admin": [], "stranger": []}
     await new_password(plane)
     for _ in range(2):

@@ -208,7 +208,7 @@ async def test_a_record_is_good_under_its_own_name_and_as_it_was_written(plane: 
 
 
 @pytest.mark.parametrize(("user", "groups"), [("ada", MASTERS), ("system:admin", ["x"]), ("ada", ["SYSTEM:nodes"])])
-async def test_only_a_link_makes_anybody_a_reserved_user(
+async def test_only_a_link_makes_a_reserved_user(
     plane: ControlPlane, up: Running, user: str, groups: list[str]
 ) -> None:
     """Even of a record with a good seal."""

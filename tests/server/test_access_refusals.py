@@ -90,7 +90,7 @@ ABOUT_ONESELF = {
     "GET /api/v1/{path:str}",
 }
 """Routes that show a person nothing but themselves, or what is in the source code."""
-EMPTY_FOR_NOBODY = {
+EMPTY_FOR_STRANGERS = {
     "GET /api/v1/overview",
     "GET /api/v1/search",
     "GET /api/v1/tenants",
@@ -144,7 +144,7 @@ async def browser(up: Running) -> AsyncIterator[Browser]:
 
 
 @pytest.mark.parametrize("way", ways(), ids=str)
-async def test_nobody_is_answered_anywhere(up: Running, way: Way) -> None:
+async def test_strangers_are_answered_nowhere(up: Running, way: Way) -> None:
     async with Browser(up.url) as stranger:
         answer = await stranger.call(way.method, way.of(way.kind), headers=CSRF)
         if way.path in OPEN:
@@ -163,7 +163,7 @@ async def test_who_may_do_nothing_is_shown_nothing(estate: Api, way: Way) -> Non
     status, body, _ = await estate.call(
         way.method, path, BODIES.get(str(way)), user="mallory", headers={"If-Match": '"1"'}
     )
-    if str(way) in EMPTY_FOR_NOBODY:
+    if str(way) in EMPTY_FOR_STRANGERS:
         assert status in (200, 403), body
         assert "refusals" not in json.dumps(body)
         assert "10.250." not in json.dumps(body)
@@ -195,7 +195,7 @@ async def test_a_stream_is_refused_before_it_is_one(up: Running, browser: Browse
         assert (await stream.receive_json(timeout=10))["type"] == "hello"
 
 
-async def test_a_page_of_somebody_else_changes_nothing(up: Running, browser: Browser) -> None:
+async def test_a_foreign_page_changes_nothing(up: Running, browser: Browser) -> None:
     for headers, origin in (
         ({}, "http://evil.example"),
         ({}, "null"),
@@ -214,7 +214,7 @@ async def test_a_page_of_somebody_else_changes_nothing(up: Running, browser: Bro
     assert stolen.status == 403
 
 
-async def test_a_link_and_a_password_are_not_taken_from_a_page_of_somebody_else(up: Running) -> None:
+async def test_a_link_and_a_password_are_not_taken_from_a_foreign_page(up: Running) -> None:
     token = (await up.one_time_link()).partition("token=")[2]
     async with Browser(up.url) as victim:
         for origin in ("http://evil.example", "null"):

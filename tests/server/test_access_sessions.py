@@ -70,7 +70,7 @@ async def test_no_secret_of_a_browser_is_kept(plane: ControlPlane, up: Running, 
         assert browser.csrf not in kept
 
 
-async def test_a_tampered_cookie_is_nobodys(plane: ControlPlane, up: Running, browser: Browser) -> None:
+async def test_a_tampered_cookie_is_no_users(plane: ControlPlane, up: Running, browser: Browser) -> None:
     token = browser.cookies["butler-session"]
     for bad in (token[:-1], token + "A", "A" + token[1:] if token[0] != "A" else "B" + token[1:], "", "x" * 9000):
         async with Browser(up.url) as thief:
@@ -116,7 +116,7 @@ async def test_a_session_is_ended_from_another_and_on_every_replica(
         assert again.status == 404
 
 
-async def test_nobody_ends_the_session_of_another(plane: ControlPlane, up: Running, browser: Browser) -> None:
+async def test_no_user_ends_the_session_of_another(plane: ControlPlane, up: Running, browser: Browser) -> None:
     me = await browser.me()
     async with Browser(up.url) as other:
         theirs = await other.come_in(await up.one_time_link())

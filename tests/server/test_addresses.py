@@ -82,7 +82,7 @@ async def test_a_search_finds_names_the_best_first_and_addresses(api: Api, plane
     assert "'q'" in problem["detail"]
 
 
-async def test_a_search_shows_nobody_what_they_may_not_see(api: Api, plane: ControlPlane, network: str) -> None:
+async def test_a_search_shows_no_user_what_they_may_not_see(api: Api, plane: ControlPlane, network: str) -> None:
     create(plane, pool("veiled", f"{network}.0.0/24"))
 
     async def there() -> None:

@@ -54,7 +54,7 @@ async def test_allocations_come_in_pages_in_every_order(api: Api, plane: Control
     assert await _names(api, "pool=orders&type=loadbalancer") == []
 
 
-async def test_a_page_goes_on_where_the_last_one_ended_whoever_has_gone(
+async def test_a_page_goes_on_where_the_last_one_ended_whatever_has_gone(
     api: Api, plane: ControlPlane, network: str
 ) -> None:
     create(plane, pool("leaving", f"{network}.0.0/24"))

@@ -117,7 +117,7 @@ async def test_every_write_leaves_one_line_and_an_event_with_who_did_it(
     await eventually(on_the_page)
 
 
-async def test_refusals_are_written_down_whoever_refused(
+async def test_refusals_are_written_down_by_whichever_part_refused(
     api: Api, plane: ControlPlane, network: str, record: Lines
 ) -> None:
     create(plane, pool("firm", f"{network}.0.0/24"))
@@ -183,7 +183,7 @@ async def test_many_edits_of_one_pool_are_as_many_events(
     await eventually(all_there)
 
 
-async def test_nobody_fills_the_events(plane: ControlPlane, record: Lines) -> None:
+async def test_no_user_fills_the_events(plane: ControlPlane, record: Lines) -> None:
     async with Client(config.load(plane.kubeconfig)) as client:
         trail = AuditTrail(client, clock=lambda: 0.0)
         about = {"kind": "NetworkPool", "name": "quiet", "namespace": "butler-system"}
@@ -347,7 +347,7 @@ class EmptyState:
         self.caches = {"pool": self.pools, "tenant": self.clusters, "allocation": self.allocations}
 
 
-async def test_a_write_without_an_answer_says_that_nobody_knows(plane: ControlPlane, record: Lines) -> None:
+async def test_a_write_without_an_answer_says_that_its_outcome_is_unknown(plane: ControlPlane, record: Lines) -> None:
     connection = config.load(plane.kubeconfig)
 
     async def lost(_: Client) -> None:

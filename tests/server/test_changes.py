@@ -81,7 +81,7 @@ def test_without_a_position_everything_is_loaded_again() -> None:
     assert resumed(pasts(), None, {"tenant": "*", "pool": "*"}).reset == ["pool", "tenant"]
 
 
-def test_whoever_missed_very_much_loads_lists() -> None:
+def test_a_client_that_missed_very_much_loads_lists() -> None:
     past = Past()
     for number in range(MOST_REPLAYED + 1):
         past.add(number + 1, [Touch("activity", Key("home", f"e{number}"))])

@@ -89,7 +89,9 @@ async def fine(url: str, session: aiohttp.ClientSession) -> None:
         assert answer.status == 200
 
 
-async def test_three_hundred_half_requests_are_cut_off_and_nobody_waits_for_them(up: Running, impatient: None) -> None:
+async def test_three_hundred_half_requests_are_cut_off_and_no_client_waits_for_them(
+    up: Running, impatient: None
+) -> None:
     said = (b"", HEAD, POST, b"GET / HTTP/1.1\r\nX: ", b"\r\n", HEAD)
     drops = (b"", b"", b"x", b"x: y\r\n", b"\r\n", b"z")
     clients = [await half(up, said[number % 6]) for number in range(300)]

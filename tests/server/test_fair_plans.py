@@ -128,7 +128,9 @@ async def test_waiting_makes_a_piece_come_before_smaller_ones_that_came_later(ex
     assert order == ["large", "small"]
 
 
-async def test_what_nobody_waits_for_is_not_begun_or_ends_and_lines_have_an_end(executor: ThreadPoolExecutor) -> None:
+async def test_what_no_client_waits_for_is_not_begun_or_ends_and_lines_have_an_end(
+    executor: ThreadPoolExecutor,
+) -> None:
     threads = FairThreads(executor, 1)
     stopped, begun = threading.Event(), list[int]()
 

@@ -54,7 +54,7 @@ async def test_tenants_come_until_the_pool_is_full(api: Api, plane: ControlPlane
     assert (await api.get("/pools/butler-system/rack"))["pool"]["allocated"] == 6, "nothing was written"
 
 
-async def test_an_edit_that_strands_somebody_says_whom(api: Api, plane: ControlPlane, network: str) -> None:
+async def test_an_edit_that_strands_tenants_says_whom(api: Api, plane: ControlPlane, network: str) -> None:
     create(plane, pool("cut", f"{network}.0.0/26"))
     create(plane, allocation("cut-nodes", "cut", 6))
     await ready(api, "cut", 6)

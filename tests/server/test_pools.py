@@ -77,7 +77,7 @@ async def test_who_may_not_read_pools_is_told_so(api: Api) -> None:
     assert "you may not read NetworkPools" in problem["detail"]
 
 
-async def test_nobody_sees_nothing(api: Api) -> None:
+async def test_a_user_without_rights_sees_nothing(api: Api) -> None:
     status, problem, _ = await api.call("GET", "/pools", user="")
     assert (status, problem["type"]) == (401, "urn:butler:problem:unauthenticated")
 

@@ -216,7 +216,7 @@ async def test_a_position_that_makes_no_sense_means_loading_again(
     await asyncio.gather(task, return_exceptions=True)
 
 
-async def test_a_cache_that_listed_anew_makes_everybody_load_again(
+async def test_a_cache_that_listed_anew_makes_all_clients_load_again(
     server: Running, session: aiohttp.ClientSession
 ) -> None:
     async with following(session, server) as follower:

@@ -64,7 +64,7 @@ async def test_a_message_that_is_too_large_ends_it(server: Running, session: aio
     assert (await _ending(session, f"{server.url}/api/v1/stream", say="x" * 5000))[0] == 1009
 
 
-async def test_kinds_that_nobody_knows_are_refused(server: Running, session: aiohttp.ClientSession) -> None:
+async def test_unknown_kinds_are_refused(server: Running, session: aiohttp.ClientSession) -> None:
     code, reason = await _ending(session, f"{server.url}/api/v1/stream?kinds=pool,secret")
     assert code == 4400
     assert "kinds: take some of pool" in reason
@@ -77,7 +77,7 @@ async def test_when_it_is_full_the_next_one_is_told_so(
     assert (await _ending(session, f"{server.url}/api/v1/stream"))[0] == 4429
 
 
-async def test_nobody_takes_all_streams(
+async def test_no_user_takes_all_streams(
     server: Running, session: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("butler.server.routes.stream.MOST_OF_ONE", 1)

@@ -267,7 +267,7 @@ async def test_manifests_that_are_none_are_refused_by_field(api: Api, plane: Con
     assert (status, bool(shown["obstacle"])) == (200, True), shown
 
 
-async def test_kubernetes_decides_in_which_namespace_somebody_may_do_what(
+async def test_kubernetes_decides_in_which_namespace_a_user_may_do_what(
     api: Api, plane: ControlPlane, provider: str
 ) -> None:
     ours, theirs = namespace(plane, "team-ours"), namespace(plane, "team-theirs")

@@ -106,7 +106,7 @@ async def test_a_team_sees_its_own_tenants_and_only_what_it_may_know_of_them(api
     assert over["hidden"]["kinds"] == ["NetworkPool", "IPAllocation", "TenantCluster", "ProviderConfig"]
 
 
-async def test_somebody_of_another_namespace_sees_none_of_them(api: Api, plane: ControlPlane) -> None:
+async def test_a_user_of_another_namespace_sees_none_of_them(api: Api, plane: ControlPlane) -> None:
     grant(plane, "olaf", READ, ["tenantclusters"], namespace=namespace(plane, "team-other"))
     assert (await read(api, "/tenants", user="olaf")) == {"items": [], "total": 0, "next": None, "namespaces": []}
     for path in (f"/tenants/{TEAM}/web", f"/tenants/{TEAM}/unknown", f"/tenants?namespace={TEAM}"):

@@ -67,7 +67,7 @@ async def faults(town: Town, apart: int) -> None:
 
 @pytest.mark.timeout(1800)
 @scales(long=1)
-async def test_clusters_come_and_go_by_the_dozen_whoever_is_killed(town: Town) -> None:
+async def test_clusters_come_and_go_by_the_dozen_whichever_process_is_killed(town: Town) -> None:
     count = town.scale.of(16, 200)
     # Room for all that stay and a few more: some of the second wave have to wait for the first to go.
     await town.pool("pool", "10.40.0.0/16", count + count // 8)

@@ -43,7 +43,7 @@ def test_a_life_in_the_right_order_breaks_no_rule() -> None:
     assert not told(HELD, RUNS, (MACHINE, "m1", None), (ALLOCATION, "web-nodes", None))
 
 
-def test_a_machine_on_an_address_that_nobody_holds_is_found() -> None:
+def test_a_machine_on_an_address_that_is_not_held_is_found() -> None:
     assert told(RUNS) == [f"{HOME}/m1 runs with 10.0.0.1, held by no allocation"]
 
 

@@ -4,7 +4,7 @@
 our decoder and strategy, and the results must be equal field by field. `objects/refused.yaml` holds objects
 (and changes) that are refused: code, reason, causes and message must be equal.
 
-What differs on purpose is listed in `_without_what_nobody_here_would_undo`.
+What differs on purpose is listed in `_without_what_no_controller_here_would_undo`.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def comparable(item: Json) -> Json:
         found["status"]["lastPhaseTransitionTime"] = "TIME"
     if found["kind"] == "Service":
         _hide_addresses(found["spec"])
-    _without_what_nobody_here_would_undo(found)
+    _without_what_no_controller_here_would_undo(found)
     return found
 
 
@@ -150,7 +150,7 @@ def _hide_addresses(spec: Json) -> None:
         spec["healthCheckNodePort"] = "PORT"
 
 
-def _without_what_nobody_here_would_undo(item: Json) -> None:
+def _without_what_no_controller_here_would_undo(item: Json) -> None:
     """Kubernetes marks new nodes and volumes for controllers that remove the mark; the embedded server has none."""
     metadata, spec = item["metadata"], item.get("spec") or {}
     protection = {"kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"}

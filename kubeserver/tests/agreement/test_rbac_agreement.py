@@ -210,7 +210,7 @@ def test_a_missing_role_is_named(cluster: Cluster) -> None:
         ("rolebindings", binding("b", "Role", "nope", "x")),
     ],
 )
-def test_nobody_grants_more_than_they_have(cluster: Cluster, plural: str, item: Json) -> None:
+def test_no_user_grants_more_than_they_have(cluster: Cluster, plural: str, item: Json) -> None:
     path = f"{API}/namespaces/{cluster.namespace}/{plural}"
     code, theirs = ask(cluster.server, "POST", path, item)
     assert code >= 400

@@ -190,12 +190,14 @@ def test_an_answer_that_is_none(
     assert ours(namespace, config) == theirs(control_plane, namespace, config)
 
 
-def test_nobody_listens(control_plane: ControlPlane, namespace: str) -> None:
+def test_no_server_listens(control_plane: ControlPlane, namespace: str) -> None:
     config = configuration(namespace, clientConfig={"url": "https://127.0.0.1:1/x"})
     assert ours(namespace, config) == theirs(control_plane, namespace, config)
 
 
-def test_nobody_vouches_for_the_certificate(control_plane: ControlPlane, namespace: str, webhook: Webhook) -> None:
+def test_no_authority_vouches_for_the_certificate(
+    control_plane: ControlPlane, namespace: str, webhook: Webhook
+) -> None:
     config = configuration(namespace, clientConfig={"url": f"{webhook.url}/x"})
     assert ours(namespace, config) == theirs(control_plane, namespace, config)
 

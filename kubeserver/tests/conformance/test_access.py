@@ -67,14 +67,14 @@ async def test_a_wrong_token_is_unauthorized(stranger: Api) -> None:
 
 
 @pytest.mark.parametrize("header", ["Basic dXNlcjpwYXNz", "Bearer", "Nonsense x"])
-async def test_other_credentials_are_nobodys(stranger: Api, header: str) -> None:
+async def test_other_credentials_are_anonymous(stranger: Api, header: str) -> None:
     someone = Api(stranger.session, stranger.url, {"Authorization": header})
     answer = await someone.get("/api/v1/namespaces")
     assert answer.status == 403
     assert answer.body["message"].startswith('namespaces is forbidden: User "system:anonymous" cannot list')
 
 
-async def test_nobody_may_list(stranger: Api) -> None:
+async def test_strangers_may_not_list(stranger: Api) -> None:
     answer = await stranger.get("/api/v1/namespaces")
     assert answer.body == failure(
         403,
@@ -226,7 +226,7 @@ async def test_every_user_may_discover(api: Api) -> None:
         assert (await jane.get(path)).status == 200, path
 
 
-async def test_nobody_gives_what_they_do_not_have(api: Api, namespace: str) -> None:
+async def test_no_user_gives_what_they_do_not_have(api: Api, namespace: str) -> None:
     roles = {"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["create"]}
     await allow(api, namespace, "jane", reading("get"), roles)
     jane = api.acting_as("jane")
@@ -242,7 +242,7 @@ async def test_nobody_gives_what_they_do_not_have(api: Api, namespace: str) -> N
     assert (await jane.post(f"{RBAC}/namespaces/{namespace}/roles", same)).status == 201
 
 
-async def test_nobody_binds_what_they_do_not_have(api: Api, namespace: str) -> None:
+async def test_no_user_binds_what_they_do_not_have(api: Api, namespace: str) -> None:
     bindings = {
         "apiGroups": ["rbac.authorization.k8s.io"],
         "resources": ["rolebindings"],

@@ -102,7 +102,7 @@ async def test_idle_and_half_open_connections_cost_nothing(
     assert others.worst < NOT_FROZEN
 
 
-async def test_a_body_that_comes_byte_by_byte_disturbs_nobody(
+async def test_a_body_that_comes_byte_by_byte_disturbs_no_other(
     client: aiohttp.ClientSession, server: ServerProcess
 ) -> None:
     body = json.dumps({"metadata": {"generateName": "slow-"}}).encode()

@@ -190,7 +190,7 @@ def test_what_others_own_stays() -> None:
     assert live["spec"] == {"number": 1}
 
 
-def test_what_nobody_owns_stays() -> None:
+def test_what_has_no_owner_stays() -> None:
     live = applied(None, {"text": "x", "ports": [{"port": 80, "name": "a"}]})
     live["spec"]["ports"][0]["protocol"] = "TCP"
     live["spec"]["number"] = 7
@@ -321,7 +321,7 @@ def test_kubectl_takes_over_from_client_side_apply_and_keeps_the_annotation_in_s
     )
 
 
-def test_kubectl_does_not_take_what_somebody_changed_since() -> None:
+def test_kubectl_does_not_take_what_another_writer_changed_since() -> None:
     live = client_side({"text": "x", "number": 1})
     live = updated(live, {"text": "changed", "number": 1}, "editor", 1)
     error = refusal(live, config({"text": "y", "number": 2}), "kubectl")

@@ -178,7 +178,7 @@ class TestDefaultRoles:
         role_bindings=[binding("a", "ClusterRole", "admin", user_subject("alice"), namespace="team")],
     )
 
-    def test_everybody_may_discover_and_ask_about_themselves(self) -> None:
+    def test_every_user_may_discover_and_ask_about_themselves(self) -> None:
         subject = authorizer(self.objects)
         user = User("x", groups=("system:authenticated",))
         assert subject.authorize(Attributes(user, "get", path="/apis/apps/v1")).allowed
@@ -203,7 +203,7 @@ class TestEscalation:
     def refuse(self, user: User, plural: str, new: Json, namespace: str = "team") -> None:
         refuse_escalation(authorizer(), user, plural=plural, namespace=namespace, new=new)
 
-    def test_nobody_grants_what_they_do_not_have(self) -> None:
+    def test_no_user_grants_what_they_do_not_have(self) -> None:
         wanted = role("more", rule("get delete watch", "pods"), rule("get", "secrets"), namespace="team")
         with pytest.raises(ApiError) as refused:
             self.refuse(ALICE, "roles", wanted)

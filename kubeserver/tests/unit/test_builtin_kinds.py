@@ -137,7 +137,7 @@ class TestEvents:
 
 
 class TestNamespaces:
-    def test_the_name_is_a_label_that_nobody_can_change(self) -> None:
+    def test_the_name_is_a_label_that_no_user_can_change(self) -> None:
         item: Json = {"metadata": {"name": "a", "labels": {"kubernetes.io/metadata.name": "b", "x": "y"}}}
         NAMESPACE.default(item)
         assert item["metadata"]["labels"] == {"kubernetes.io/metadata.name": "a", "x": "y"}
@@ -182,7 +182,7 @@ class TestPods:
         assert POD.validate(item) == []
         return item
 
-    def test_a_token_is_mounted_unless_somebody_objects(self) -> None:
+    def test_a_token_is_mounted_unless_the_pod_or_its_account_objects(self) -> None:
         mounts = self.created(self.pod())["spec"]["containers"][0]["volumeMounts"]
         assert mounts[0]["mountPath"] == "/var/run/secrets/kubernetes.io/serviceaccount"
         assert "volumes" not in self.created(self.pod(automountServiceAccountToken=False))["spec"]

@@ -72,7 +72,7 @@ async def test_callers_take_the_lane_in_turns_whatever_they_queued() -> None:
     lane.close()
 
 
-async def test_a_caller_has_one_thread_of_the_lane_and_nobody_waits_behind_its_long_work() -> None:
+async def test_a_caller_has_one_thread_of_the_lane_and_no_other_waits_behind_its_long_work() -> None:
     lane, finish = Lane(threads=2), threading.Event()
     began: list[int] = []
 

@@ -126,7 +126,7 @@ def test_fields_are_owned_as_their_schema_says(spec: Json, fields: Json) -> None
     assert owned(created(spec))["creator"] == {"f:spec": fields}
 
 
-def test_a_writer_takes_what_it_changes_from_everybody_else() -> None:
+def test_a_writer_takes_what_it_changes_from_every_other() -> None:
     live = created({"text": "x", "number": 1})
     live = changed(live, {"text": "y"}, at("second", 1))
     assert owned(live) == {"creator": {"f:spec": {".": {}, "f:number": {}}}, "second": {"f:spec": {"f:text": {}}}}

@@ -144,7 +144,7 @@ async def test_the_server_certificate_is_renewed_before_it_ends_and_the_ca_stays
     await greeted(renewed, client_context(ca.decode()))
 
 
-async def test_a_renewed_ca_keeps_its_key_so_that_nobody_is_locked_out(tmp_path: Path) -> None:
+async def test_a_renewed_ca_keeps_its_key_so_that_no_client_is_locked_out(tmp_path: Path) -> None:
     long_ago = ensure(tmp_path, now=NOW - datetime.timedelta(days=3600))
     issued = long_ago.client("jane")
     renewed = ensure(tmp_path)

@@ -148,7 +148,7 @@ async def test_a_failed_group_takes_all_that_was_decided_behind_it_along(tmp_pat
     await store.close()
 
 
-async def test_a_listener_that_fails_stops_nobody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_listener_that_fails_stops_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = await Store.open(tmp_path)
     heard: list[int] = []
     listeners = [lambda change: heard[change.revision], lambda change: heard.append(change.revision)]
@@ -160,7 +160,7 @@ async def test_a_listener_that_fails_stops_nobody(tmp_path: Path, caplog: pytest
     await store.close()
 
 
-async def test_an_error_that_nobody_foresaw_is_still_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unforeseen_error_is_still_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await Store.open(tmp_path)
     with monkeypatch.context() as patch:
         patch.setattr(Journal, "append", lambda *_: {}["unforeseen"])

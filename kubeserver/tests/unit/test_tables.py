@@ -189,7 +189,7 @@ def test_discovery_has_a_shape_of_its_own() -> None:
         ("application/yaml", True),
     ],
 )
-def test_a_wish_nobody_can_fulfil_is_a_406(accept: str, streaming: bool) -> None:
+def test_a_wish_that_cannot_be_fulfilled_is_a_406(accept: str, streaming: bool) -> None:
     with pytest.raises(ApiError) as refused:
         negotiate(accept, streaming=streaming)
     assert (refused.value.code, refused.value.reason) == (406, "NotAcceptable")

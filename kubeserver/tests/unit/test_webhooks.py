@@ -319,14 +319,14 @@ class TestFailures:
         assert refused.value.message.startswith(prefix)
         return refused.value.message.removeprefix(prefix)
 
-    async def test_nobody_listens(self, webhooks: Webhooks) -> None:
+    async def test_no_server_listens(self, webhooks: Webhooks) -> None:
         words = await self.failure(webhooks, {"url": "https://127.0.0.1:1/x"})
         assert words == (
             'failed to call webhook: Post "https://127.0.0.1:1/x?timeout=10s": '
             "dial tcp 127.0.0.1:1: connect: connection refused"
         )
 
-    async def test_nobody_knows_the_certificate(self, server: Server, webhooks: Webhooks) -> None:
+    async def test_the_certificate_is_unknown(self, server: Server, webhooks: Webhooks) -> None:
         words = await self.failure(webhooks, {"url": f"{server.url}/x"})
         assert words.endswith("tls: failed to verify certificate: x509: certificate signed by unknown authority")
 
@@ -362,7 +362,7 @@ class TestFailures:
         words = await self.failure(webhooks, {**server.client(), "caBundle": "bm9wZQ=="})
         assert words.startswith("could not get REST client: unable to load root certificates")
 
-    async def test_a_service_that_nobody_serves(self, webhooks: Webhooks) -> None:
+    async def test_a_service_that_is_not_served(self, webhooks: Webhooks) -> None:
         service = {"namespace": "team", "name": "hook", "path": "/v", "port": 443}
         words = await self.failure(webhooks, {"service": service})
         assert words == (

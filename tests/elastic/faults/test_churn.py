@@ -89,7 +89,7 @@ def _trouble(drill: Drill, butler: Replica, crowd: list[Crowd], rng: random.Rand
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("troubled", [False, True], ids=["calm", "troubled"])
 @scales(long=2)
-def test_a_crowd_of_services_is_served_and_nobody_is_moved(drill: Drill, scale: Scale, troubled: bool) -> None:
+def test_a_crowd_of_services_is_served_and_none_is_moved(drill: Drill, scale: Scale, troubled: bool) -> None:
     rng = random.Random(scale.seed)
     tenants = [drill.tenant() for _ in range(CROWD)]
     crowd = [Crowd(drill, tenant, random.Random(rng.random()), scale.of(8, 60)) for tenant in tenants]

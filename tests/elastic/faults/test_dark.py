@@ -49,7 +49,7 @@ def test_a_tenant_that_goes_dark_in_the_middle_of_a_shrink_keeps_its_range(drill
         drill.verdict(dark, other)
 
 
-def test_a_range_that_is_deleted_while_its_tenant_is_dark_goes_to_nobody_else(drill: Drill) -> None:
+def test_a_range_that_is_deleted_while_its_tenant_is_dark_goes_to_no_other(drill: Drill) -> None:
     dark = drill.tenant()
     with drill.replica() as butler:
         (address,) = drill.grow(dark, "a")

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from elastic.chronicle import SERVICE, announced, asked, asked_pool, of_kind, shown, wishes
-from elastic.rules import default_pool, nobody_is_moved
+from elastic.rules import default_pool, no_service_is_moved
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,7 @@ def moves(chronicle: Chronicle) -> Moves:
     found = Moves([], [], [])
     pools = {tenant: default_pool(inside) for tenant, inside in chronicle.tenants.items()}
     services = {tenant: of_kind(inside, SERVICE) for tenant, inside in chronicle.tenants.items()}
-    for violation in nobody_is_moved(chronicle):
+    for violation in no_service_is_moved(chronicle):
         given, taken = violation.revisions
         (tenant,) = (name for name, dated in services.items() if any(item.revision is taken for item in dated))
         lost = shown(taken.before or {"spec": {}}) - shown(taken.after or {"spec": {}})

@@ -32,12 +32,12 @@ ROUND = 60.0
 SHORT_SEED = 5
 
 
-def test_some_seconds_of_churn_move_nobody(real: RealEstate) -> None:
+def test_some_seconds_of_churn_move_no_service(real: RealEstate) -> None:
     _churn(real, seed=SHORT_SEED, rounds=1, seconds=12.0)
 
 
 @pytest.mark.slow
-def test_minutes_of_churn_move_nobody(real: RealEstate) -> None:
+def test_minutes_of_churn_move_no_service(real: RealEstate) -> None:
     seed = int(os.environ.get("BUTLER_SEED") or random.randrange(10**6))
     seconds = float(os.environ.get("BUTLER_CHURN_SECONDS") or 360.0)
     print(f"\nBUTLER_SEED={seed}")

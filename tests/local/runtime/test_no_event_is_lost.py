@@ -88,7 +88,7 @@ async def test_cache_and_controller_survive_any_network(
     told = {(change.key, version_of(change.new)) for change in witness.changes if change.new is not None}
     made_up = [pair for pair in told if pair[0].name in NAMES and pair[1] not in ledger.versions[pair[0]]]
     assert not made_up, "the handlers were told of versions that never were"
-    witness.nobody_returned()
+    witness.none_returned()
     here = {uid_of(obj) for obj in cache.values()}
     assert witness.uids_told(gone=False) - here == witness.uids_told(gone=True), "a deletion was not reported"
     assert sum(count for (_, kind), count in proxy.counts.items() if kind != "none") > 5, "too calm to prove anything"

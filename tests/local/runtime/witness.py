@@ -70,7 +70,7 @@ class Witness:
             state[change.key] = change.new
         return {key: version_of(obj) for key, obj in state.items()}
 
-    def nobody_returned(self) -> None:
+    def none_returned(self) -> None:
         """Fails when an object that was reported gone was reported again."""
         gone: set[str] = set()
         for change in self.changes:

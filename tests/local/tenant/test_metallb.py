@@ -61,7 +61,7 @@ async def test_ranges_come_and_go_and_nothing_is_written_at_rest(with_metallb: C
     assert (await publish(tenant, await read(tenant), ranges(B))).outcome is ApplyOutcome.WRITTEN
 
 
-async def test_what_somebody_else_writes_is_put_right_and_told(with_metallb: Client) -> None:
+async def test_what_another_program_writes_is_put_right_and_told(with_metallb: Client) -> None:
     tenant = with_metallb
     await publish(tenant, await read(tenant), ranges(A))
     await edit(tenant, {"addresses": [A, "10.0.0.0/8"], "avoidBuggyIPs": True, "serviceAllocation": {"priority": 7}})

@@ -214,7 +214,7 @@ async def test_another_drain_makes_the_version_of_the_first_one_old(with_metallb
     assert marks(await pool(tenant)) == {DRAINED_BY: "two"}
 
 
-async def test_a_drain_that_somebody_ended_by_hand_leaves_no_mark(with_metallb: Client) -> None:
+async def test_a_drain_that_a_user_ended_by_hand_leaves_no_mark(with_metallb: Client) -> None:
     tenant = with_metallb
     await publish(tenant, await read(tenant), ranges(A))
     await publish(tenant, await read(tenant), ranges(A), auto_assign=False, drained_by="one")
@@ -223,7 +223,7 @@ async def test_a_drain_that_somebody_ended_by_hand_leaves_no_mark(with_metallb: 
     assert marks(await pool(tenant)) == {}
 
 
-async def test_other_annotations_are_nobodys_business(with_metallb: Client) -> None:
+async def test_other_annotations_are_left_alone(with_metallb: Client) -> None:
     tenant = with_metallb
     await publish(tenant, await read(tenant), ranges(A))
     note = {"metadata": {"annotations": {"example.com/note": "mine"}}}

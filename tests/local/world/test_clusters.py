@@ -135,7 +135,7 @@ def test_providers_learn_the_endpoint_from_steward(tenant: Callable[..., Tenant]
     assert infrastructure["status"]["ready"] is True
 
 
-def test_google_waits_until_somebody_else_writes_the_endpoint(tenant: Callable[..., Tenant]) -> None:
+def test_google_waits_until_another_controller_writes_the_endpoint(tenant: Callable[..., Tenant]) -> None:
     web = tenant(provider="GCP")
     web.create(replicas=1)
 

@@ -149,7 +149,7 @@ def test_a_paused_cluster_is_left_alone(tenant: Callable[..., Tenant]) -> None:
     web.ready(2)
 
 
-def test_a_machine_that_somebody_deletes_is_replaced(tenant: Callable[..., Tenant], tmp_path: Path) -> None:
+def test_a_machine_that_a_user_deletes_is_replaced(tenant: Callable[..., Tenant], tmp_path: Path) -> None:
     web = tenant()
     web.create(replicas=2, addresses=["10.77.0.10-10.77.0.11"])
     web.ready(2)

@@ -193,7 +193,7 @@ async def test_a_service_that_is_being_deleted_is_served_until_it_is_gone(served
     await until(lambda: _has_address(tenant, "b"))
 
 
-async def test_a_hostname_that_somebody_else_wrote_is_replaced_by_an_address(served: Served) -> None:
+async def test_a_hostname_that_another_program_wrote_is_replaced_by_an_address(served: Served) -> None:
     tenant = served.tenant
     await tenant.add_service("a", externalIPs=["192.0.2.9"])
     host = {"status": {"loadBalancer": {"ingress": [{"hostname": "lb.example"}]}}}
@@ -207,7 +207,7 @@ async def _shows_only(tenant: Tenant, name: str, address: str) -> bool:
     return [(entry.get("ip"), entry.get("hostname")) for entry in ingress] == [(address, None)]
 
 
-async def test_a_restart_moves_nobody_and_writes_nothing(served: Served) -> None:
+async def test_a_restart_moves_no_service_and_writes_nothing(served: Served) -> None:
     tenant = served.tenant
     await tenant.set_pool("10.0.0.10-10.0.0.12")
     await tenant.add_service("a")

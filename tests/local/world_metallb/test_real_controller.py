@@ -44,7 +44,7 @@ async def test_a_pool_without_addresses_is_refused_where_its_webhook_does_not_do
     await tenant.until_addresses(a="10.0.0.10")  # from what it had before
 
 
-async def test_one_that_is_frozen_serves_nobody_and_catches_up(real: Served) -> None:
+async def test_one_that_is_frozen_serves_no_service_and_catches_up(real: Served) -> None:
     """It may act on every state that there was meanwhile, so none of them may lack an address that is in use."""
     tenant = real.tenant
     await tenant.set_pool("10.0.0.10-10.0.0.10")

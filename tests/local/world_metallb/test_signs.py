@@ -46,7 +46,7 @@ async def test_a_pool_counts_the_addresses_that_were_taken_over_and_those_in_use
     await counted(tenant, Counts(1, 0, 0, 256))
 
 
-async def test_a_count_that_somebody_spoils_is_put_right(served: Served) -> None:
+async def test_a_count_that_a_user_spoils_is_put_right(served: Served) -> None:
     tenant = served.tenant
     await tenant.set_pool("10.0.0.10-10.0.0.19")
     await counted(tenant, Counts(0, 10))

@@ -72,7 +72,7 @@ def _butlerctl(tenant: Tenant) -> subprocess.CompletedProcess[str]:
 
 
 @alongside
-def test_a_kubeconfig_that_leads_elsewhere_is_followed_by_nobody(estate: Estate) -> None:
+def test_a_kubeconfig_that_leads_elsewhere_is_not_followed(estate: Estate) -> None:
     web = estate.site().cluster()
     web.ready()
     _left_to_itself(web)
@@ -93,7 +93,7 @@ def test_a_kubeconfig_that_leads_elsewhere_is_followed_by_nobody(estate: Estate)
 
 
 @alongside
-def test_a_command_in_any_entry_is_handed_to_nobody(estate: Estate) -> None:
+def test_a_command_in_any_entry_is_not_handed_out(estate: Estate) -> None:
     """Neither to the person who asks for the kubeconfig, nor to Cluster API, which would run it."""
     web = estate.site().cluster()
     web.ready()

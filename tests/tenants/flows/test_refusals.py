@@ -164,7 +164,7 @@ def test_too_many_load_balancer_addresses(estate: Estate) -> None:
 
 
 @alongside
-def test_hand_picked_addresses_of_nobodys_pool(estate: Estate) -> None:
+def test_hand_picked_addresses_of_no_pool(estate: Estate) -> None:
     site = estate.site()
     picked = {"start": "192.0.2.1", "end": "192.0.2.2"}
     web = site.cluster(networking={"loadBalancerPool": picked})

@@ -44,7 +44,7 @@ def _provider_in(site: Site, name: str, secret: str) -> Json:
 
 
 @alongside
-def test_a_team_that_the_author_claims_opens_no_provider_and_charges_nobody(estate: Estate) -> None:
+def test_a_team_that_the_author_claims_opens_no_provider_and_charges_no_team(estate: Estate) -> None:
     scope = {"scope": {"type": "team", "teamRef": {"name": "payments"}}, "limits": {"maxClustersPerTeam": 1}}
     site = estate.site(spec=scope)
     _belongs_to(site, "search")
@@ -112,7 +112,7 @@ def test_a_label_on_the_namespace_is_noticed_at_once_and_so_is_its_end(estate: E
 
 
 @alongside
-def test_a_namespace_that_butler_made_lends_its_team_to_nobody(estate: Estate) -> None:
+def test_a_namespace_that_butler_made_lends_its_team_to_no_cluster(estate: Estate) -> None:
     site = estate.site(spec={"scope": {"type": "team", "teamRef": {"name": "payments"}}})
     _belongs_to(site, "payments")
     web = site.cluster()

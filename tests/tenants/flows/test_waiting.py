@@ -18,7 +18,7 @@ def _explains(tenant: Tenant) -> bool:
     return "addresses: pool" in tenant.message("NetworkReady")
 
 
-def _nobody_shares(*tenants: Tenant) -> None:
+def _none_shares(*tenants: Tenant) -> None:
     held = [address for tenant in tenants for kind in ("nodes", "loadbalancer") for address in tenant.addresses(kind)]
     assert len(held) == len(set(held))
     machines = [address for tenant in tenants for address in tenant.machine_addresses()]
@@ -83,7 +83,7 @@ def test_machines_go_to_a_second_network_when_the_first_is_full(estate: Estate) 
     assert all(address.startswith(f"{site.other_network}.") for address in late.machine_addresses())
     for tenant in first:
         tenant.ready()
-    _nobody_shares(*first, late)
+    _none_shares(*first, late)
 
 
 @alongside
@@ -91,7 +91,7 @@ def test_it_goes_on_when_the_pool_is_grown(estate: Estate) -> None:
     site, first, late = _one_waits(estate)
     estate.apply(site.describe_pool(size=4 * FIT + 4))
     late.ready()
-    _nobody_shares(*first, late)
+    _none_shares(*first, late)
     assert site.held() == 4 * FIT + 4
 
 
@@ -110,7 +110,7 @@ def test_it_goes_on_when_the_network_is_grown(estate: Estate) -> None:
     pool["spec"]["cidr"] = f"{site.network}.0/28"
     estate.apply(pool)
     late.ready()
-    _nobody_shares(first, late)
+    _none_shares(first, late)
 
 
 @alongside
@@ -121,7 +121,7 @@ def test_it_goes_on_when_another_cluster_goes(estate: Estate) -> None:
     late.ready()
     first[0].gone()
     assert set(late.addresses("nodes") + late.addresses("loadbalancer")) == taken
-    _nobody_shares(first[1], late)
+    _none_shares(first[1], late)
 
 
 @alongside
@@ -155,5 +155,5 @@ def test_of_a_crowd_as_many_come_in_as_fit(estate: Estate) -> None:
     estate.apply(site.describe_pool(size=4 * (FIT + 2)))
     for tenant in tenants:
         tenant.ready()
-    _nobody_shares(*tenants)
+    _none_shares(*tenants)
     assert site.held() == 4 * (FIT + 2)

@@ -128,7 +128,7 @@ def test_an_object_that_breaks_todays_limits_is_still_seen() -> None:
     assert decoded.spec.pinned_range is not None
 
 
-def test_a_new_allocation_is_pending_without_anybody_writing_it() -> None:
+def test_a_new_allocation_is_pending_without_a_write() -> None:
     assert allocation().status == IPAllocationStatus()
     assert allocation().status.phase is IPAllocationPhase.PENDING
     assert codec.to_json(IPAllocationStatus()) == {}

@@ -49,7 +49,7 @@ def test_flatcar_gets_kubernetes_as_a_system_extension_by_ignition() -> None:
 
 
 @pytest.mark.parametrize("provider", sorted(set(PROVIDERS) - {"proxmox", "aws"}))
-def test_flatcar_is_refused_where_nobody_hands_ignition_to_machines(provider: str) -> None:
+def test_flatcar_is_refused_where_no_provider_hands_ignition_to_machines(provider: str) -> None:
     with pytest.raises(Unbuildable) as refused:
         spec(provider, machine_os(type="flatcar"))
     assert refused.value.field == "spec.workers.machineTemplate.os.type"
@@ -66,7 +66,7 @@ def test_a_public_key_belongs_to_the_distributions_usual_user(system: str, user:
     assert found == {"name": user, "sudo": "ALL=(ALL) NOPASSWD:ALL", "sshAuthorizedKeys": [SSH_KEY]}
 
 
-def test_without_a_public_key_nobody_can_log_in() -> None:
+def test_without_a_public_key_no_user_can_log_in() -> None:
     assert "users" not in spec()
 
 

@@ -122,7 +122,7 @@ def test_a_field_counts(name: str) -> None:
     )
 
 
-def test_a_field_that_nobody_reads_would_be_found() -> None:
+def test_a_field_that_is_never_read_would_be_found() -> None:
     unread = Leaf("ProviderConfig", "spec.network.unread", str, None)
     assert not any(_counts(unread, case) for case in CASES)
 

@@ -48,7 +48,7 @@ def test_a_pool_that_also_serves_load_balancers_is_refused_for_nodes(types: list
     assert refused.value.field == "spec.network.poolRefs[].types"
 
 
-def test_a_pool_for_load_balancers_alone_is_nobodys_concern() -> None:
+def test_a_pool_for_load_balancers_alone_is_no_concern() -> None:
     pools = [{"name": "a", "types": ["loadbalancer"]}]
     build(config={"network": {"mode": "ipam", "poolRefs": pools}}, dhcp=True)
 

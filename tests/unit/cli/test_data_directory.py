@@ -11,7 +11,7 @@ from butler.cli.local.data_directory import serving
 from butler.cli.toolkit.session import Failure
 
 
-def test_a_directory_of_somebody_else_is_forbidden_rather_than_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_of_another_user_is_forbidden_rather_than_empty(monkeypatch: pytest.MonkeyPatch) -> None:
     def denied(*_: object) -> int:
         raise PermissionError(13, "Permission denied")
 

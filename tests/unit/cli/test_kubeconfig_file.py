@@ -115,7 +115,7 @@ def test_merging_again_renews_and_keeps_the_namespace_that_was_chosen(mine: Path
         ("left", "https://w", ""),
     ],
 )
-def test_an_entry_that_is_somebody_elses_is_in_the_way_of_a_merge(mine: Path, name: str, server: str, why: str) -> None:
+def test_an_entry_of_another_owner_is_in_the_way_of_a_merge(mine: Path, name: str, server: str, why: str) -> None:
     whole = yaml.safe_load(MINE)
     whole["users"] += [{"name": "idle", "user": {"token": "a"}}, {"name": "left", "user": {"token": "b"}}]
     whole["clusters"].append({"name": "left", "cluster": {"server": "https://w"}})  # of a context that was deleted
@@ -147,7 +147,7 @@ def test_a_file_that_makes_no_sense_is_named(tmp_path: Path, text: str, why: str
         KubeconfigFiles([path])
 
 
-def test_a_file_that_somebody_else_is_editing_is_left_alone(mine: Path) -> None:
+def test_a_file_that_another_process_is_editing_is_left_alone(mine: Path) -> None:
     lock = mine.with_name("config.lock")
     lock.touch()
     with pytest.raises(Failure, match="another process is editing"):

@@ -31,7 +31,7 @@ def not_found(name: str, plural: str = "tenantclusters", group: str = "butler.bu
     return error_from_status(msgspec.convert(said, Status))
 
 
-def nobody_serves_this() -> ApiError:
+def not_served() -> ApiError:
     """What comes when the definition is missing or a proxy answers."""
     return error_from_status(Status(message="404 page not found"), 404)
 

@@ -315,7 +315,7 @@ def test_recording_an_owner_settles_it(subject: IPAllocation, cluster: Any) -> N
         assert not isinstance(step_for(after, tenant=cluster), Record)
 
 
-def test_a_grant_is_repeated_in_the_metadata_when_nobody_waits_for_it() -> None:
+def test_a_grant_is_repeated_in_the_metadata_when_no_reader_waits_for_it() -> None:
     """The commit of a grant is what people wait for; this write comes after it, for the day of a restore."""
     subject = allocation("Allocated", found=True, noted="")
     just_now = msgspec.structs.replace(

@@ -14,7 +14,7 @@ from butler.api.objects import key_of
 from butler.controllers.ipallocation.controller import LOOK_AGAIN, IPAllocationController
 from butler.controllers.networkpool.metrics import IpamMetrics
 from butler.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown
-from unit.controllers.fake_server import FakeCache, FakeServer, Notebook, nobody_serves_this, not_found
+from unit.controllers.fake_server import FakeCache, FakeServer, Notebook, not_found, not_served
 from unit.controllers.lives import DAY, NOW, allocation, pool, tenant
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ async def test_without_its_pool_a_released_allocation_goes() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        nobody_serves_this(),
+        not_served(),
         not_found("vlan40", "tenantclusters"),
         not_found("vlan41", "networkpools"),
         not_found("vlan40", "networkpools", group=""),

@@ -250,7 +250,7 @@ def test_those_who_wait_are_shown_by_phase_and_reason(page: Page) -> None:
     assert waiting(page, POOL) == {("Pending", ""): 3, ("Failed", "PoolExhausted"): 2, ("Failed", "InvalidRequest"): 1}
 
 
-def test_a_reason_that_nobody_fails_for_any_more_is_not_shown(page: Page) -> None:
+def test_a_reason_that_no_request_fails_for_any_more_is_not_shown(page: Page) -> None:
     page.metrics.pool_status(POOL, a_status())
     page.metrics.waiting(POOL, 0, {"PoolExhausted": 2, "InvalidRequest": 1})
     page.metrics.waiting(POOL, 0, {"PoolFragmented": 1, "InvalidRequest": 0})

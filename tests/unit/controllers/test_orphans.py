@@ -14,7 +14,7 @@ from butler.controllers.ipallocation.orphans import OrphanSweep, Sightings, Swee
 from butler.controllers.networkpool.metrics import IpamMetrics
 from butler.kube.errors import Conflict, KubeError, OutcomeUnknown, ServerError, Status, Unreachable
 from butler.rules.allocation.orphans import OwnerClaim, by_missing_tenant, claim_of
-from unit.controllers.fake_server import FakeCache, FakeServer, Notebook, identity, nobody_serves_this, not_found
+from unit.controllers.fake_server import FakeCache, FakeServer, Notebook, identity, not_found, not_served
 from unit.controllers.lives import NOW, allocation, pool
 from unit.kube import virtual_time
 
@@ -155,7 +155,7 @@ async def test_addresses_are_held_while_the_namespace_of_the_machines_is_there()
     assert yard.released() == []
     assert {note[:2] for note in yard.events.notes} == {("IPAllocation web-nodes", "OrphanHeld")}
     assert home.name in yard.events.notes[0][2]
-    yard.server.answers[home] = nobody_serves_this()
+    yard.server.answers[home] = not_served()
     await yard.look(after=GAP)
     assert yard.released() == [], "a proxy's 404 says nothing about the namespace"
     del yard.server.answers[home]
@@ -178,7 +178,7 @@ async def test_a_tenant_on_the_list_is_not_even_asked_for() -> None:
     assert yard.server.counts == {"list": 1}
 
 
-async def test_without_owners_nobody_is_asked() -> None:
+async def test_without_owners_no_server_is_asked() -> None:
     yard = Yard(allocation("Allocated"), allocation("Released", owner="t1", name="b", uid="a2", released_at=NOW))
     assert await yard.look() == SweepReport()
     assert not yard.server.counts
@@ -203,7 +203,7 @@ async def test_an_empty_list_does_not_protect_an_orphan_that_the_server_itself_d
 
 
 @pytest.mark.parametrize(
-    "error", [Unreachable("down"), OutcomeUnknown("no answer"), ServerError(500, Status()), nobody_serves_this()]
+    "error", [Unreachable("down"), OutcomeUnknown("no answer"), ServerError(500, Status()), not_served()]
 )
 async def test_a_list_that_fails_teaches_nothing(error: KubeError) -> None:
     yard = Yard(allocation("Allocated", owner="t1"))
@@ -220,7 +220,7 @@ async def test_a_list_that_fails_teaches_nothing(error: KubeError) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        nobody_serves_this(),
+        not_served(),
         not_found("other"),
         not_found("web", plural="clusters"),
         Unreachable("down"),

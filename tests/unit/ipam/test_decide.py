@@ -256,7 +256,7 @@ def test_two_pinned_requests_for_one_address_in_one_batch_the_older_wins_and_is_
     )
 
 
-def test_a_conflict_with_nobody_known_is_still_a_conflict() -> None:
+def test_a_conflict_with_an_unknown_holder_is_still_a_conflict() -> None:
     pool = Pool(SMALL)
     pool.free.take(span("10.40.1.3"))
     assert why(pool, request("n", pin="10.40.1.3")) == (

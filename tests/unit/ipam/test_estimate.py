@@ -86,7 +86,7 @@ def test_tenants_are_counted_by_the_length_of_holes(holes: dict[int, int], nodes
     assert estimated_tenants([Room(holes, nodes, balancer)], BOTH) == fit
 
 
-def test_a_purpose_that_no_pool_serves_lets_nobody_in() -> None:
+def test_a_purpose_that_no_pool_serves_lets_no_tenant_in() -> None:
     assert estimated_tenants([Room({64: 1}, 5, None)], BOTH) == 0
     assert estimated_tenants([Room({64: 1}, 5, None)], (NODES,)) == 12
 

@@ -283,7 +283,7 @@ async def test_waiting_for_a_version_that_does_not_come_ends(api: FakeApi, clien
         assert not await cache.reached("9999", 0.1)
 
 
-async def test_a_handler_that_fails_harms_nobody(
+async def test_a_handler_that_fails_harms_no_other(
     api: FakeApi, client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with running(client) as (cache, told):

@@ -40,7 +40,7 @@ async def test_who_gives_up_waiting_takes_no_place() -> None:
     await asyncio.wait_for(gate.enter(), 5)
 
 
-async def test_who_failed_before_is_in_nobodys_way() -> None:
+async def test_who_failed_before_is_in_no_others_way() -> None:
     gate = Gate(places=1, hold=3600)
     await gate.enter(doubtful=True)
     waiting = asyncio.create_task(gate.enter(doubtful=True))

@@ -187,7 +187,7 @@ def test_a_leader_whose_answers_are_lost_does_not_count_what_it_was_not_told() -
     run(main())
 
 
-def test_a_lease_taken_by_somebody_else_ends_the_work() -> None:
+def test_a_lease_taken_by_another_process_ends_the_work() -> None:
     async def main() -> None:
         server = Leases()
         one = Candidate(server, "one")

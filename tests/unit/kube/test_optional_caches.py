@@ -57,7 +57,7 @@ async def until(condition: Any) -> None:
             await asyncio.sleep(0.005)
 
 
-async def test_a_missing_kind_holds_nobody_up_and_its_objects_are_told_once_it_is_there(
+async def test_a_missing_kind_holds_no_reader_up_and_its_objects_are_told_once_it_is_there(
     api: FakeApi, client: Client
 ) -> None:
     kind, seen = Kind(api), list[Key]()
@@ -134,7 +134,7 @@ async def test_a_missing_kind_is_told_once_and_asked_for_calmly(
     assert (LOOK_FOR_KIND.first, LOOK_FOR_KIND.cap) == (1.0, 30.0)
 
 
-async def test_an_optional_kind_that_cannot_be_read_holds_nobody_up_either(api: FakeApi, client: Client) -> None:
+async def test_an_optional_kind_that_cannot_be_read_holds_no_reader_up_either(api: FakeApi, client: Client) -> None:
     kind = Kind(api)
     kind.code = 403
     operator = Operator(client)
@@ -152,7 +152,7 @@ async def test_an_optional_kind_that_cannot_be_read_holds_nobody_up_either(api: 
         assert (gadgets.is_absent, "403" in gadgets.last_error) == (False, True)
 
 
-async def test_whoever_needs_the_kind_makes_it_required_for_all(client: Client) -> None:
+async def test_a_reader_that_needs_the_kind_makes_it_required_for_all(client: Client) -> None:
     operator = Operator(client)
     cache = operator.cache(GADGETS, required=False)
     assert operator.cache(GADGETS, required=False) is cache

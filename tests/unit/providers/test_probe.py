@@ -98,7 +98,7 @@ async def test_prism_central_refuses(server: Appliance, status: int) -> None:
     assert server.asked == ["GET /api/nutanix/v3/users/me"]
 
 
-async def test_a_certificate_of_nobody_known_gets_no_credentials(server: Appliance) -> None:
+async def test_a_certificate_of_an_unknown_authority_gets_no_credentials(server: Appliance) -> None:
     asked, data = prism(server)
     del data["ca.pem"]
     found = await ask(asked, data)
@@ -178,7 +178,7 @@ async def test_harvester_says_who_we_are_and_its_versions(server: Appliance) -> 
     assert isinstance(await ask(config("harvester"), harvester(server, user={"token": "old"})), CredentialsRefused)
 
 
-async def test_being_taken_for_nobody_is_a_refusal(server: Appliance) -> None:
+async def test_being_taken_for_anonymous_is_a_refusal(server: Appliance) -> None:
     server.on("GET /version", {"gitVersion": "v1.31.4"})
     server.on(REVIEWS, {"status": {"userInfo": {"username": "system:anonymous"}}}, 201)
     assert isinstance(await ask(config("harvester"), harvester(server)), CredentialsRefused)
@@ -236,7 +236,7 @@ async def google(server: Appliance, **key: Any) -> Outcome:
     return await ask(config("gcp"), data, server, gcp=f"{server.url}/token")
 
 
-async def test_google_gets_a_signed_statement_and_nobody_else_does(server: Appliance) -> None:
+async def test_google_gets_a_signed_statement_and_no_other_server_does(server: Appliance) -> None:
     def token(_: web.Request, body: bytes) -> web.Response:
         sent = parse_qs(body.decode())
         assert sent["grant_type"] == ["urn:ietf:params:oauth:grant-type:jwt-bearer"]
@@ -328,7 +328,7 @@ async def test_an_endless_answer_is_cut_off(server: Appliance) -> None:
     assert "answers with more than 512 KiB" in found.message
 
 
-async def test_nobody_there(server: Appliance) -> None:
+async def test_no_server_there(server: Appliance) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     found = await ask(config("nutanix", endpoint=f"https://127.0.0.1:{port}"), secret("nutanix"))
@@ -361,7 +361,7 @@ async def test_a_server_in_trouble_says_nothing_about_credentials(server: Applia
     assert isinstance(await entra(server), Unclear)
 
 
-def test_everybody_but_local_can_be_asked() -> None:
+def test_every_provider_but_local_can_be_asked() -> None:
     assert [block for block in BLOCKS if not can_be_asked(config(block).spec.provider)] == ["local"]
 
 

@@ -73,7 +73,7 @@ def test_an_entry_that_makes_no_sense_is_told(text: str) -> None:
     assert bad.message.startswith(f"{text}: ")
 
 
-def test_uses_are_found_by_address_whoever_has_them() -> None:
+def test_uses_are_found_by_address_whichever_tenant_has_them() -> None:
     used = Inventory(
         (PoolEntry("default-pool", "10.40.0.20-10.40.0.29"), PoolEntry("p", "rubbish")),
         (NodeAddress("n1", "10.40.0.21"), NodeAddress("n2", "10.40.0.99"), NodeAddress("n3", "fd00::1")),

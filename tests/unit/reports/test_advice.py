@@ -118,7 +118,7 @@ def test_unused_blocks_that_follow_each_other_go_together() -> None:
         ({"found": False, "pinned": True}, ObstacleUse.IN_USE),
     ],
 )
-def test_a_block_is_free_to_go_only_where_nobody_can_be_using_it(options: dict[str, Any], use: ObstacleUse) -> None:
+def test_a_block_is_free_to_go_only_where_it_cannot_be_in_use(options: dict[str, Any], use: ObstacleUse) -> None:
     advice = about(pool(), block("x", "10.40.0.30-10.40.0.33", **options))
     assert [obstacle.use for opening in advice.openings for obstacle in opening.blocks] == [use]
     assert advice.openings[0].live == (4 if use is ObstacleUse.IN_USE else 0)

@@ -117,13 +117,13 @@ def test_a_quota_is_the_tenants_own_and_refuses_what_is_named_above_it() -> None
     assert refused.tenants[0].blocks == ()
 
 
-def test_whoever_waits_is_served_before_anybody_new() -> None:
+def test_a_request_that_waits_is_served_before_a_new_one() -> None:
     found = plan(A, B, waits("old", "b", 60), tenants=Tenants(1, pools=("b",)))
     assert got(found.waiting) == ["b 10.2.0.1-10.2.0.60"]
     assert not found.fits
 
 
-def test_a_cluster_that_waits_at_a_full_pool_is_moved_before_anybody_new() -> None:
+def test_a_cluster_that_waits_at_a_full_pool_is_moved_before_a_new_one() -> None:
     meta = {"name": "web", "namespace": "team", "uid": "web", "creationTimestamp": NOW.isoformat()}
     spec = {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 5}, "providerConfigRef": {"name": "lab"}}
     web = from_json(TenantCluster, {"metadata": meta, "spec": spec})
@@ -139,7 +139,7 @@ def test_single_requests_are_asked_of_their_pool_one_after_the_other() -> None:
     assert not found.fits
 
 
-def test_an_edit_that_strands_somebody_is_refused_and_nothing_else_is_tried() -> None:
+def test_an_edit_that_strands_tenants_is_refused_and_nothing_else_is_tried() -> None:
     objects = (A, held("x", "a", "10.1.0.9-10.1.0.12"))
     found = plan(*objects, edit=Edit("a", cidr="10.1.0.0/29"), tenants=Tenants(1, pools=("a",)))
     assert found.edit is not None
@@ -149,7 +149,7 @@ def test_an_edit_that_strands_somebody_is_refused_and_nothing_else_is_tried() ->
     assert (found.pools[0].after.capacity.total if found.pools[0].after else 0) == 6
 
 
-def test_growing_helps_whoever_waits_and_then_the_tenants() -> None:
+def test_growing_helps_those_that_wait_and_then_the_tenants() -> None:
     objects = (A, held("x", "a", "10.1.0.1-10.1.0.12"), waits("old", "a", 4))
     assert not plan(*objects, tenants=Tenants(1, pools=("a",))).fits
     found = plan(*objects, edit=Edit("a", cidr="10.1.0.0/27"), tenants=Tenants(1, pools=("a",)))
@@ -173,7 +173,7 @@ def test_an_edit_onto_another_pools_network_is_refused() -> None:
     assert "overlaps 10.2.0.0/26 of NetworkPool butler-system/b" in found.edit.problems[0].message
 
 
-def test_a_provider_that_is_not_ready_lets_nobody_in() -> None:
+def test_a_provider_that_is_not_ready_lets_no_tenant_in() -> None:
     found = plan(A, provider(ref("a", "10.1.0.0"), ready=False), tenants=Tenants(3))
     assert [tenant.why for tenant in found.tenants] == [
         "ProviderConfig butler-system/lab is not ready: its own conditions say why, to those who may read it"

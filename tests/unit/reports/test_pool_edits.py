@@ -99,7 +99,7 @@ def test_growing_downwards_where_the_larger_network_begins_below() -> None:
     assert ends(grown) == ["10.40.0.1-10.40.0.100", "10.40.1.1-10.40.1.254"]
 
 
-def test_no_network_is_large_enough_for_everybody() -> None:
+def test_no_network_is_large_enough_for_all() -> None:
     with pytest.raises(CannotEdit, match="add another pool instead"):
         grown_by(spec_of("10.0.0.0/8"), 1)
 
@@ -136,7 +136,7 @@ def test_a_change_tells_the_numbers_and_tiers_before_and_after() -> None:
     assert not change.verdict.problems
 
 
-def test_a_change_that_strands_somebody_names_them() -> None:
+def test_a_change_that_strands_tenants_names_them() -> None:
     old = pool(**windows(("10.40.0.16", "10.40.0.95")))
     new = msgspec.structs.replace(old, spec=with_reserved(old.spec, span("10.40.0.32/28"), None))
     change = change_of(old, new, [old], [granted("web", "10.40.0.40", "10.40.0.41")])

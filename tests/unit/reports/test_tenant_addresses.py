@@ -33,7 +33,7 @@ def spans(found: Any, side: str) -> list[tuple[str, str, tuple[str, ...]]]:
     return [(item.text, item.state, item.users) for item in getattr(found, side)]
 
 
-def test_addresses_that_somebody_has_stand_alone_and_idle_ones_together() -> None:
+def test_addresses_in_use_stand_alone_and_idle_ones_together() -> None:
     seen = Inventory(
         entries=IN_STEP,
         nodes=(NodeAddress("n1", "10.40.0.8"), NodeAddress("n2", "10.40.0.10")),

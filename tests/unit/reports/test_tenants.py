@@ -11,7 +11,7 @@ import pytest
 from butler.api.conditions import with_condition
 from butler.api.ipallocation import IPAllocationType
 from butler.api.tenantcluster import LoadBalancerUse, ObservedState, TenantClusterPhase, TenantClusterStatus
-from butler.reports.tenant.health import NOBODY_LOOKED, phase_of, steps, trouble, versions, waits_for
+from butler.reports.tenant.health import NOT_LOOKED_AT, phase_of, steps, trouble, versions, waits_for
 from butler.reports.tenant.summary import blocks, tenant
 from unit.controllers.tenantcluster.values import HOME, NOW, allocation, cluster, provider
 
@@ -41,7 +41,7 @@ WAITING = ("LoadBalancersReady", False, "QuotaReached", "1 Service waits (shop/w
     ("of", "why", "wrong"),
     [
         (standing("Ready", *READY), "", ()),
-        (cluster(), NOBODY_LOOKED, ()),
+        (cluster(), NOT_LOOKED_AT, ()),
         (standing("Pending", ASKED), ASKED[3], ()),
         (standing("Pending", FULL), FULL[3], (FULL[3],)),
         (standing("Ready", *READY, seen=3), "Butler has not looked at its latest change yet", ()),
@@ -57,7 +57,7 @@ WAITING = ("LoadBalancersReady", False, "QuotaReached", "1 Service waits (shop/w
             "traefik: no such chart",
             ("traefik: no such chart",),
         ),
-        (standing("Provisioning"), NOBODY_LOOKED, ()),
+        (standing("Provisioning"), NOT_LOOKED_AT, ()),
     ],
 )
 def test_a_cluster_says_why_it_is_not_ready_and_only_trouble_is_trouble(

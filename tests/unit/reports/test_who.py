@@ -55,7 +55,7 @@ def test_a_held_address_has_an_owner_since_a_time() -> None:
     ("address", "kind"),
     [("10.40.0.5", "reserved"), ("10.40.0.255", "outside"), ("10.40.0.99", "free"), ("10.9.9.9", "in no pool")],
 )
-def test_an_address_that_nobody_holds_is_told_by_what_its_pool_says(address: str, kind: str) -> None:
+def test_an_address_that_is_not_held_is_told_by_what_its_pool_says(address: str, kind: str) -> None:
     assert places(asked(estate(), address)) == [(address, kind)]
 
 

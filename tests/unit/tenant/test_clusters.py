@@ -202,7 +202,7 @@ async def test_no_more_connections_than_allowed_are_opened(api: FakeApi, clients
     assert most == LIMITS.connections == 3
 
 
-async def test_a_connection_that_nobody_uses_is_let_go(api: FakeApi) -> None:
+async def test_a_connection_that_is_not_used_is_let_go(api: FakeApi) -> None:
     api.put(MAP)
     seen: list[asyncio.BaseTransport] = []
 

@@ -104,7 +104,7 @@ async def test_new_credentials_take_over_and_the_old_answers_stay_until_then(api
         assert all(header["Authorization"] == "Bearer new" for header in api.headers[-2:])
 
 
-async def test_a_secret_that_changed_in_nothing_that_matters_disturbs_nobody(api: FakeApi) -> None:
+async def test_a_secret_that_changed_in_nothing_that_matters_disturbs_no_tenant(api: FakeApi) -> None:
     async with listening() as heard:
         feed = await heard.follow(api.url)
         await until(lambda: feed.is_synced and api.counts["WATCH"] == 1)
@@ -144,7 +144,7 @@ async def test_a_kubeconfig_that_never_was_any_use_is_trouble(api: FakeApi) -> N
         await until(lambda: feed.is_synced and not feed.trouble)
 
 
-async def test_a_client_that_somebody_hung_up_is_made_anew(api: FakeApi) -> None:
+async def test_a_client_that_was_closed_is_made_anew(api: FakeApi) -> None:
     async with listening() as heard:
         feed = await heard.follow(api.url)
         await until(lambda: feed.is_synced)

@@ -125,7 +125,7 @@ def test_managed_fields_of_any_shape_are_survived(managed: Any) -> None:
     assert drift_of(address_pool(ranges(B)), odd)
 
 
-def test_what_somebody_else_wrote_is_drift_and_what_we_wrote_is_not() -> None:
+def test_what_another_program_wrote_is_drift_and_what_we_wrote_is_not() -> None:
     wanted = address_pool(ranges(A))
     theirs = live(spec_of("10.0.0.0/8"), addresses="kubectl-edit", autoAssign=IPAM)
     assert drift_of(wanted, theirs) == ("IPAddressPool default-pool: addresses was 10.0.0.0/8 (set by kubectl-edit)",)
@@ -134,7 +134,7 @@ def test_what_somebody_else_wrote_is_drift_and_what_we_wrote_is_not() -> None:
     assert drift_of(wanted, None) == ()
 
 
-def test_a_field_that_nobody_set_is_no_drift() -> None:
+def test_a_field_that_was_never_set_is_no_drift() -> None:
     """Pools of earlier versions of Butler say nothing but addresses."""
     assert drift_of(address_pool(ranges(A)), live({"addresses": [A]}, addresses=IPAM)) == ()
     assert drift_of(address_pool(ranges(A)), live({})) == ()

@@ -52,7 +52,7 @@ async def test_pages_are_put_together(api: FakeApi, client: Client, monkeypatch:
     assert api.counts["GET"] == 4
 
 
-async def test_more_services_than_anybody_has_are_refused(
+async def test_more_services_than_a_tenant_can_have_are_refused(
     api: FakeApi, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(services, "PAGE", 3)

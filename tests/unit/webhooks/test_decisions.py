@@ -249,7 +249,7 @@ async def test_an_edit_that_was_admitted_a_moment_ago_counts_before_the_cache_sh
         assert "overlaps 10.40.0.0/24 of NetworkPool home/first" in said(await at.ask("CREATE", pool("second")))
 
 
-async def test_a_pool_that_was_admitted_and_never_stored_is_in_nobodys_way(api: FakeApi) -> None:
+async def test_a_pool_that_was_admitted_and_never_stored_is_in_no_others_way(api: FakeApi) -> None:
     """A dry run, or another webhook refused it."""
     async with desk(api) as at:
         assert (await at.ask("CREATE", pool("first"))).allowed

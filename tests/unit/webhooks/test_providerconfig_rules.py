@@ -125,7 +125,7 @@ def test_what_is_likely_a_slip_is_a_warning(made: ProviderConfig, said: str) -> 
     assert any(said in warning for warning in verdict.warnings), verdict.warnings
 
 
-def test_settings_that_nobody_could_use_are_refused() -> None:
+def test_settings_that_no_console_could_use_are_refused() -> None:
     (problem,) = judge(None, config("nutanix", clusterUUID="prod"), Surroundings("butler-system", {})).problems
     assert problem.field == "spec.nutanix.clusterUUID"
 

@@ -232,7 +232,7 @@ async def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.M
         assert (await post(started))[0] == 200
 
 
-async def test_a_client_that_does_not_speak_tls_harms_nobody() -> None:
+async def test_a_client_that_does_not_speak_tls_harms_no_other() -> None:
     async with serving() as started:
         assert started.address is not None
         with socket.create_connection(started.address) as plain:

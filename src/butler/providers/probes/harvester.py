@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from butler.rules.provider.probe_outcome import Outcome
 
 _WHO_AM_I = b'{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}'
-_NOBODY = "system:anonymous"
+_ANONYMOUS = "system:anonymous"
 
 
 async def probe(asked: ProbeQuestion) -> Outcome:
@@ -64,7 +64,7 @@ async def probe(asked: ProbeQuestion) -> Outcome:
         patience=asked.patience,
     )
     # Servers before Kubernetes 1.28 do not know the question: then /version has to do.
-    if review.status in (401, 403) or review.at("status", "userInfo", "username") == _NOBODY:
+    if review.status in (401, 403) or review.at("status", "userInfo", "username") == _ANONYMOUS:
         return CredentialsRefused(
             "Harvester knows no user by this kubeconfig: export a new one and store it in the Secret"
         )

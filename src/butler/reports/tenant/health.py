@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from butler.api.providerconfig import ProviderConfig
     from butler.api.tenantcluster import TenantCluster
 
-NOBODY_LOOKED = "Butler has not looked at it yet: if this lasts, check that its controllers run (butleradm doctor)"
+NOT_LOOKED_AT = "Butler has not looked at it yet: if this lasts, check that its controllers run (butleradm doctor)"
 
 
 def phase_of(cluster: TenantCluster) -> TenantClusterPhase:
@@ -76,7 +76,7 @@ def waits_for(cluster: TenantCluster) -> str:
         deleting = find_condition(found, ConditionType.DELETING)
         return deleting.message if deleting else "its deletion was asked for, and has not begun"
     if not found:
-        return NOBODY_LOOKED
+        return NOT_LOOKED_AT
     if cluster.spec.paused:
         return "it is left as it is until spec.paused is false"
     if (cluster.status.observed_generation or 0) < cluster.metadata.generation:

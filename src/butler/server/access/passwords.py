@@ -80,7 +80,7 @@ class Passwords:
         self._admins = Records(store, "admin", Admin)
         self._now = now
         self._room = asyncio.Semaphore(AT_ONCE)
-        self._nobody = hasher.hash(secrets.token_hex(16))
+        self._stranger = hasher.hash(secrets.token_hex(16))
 
     async def check(self, login: str, password: str) -> Identity | None:
         """Who it is; None for a wrong name or password; raises `Wait`."""
@@ -88,7 +88,7 @@ class Passwords:
             return None
         account = await self._count()
         known = account is not None and secrets.compare_digest(account.login.encode(), login.encode())
-        expected = account.hash if account is not None and known else self._nobody
+        expected = account.hash if account is not None and known else self._stranger
         async with self._room:
             right = await asyncio.to_thread(_matches, expected, password)
         if account is None or not known or not right:

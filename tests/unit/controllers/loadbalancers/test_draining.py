@@ -62,7 +62,7 @@ async def test_every_step_gives_metallb_its_time(house: Household) -> None:
     assert house.monotonic - began >= 2 * house.settings.settle
 
 
-async def test_a_watch_that_is_late_costs_nobody_an_address(house: Household) -> None:
+async def test_a_watch_that_is_late_costs_no_service_an_address(house: Household) -> None:
     """The feed shows no Service on the block; the tenant, asked afresh, does."""
     await house.look()
     house.feeds.feed.late = house.tenant.balancers()

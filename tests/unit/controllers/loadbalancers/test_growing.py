@@ -123,7 +123,7 @@ async def test_a_tenant_that_cannot_be_reached_neither_grows_nor_shrinks(house: 
     assert not [text for text in house.log if "ipallocations" in text]
 
 
-async def test_an_allocation_that_cannot_be_asked_for_keeps_nobody_from_what_is_there(house: Household) -> None:
+async def test_an_allocation_that_cannot_be_asked_for_keeps_no_service_from_what_is_there(house: Household) -> None:
     house.management.refuses["create", "ipallocations"] = refusal(403, "Forbidden", "exceeded quota: objects")
     house.tenant.add_service("c")
     house.tenant.add_service("d")

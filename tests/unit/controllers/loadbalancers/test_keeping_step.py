@@ -69,7 +69,7 @@ async def test_a_pool_that_was_deleted_comes_back_and_that_is_told(house: Househ
     assert house.events.found == [("MetalLBDriftCorrected", "IPAddressPool default-pool was deleted")]
 
 
-async def test_an_advertisement_that_was_deleted_comes_back_though_nobody_watches_it(house: Household) -> None:
+async def test_an_advertisement_that_was_deleted_comes_back_though_it_is_not_watched(house: Household) -> None:
     house.tenant.drop("l2advertisements", NAMESPACE, "default")
     await house.live(2 * house.settings.check_every)
     assert house.tenant.find("l2advertisements", NAMESPACE, "default") is not None
@@ -84,7 +84,7 @@ async def test_growth_that_comes_with_a_correction_is_told_as_well(house: Househ
     assert house.events.reasons() == ["MetalLBDriftCorrected", "LoadBalancerGrowth"]
 
 
-async def test_a_grown_range_that_somebody_took_out_is_a_correction_and_no_growth(house: Household) -> None:
+async def test_a_grown_range_that_a_user_took_out_is_a_correction_and_no_growth(house: Household) -> None:
     house.management.put("ipallocations", lb("web-lb-2", "10.40.0.22", growth=True))
     await house.look()
     house.events.found.clear()
@@ -121,7 +121,7 @@ async def test_what_metallb_refuses_is_told_once_and_tried_again(house: Househol
     assert house.reason() == "InStep"
 
 
-async def test_addresses_that_metallb_refuses_make_nobody_ask_for_more(house: Household) -> None:
+async def test_addresses_that_metallb_refuses_make_no_tenant_ask_for_more(house: Household) -> None:
     house.tenant.refuses["apply", "ipaddresspools"] = refusal(422, "Invalid", "no")
     for name in "abcdefgh":
         house.tenant.add_service(name)
@@ -171,7 +171,7 @@ async def test_trouble_on_the_tenant_is_over_when_it_is_over(house: Household) -
     assert house.reason() == "InStep"
 
 
-async def test_whoever_builds_the_cluster_is_told_when_metallb_has_its_addresses() -> None:
+async def test_the_cluster_controller_is_told_when_metallb_has_its_addresses() -> None:
     house = Household()
     assert "has not been told" in house.controller.problem(house.cluster())
     await house.look()

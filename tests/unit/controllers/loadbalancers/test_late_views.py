@@ -37,7 +37,7 @@ async def test_a_view_that_does_not_know_a_range_yet_does_not_take_it_out_of_the
     assert house.tenant.addresses == [TWO, GROWN]
 
 
-async def test_what_is_nobodys_goes_all_the_same() -> None:
+async def test_what_has_no_owner_goes_all_the_same() -> None:
     house = Household()
     await house.live(5)
     house.tenant.edit_pool(addresses=[TWO, "10.99.0.1-10.99.0.9"])

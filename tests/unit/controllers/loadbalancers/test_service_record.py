@@ -65,7 +65,7 @@ def test_a_service_that_gives_up_or_goes_did_not_wait_for_an_address(desk: Desk)
     assert desk.value("wait_seconds_count") == 0
 
 
-def test_a_service_that_has_its_address_when_it_is_first_seen_waited_for_nobody(desk: Desk) -> None:
+def test_a_service_that_has_its_address_when_it_is_first_seen_did_not_wait(desk: Desk) -> None:
     desk.record.changed(KEY, None, service("shop", A))
     assert desk.value("wait_seconds_count") == 0
 

@@ -106,7 +106,7 @@ async def test_a_status_that_another_wrote_at_the_same_time_is_written_again_and
     assert house.events.found == [], "nor by the next process"
 
 
-async def test_a_cluster_that_went_meanwhile_is_nobodys_trouble(house: Household) -> None:
+async def test_a_cluster_that_went_meanwhile_is_no_trouble(house: Household) -> None:
     house.tenant.add_service("a")
     house.answer()
     house.management.refuses["patch", "tenantclusters"] = refusal(404, "NotFound", "gone")
@@ -194,7 +194,7 @@ async def test_a_service_that_gets_no_address_holds_a_cluster_no_longer_than_tha
     assert newcomer.reason() == "ServicesWaiting"
 
 
-async def test_nor_does_a_tenant_that_nobody_can_look_at_any_more(newcomer: Household) -> None:
+async def test_nor_does_a_tenant_that_cannot_be_looked_at_any_more(newcomer: Household) -> None:
     newcomer.tenant.metallb_hangs = True
     newcomer.tenant.add_service("web")
     await newcomer.look()

@@ -66,7 +66,7 @@ async def test_addresses_that_cannot_be_asked_for_are_told_and_asked_for_again(f
 
 
 @pytest.mark.parametrize("verb", ["get", "create"])
-async def test_trouble_with_allocations_never_leaves_the_condition_saying_that_nobody_waits(
+async def test_trouble_with_allocations_never_leaves_the_condition_saying_that_no_service_waits(
     full: Household, verb: str
 ) -> None:
     house = full
@@ -122,7 +122,7 @@ async def test_a_kubeconfig_that_cannot_be_read_is_told(full: Household, monkeyp
     assert full.reason() == "InStep"
 
 
-async def test_a_paused_cluster_does_not_say_that_nobody_waits(full: Household) -> None:
+async def test_a_paused_cluster_does_not_say_that_no_service_waits(full: Household) -> None:
     full.wish(paused=True)
     full.tenant.add_service("c")
     await full.live(30)

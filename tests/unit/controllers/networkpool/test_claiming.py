@@ -73,7 +73,7 @@ async def test_a_pool_that_has_what_it_wants_asks_for_nothing() -> None:
     assert not estate.server.counts
 
 
-async def test_a_claim_that_somebody_took_out_of_the_register_is_entered_again() -> None:
+async def test_a_claim_that_a_user_took_out_of_the_register_is_entered_again() -> None:
     estate = Estate(pool(claimed_cidr="10.0.0.0/24"), register={})
     assert await estate.step() == ("10.0.0.0/24", None, False)
     assert estate.server.entries == {"vlan40": "10.0.0.0/24"}
@@ -175,7 +175,7 @@ async def test_a_pool_does_not_move_away_from_those_who_hold_addresses() -> None
 # Rivals.
 
 
-async def test_of_two_new_pools_the_older_goes_first_whoever_is_looked_at_first() -> None:
+async def test_of_two_new_pools_the_older_goes_first_whichever_is_looked_at_first() -> None:
     estate = Estate(pool(name="young", uid="y"), pool(name="old", uid="o", age=60, cidr="10.0.0.0/16"))
     claimed, obstacle, _ = await estate.step("young")
     assert claimed is None
@@ -210,12 +210,12 @@ async def test_a_pool_that_has_the_claim_keeps_it_however_young_it_is() -> None:
     ],
     ids=["goes", "waits itself", "is elsewhere", "is no network"],
 )
-async def test_nobody_waits_for_an_older_pool_that(older: NetworkPool) -> None:
+async def test_no_pool_waits_for_an_older_pool_that(older: NetworkPool) -> None:
     estate = Estate(older, pool(name="young", uid="y"))
     assert (await estate.step("young"))[0] == "10.0.0.0/24"
 
 
-async def test_a_rival_that_nobody_sees_any_more_is_named_all_the_same() -> None:
+async def test_a_rival_that_is_not_seen_any_more_is_named_all_the_same() -> None:
     """The claim of a pool that went while its addresses are still allocated, or of one in a scope we do not watch."""
     estate = Estate(pool(), register={"gone": "10.0.0.0/16"})
     _, obstacle, _ = await estate.step()
@@ -247,7 +247,7 @@ def pools(count: int) -> dict[str, NetworkPool]:
 
 
 @pytest.mark.parametrize("count", [3, 100])
-async def test_an_entry_as_its_pool_wants_it_concerns_nobody_however_many_there_are(count: int) -> None:
+async def test_an_entry_as_its_pool_wants_it_concerns_no_pool_however_many_there_are(count: int) -> None:
     known = pools(count)
     estate = Estate(*known.values())
     entries = {name: pool.spec.cidr for name, pool in known.items()}
@@ -281,13 +281,13 @@ async def test_a_register_that_is_gone_concerns_all_who_had_an_entry() -> None:
     assert sorted(concerned) == [Key(NAMESPACE, "p0"), Key(NAMESPACE, "p1")]
 
 
-async def test_an_entry_without_a_pool_concerns_whoever_forgets_it() -> None:
+async def test_an_entry_without_a_pool_concerns_the_pool_that_forgets_it() -> None:
     estate = Estate(*pools(1).values())
     concerned = estate.claiming.concerned_by_claims(Change(CLAIMS_KEY, None, claims(p0="10.0.0.0/24", x="10.9.0.0/24")))
     assert list(concerned) == [Key(NAMESPACE, "x")]
 
 
-async def test_who_waits_for_a_rival_hears_of_it_and_of_nobody_else() -> None:
+async def test_who_waits_for_a_rival_hears_of_it_and_of_no_other() -> None:
     waits = pool(name="waits", uid="u-waits", cidr="10.1.0.0/16")
     known = pools(40)
     entries = {name: pool.spec.cidr for name, pool in known.items()}

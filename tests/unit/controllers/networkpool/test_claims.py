@@ -129,7 +129,7 @@ async def test_two_who_make_the_register_at_once_agree() -> None:
     assert await register(server).claim(mine) == (NAMESPACE, "other")
 
 
-async def test_a_claim_that_somebody_else_makes_meanwhile_is_noticed() -> None:
+async def test_a_claim_that_another_controller_makes_meanwhile_is_noticed() -> None:
     mine = pool()
     server = with_entries(PoolServer(mine))
     server.meanwhile = lambda: with_entries(server, other="10.0.0.0/16") and None
@@ -215,7 +215,7 @@ async def test_the_register_stays_where_it_is_for_a_pool_that(story: str, mine) 
     assert server.counts["patch configmaps"] == 0, story
 
 
-async def test_the_entry_of_a_pool_that_is_gone_goes_once_nobody_holds_its_addresses() -> None:
+async def test_the_entry_of_a_pool_that_is_gone_goes_once_its_addresses_are_free() -> None:
     server = with_entries(PoolServer(allocation("a", holds="10.0.0.1-10.0.0.2")), vlan40="10.0.0.0/24", b="10.1.0.0/24")
     with pytest.raises(StillHeld):
         await register(server).drop(POOL)

@@ -13,7 +13,7 @@ HAD = "10.0.0.4-10.0.0.7"
 
 
 @pytest.mark.parametrize("uid", ["uid-back", "another"])
-def test_it_gets_exactly_what_it_had_whoever_else_asks(uid: str) -> None:
+def test_it_gets_exactly_what_it_had_whatever_others_ask(uid: str) -> None:
     made = planned(
         pool(WINDOW),
         allocation("pinned", pinned="10.0.0.6-10.0.0.9", count=None, age=99),
@@ -66,7 +66,7 @@ def test_two_that_claim_to_have_had_the_same_get_it_once() -> None:
     assert reasons(made) == {"two": "PinnedRangeConflict"}
 
 
-def test_one_from_another_life_is_nobodys_orphan() -> None:
+def test_one_from_another_life_is_no_orphan() -> None:
     back = allocation("back", 4, had=f"{HAD} another")
     back.metadata.labels["butler.butlerlabs.dev/tenant-uid"] = "of-that-life"
     assert is_from_another_life(back)

@@ -95,7 +95,7 @@ def test_a_request_of_the_tenant_beyond_its_quota_opens_nothing_to_others() -> N
     assert [foreign_address.address for foreign_address in made.status.foreign_addresses] == ["10.0.0.4"]
 
 
-def test_what_somebody_holds_is_only_reported_elsewhere() -> None:
+def test_what_a_tenant_holds_is_only_reported_elsewhere() -> None:
     made = planned(pool(WINDOW), shown(5), allocation("holder", holds="10.0.0.5-10.0.0.5"))
     assert made.status.foreign_addresses == ()
     assert made.status.allocated_ips == 1

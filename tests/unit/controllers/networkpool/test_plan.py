@@ -318,7 +318,7 @@ def test_whatever_else_is_to_be_written_does_not_wait(story: str, more: list[Any
     assert not only_forgets_intents(reserved.status, made), story
 
 
-def test_an_acknowledgement_that_somebody_waits_for_is_not_put_off() -> None:
+def test_an_acknowledgement_that_a_request_waits_for_is_not_put_off() -> None:
     reserved = after(pool(WINDOW), allocation("a", 4))
     made = planned(
         reserved,

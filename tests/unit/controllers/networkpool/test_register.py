@@ -92,7 +92,7 @@ async def test_a_swap_that_comes_too_late_is_decided_anew() -> None:
     assert server.counts["patch configmaps"] == 2
 
 
-async def test_whoever_is_always_too_late_says_so_after_a_while() -> None:
+async def test_a_writer_that_is_always_too_late_says_so_after_a_while() -> None:
     server, register = opened(PoolServer(*many(2)))
     server.objection = lambda asked: Conflict(409, Status(reason="Conflict")) if asked.verb == "patch" else None
     failures = await asyncio.gather(*map(register.claim, many(2)), return_exceptions=True)

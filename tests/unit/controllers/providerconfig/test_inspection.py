@@ -185,7 +185,7 @@ async def test_a_refusal_outlives_silence(office: Office) -> None:
         ({"username": b"x"}, "Malformed", "Secret butler-system/login: key password is missing (it has username)"),
     ],
 )
-async def test_without_usable_credentials_nobody_is_asked(
+async def test_without_usable_credentials_no_provider_is_asked(
     office: Office, data: dict[str, bytes] | None, reason: str, said: str
 ) -> None:
     office.secrets.put(data)

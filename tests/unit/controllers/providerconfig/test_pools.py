@@ -80,7 +80,7 @@ def test_priority_decides_which_pool_is_used_up_first() -> None:
     assert look(small, RACK, SPARE).tenants == 3
 
 
-def test_where_no_pool_exists_nobody_fits() -> None:
+def test_where_no_pool_exists_no_tenant_fits() -> None:
     nothing_first = {"allocationMode": "elastic", "initialPoolSize": 0}
     only = network({"name": "rack", "types": ["loadbalancer"]}, loadBalancer=nothing_first)
     assert look(only).tenants == 0

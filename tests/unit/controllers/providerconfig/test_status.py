@@ -83,7 +83,7 @@ def test_times_tell_of_the_looks_that_found_something_new() -> None:
     assert (fuller.status.last_probe_time, fuller.status.last_validation_time) == (NOW, NOW)
 
 
-def test_without_a_secret_nobody_is_asked() -> None:
+def test_without_a_secret_no_provider_is_asked() -> None:
     status = after(config("nutanix"), seen(MISSING, None)).status
     assert (status.ready, status.validated, status.last_probe_time, status.last_validation_time) == (
         False,

@@ -114,7 +114,7 @@ def test_failures_without_a_message_name_the_phase() -> None:
     assert progress(wanted, [addon("cilium", "Degraded")]).failed == ("cilium: Degraded",)
 
 
-def test_somebody_elses_tenant_addon_for_the_same_addon_does_not_count_beside_ours() -> None:
+def test_a_foreign_tenant_addon_for_the_same_addon_does_not_count_beside_ours() -> None:
     """The names are the keys of a list in the status: twice the same, and the server would refuse all of it."""
     twice = [addon("traefik", "Failed", name="a-mine", ours=False), addon("traefik", version="34")]
     wanted = wanted_addons(cluster(), load_balancers=True)

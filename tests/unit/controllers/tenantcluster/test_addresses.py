@@ -513,7 +513,7 @@ def test_a_released_record_holds_nothing_and_keeps_its_name() -> None:
     assert found.nodes is None
 
 
-def test_a_record_that_goes_after_its_time_disturbs_nobody() -> None:
+def test_a_record_that_goes_after_its_time_disturbs_no_cluster() -> None:
     old = allocation("web-lb-2", "loadbalancer", 2, start="10.40.0.90", phase="Released", deleting=True)
     assert planned(own=[NODES, BALANCERS, old]).blocked is None
 

@@ -94,7 +94,7 @@ def test_one_that_was_begun_meanwhile_stands_in_line_once(door: Door) -> None:
     assert door.leave() == []
 
 
-def test_who_does_not_come_when_called_holds_nobody_up_for_long(door: Door) -> None:
+def test_a_cluster_that_does_not_come_when_called_holds_no_other_up_for_long(door: Door) -> None:
     full(door)
     for name in ("gone", "deleted", "a"):
         door.enter(name)
@@ -153,7 +153,7 @@ def test_when_the_line_moves_up_while_someone_asks_its_new_head_comes_to_look(do
     assert door.enter("c") == AT_THE_HEAD
 
 
-def test_who_asks_in_vain_time_and_again_keeps_nobody_from_being_built(door: Door) -> None:
+def test_a_cluster_that_asks_in_vain_time_and_again_keeps_no_other_from_being_built(door: Door) -> None:
     """A cluster whose request is never answered asks every second: others must get through in between."""
     let_in = 0
     for _ in range(100):

@@ -127,7 +127,7 @@ async def test_for_a_moment_the_other_block_may_be_on_its_way(site: Site) -> Non
 
 
 @pytest.mark.parametrize(("ahead", "keeps"), [(timedelta(seconds=3), True), (timedelta(days=400), False)])
-async def test_a_clock_that_was_set_back_keeps_nobody_waiting(site: Site, ahead: timedelta, keeps: bool) -> None:
+async def test_a_clock_that_was_set_back_keeps_no_cluster_waiting(site: Site, ahead: timedelta, keeps: bool) -> None:
     """Another replica's clock may be a little ahead; a grant that lies far in the future is from before that."""
     await half(site, held=-ahead.total_seconds()).building.bring_up(site.wished())
     assert (site.released() == []) is keeps

@@ -42,7 +42,7 @@ def shown(registry: CollectorRegistry) -> dict[tuple[str, ...], float]:
     return {tuple(sample.labels[key] for key in ("cluster", "phase", "reason")): sample.value for sample in samples}
 
 
-def test_whoever_is_not_ready_is_shown_with_why_and_since_when() -> None:
+def test_a_cluster_that_is_not_ready_is_shown_with_why_and_since_when() -> None:
     metrics = TenantMetrics(registry := CollectorRegistry())
     metrics.show(
         [

@@ -89,7 +89,7 @@ def test_the_team_is_that_of_the_namespace_and_never_what_the_cluster_says() -> 
         assert denied(resolved(liar, for_a, team=team)).reason == "ProviderAccessDenied"
 
 
-def test_a_scope_without_a_team_admits_nobody() -> None:
+def test_a_scope_without_a_team_admits_no_cluster() -> None:
     broken = provider(scope={"type": "team"})
     assert isinstance(resolved(cluster(), broken, team=""), Blocked)
     assert isinstance(resolved(cluster(), broken, team="a"), Blocked)

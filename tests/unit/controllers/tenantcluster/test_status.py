@@ -300,7 +300,7 @@ def test_a_new_cluster_that_is_blocked_says_nothing_of_what_comes_after() -> Non
     assert condition_holds(status.conditions, PROVIDER)
 
 
-def test_addons_that_nobody_looked_at_are_not_called_somebody_elses() -> None:
+def test_addons_that_were_not_looked_at_are_not_called_foreign() -> None:
     assert condition(new_status(cluster(), BUILDING, NOW), ADDONS).message == "waits for the control plane"
     observing = cluster(managementPolicy={"mode": "Observe"})
     found = condition(new_status(observing, BUILDING, NOW), ADDONS)
@@ -315,7 +315,7 @@ def test_a_cluster_without_a_kubeconfig_is_not_usable_however_good_the_rest_look
         assert not condition_holds(status.conditions, READY)
 
 
-def test_a_cluster_whose_addons_are_somebody_elses_becomes_ready_without_them() -> None:
+def test_a_cluster_whose_addons_are_foreign_becomes_ready_without_them() -> None:
     status = new_status(cluster(managementPolicy={"mode": "GitOps"}), replace(RUNNING, addon_progress=None), NOW)
     assert status.phase is TenantClusterPhase.READY
 

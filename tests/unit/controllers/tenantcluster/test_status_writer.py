@@ -51,7 +51,7 @@ def workers(cluster: TenantCluster, message: str, *, status: bool = False, reaso
         {"observed_generation": 2},
     ],
 )
-def test_what_somebody_may_act_on_is_news(fields: dict[str, Any]) -> None:
+def test_what_a_user_may_act_on_is_news(fields: dict[str, Any]) -> None:
     assert is_news(a_cluster().status, changed(a_cluster(), **fields))
 
 

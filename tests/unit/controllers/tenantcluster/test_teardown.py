@@ -153,7 +153,7 @@ async def test_what_was_released_by_force_says_so_for_as_long_as_it_is_kept(site
         assert Annotation.FORCE_DELETE in ready.message
 
 
-async def test_force_that_nobody_checked_lets_the_cluster_go_and_its_addresses_not() -> None:
+async def test_unchecked_force_lets_the_cluster_go_and_its_addresses_not() -> None:
     """Without admission, a user who may write the cluster can claim that running machines are gone."""
     site = Site(TenantSettings(force_is_checked=False))
     site.wish(going=True, of=cluster(annotations={Annotation.FORCE_DELETE: "web"}))
@@ -164,7 +164,7 @@ async def test_force_that_nobody_checked_lets_the_cluster_go_and_its_addresses_n
     assert any(f"held until namespace {NAMESPACE} is gone" in message for _, message in site.events.found)
 
 
-async def test_force_that_nobody_checked_releases_what_surely_is_not_used() -> None:
+async def test_unchecked_force_releases_what_surely_is_not_used() -> None:
     site = Site(TenantSettings(force_is_checked=False))
     site.wish(going=True, of=cluster(annotations={Annotation.FORCE_DELETE: "web"}))
     await look(site)

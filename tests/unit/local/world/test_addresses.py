@@ -35,7 +35,7 @@ def test_what_a_provider_offers(kind: str, spec: dict[str, Any], found: tuple[st
     assert offered({"kind": kind, "spec": spec}, {}) == found
 
 
-def test_a_machine_gets_the_first_address_that_nobody_holds() -> None:
+def test_a_machine_gets_the_first_address_that_is_free() -> None:
     offer = ("10.0.0.5", "10.0.0.6")
     assert choose(offer, set().__contains__, "web-1") == "10.0.0.5"
     assert choose(offer, {"10.0.0.5"}.__contains__, "web-1") == "10.0.0.6"

@@ -91,9 +91,9 @@ def test_a_service_that_is_being_deleted_has_its_address_still_and_asks_for_none
 
 
 @pytest.mark.parametrize("fields", [{"class_name": "other"}, {"asks_pool": "other"}, {"has_hostname": True}])
-def test_an_address_in_use_is_spoken_for_whoever_gave_it(fields: dict[str, Any]) -> None:
+def test_an_address_in_use_is_spoken_for_whichever_program_gave_it(fields: dict[str, Any]) -> None:
     assert spoken_for([service("a", A, **fields)]) == values(A)
 
 
-def test_what_is_no_ipv4_address_is_nobodys() -> None:
+def test_what_is_no_ipv4_address_is_left_alone() -> None:
     assert spoken_for([service("a", "2001:db8::1", asks=("nonsense", "2001:db8::2", ""))]) == []

@@ -39,7 +39,7 @@ def asks(found: Usage, policy: LoadBalancerPolicy = ELASTIC, **free: int | None)
 # How many.
 
 
-def test_nothing_is_asked_for_while_nobody_waits() -> None:
+def test_nothing_is_asked_for_while_no_service_waits() -> None:
     assert growth(look(lb(), services=FULL)) == ENOUGH
     assert growth(look()) == ENOUGH
 
@@ -65,7 +65,7 @@ def test_free_addresses_are_metallbs_to_hand_out_first() -> None:
     assert asks(look(lb(), services=waiting(3))) == [("vlan40", 2)]
 
 
-def test_an_address_that_is_only_asked_for_by_name_is_free_for_whoever_comes() -> None:
+def test_an_address_that_is_only_asked_for_by_name_is_free_for_any_service() -> None:
     """MetalLB does not reserve it for a Service."""
     assert growth(look(lb(), services=[service("x", asks=("10.40.0.20",)), *waiting(2)])) == ENOUGH
 
@@ -91,7 +91,7 @@ def test_the_first_of_five_that_is_served_does_not_make_the_other_four_be_asked_
     assert growth(look(lb(), grown, services=[*FULL, service("c", "10.40.0.30"), *waiting(4)])) == ENOUGH
 
 
-def test_what_is_being_drained_serves_nobody() -> None:
+def test_what_is_being_drained_serves_no_service() -> None:
     found = look(lb("web-lb-2", "10.40.0.30", 2, growth=True, draining=1), services=waiting(1))
     assert asks(found) == [("vlan40", 2)]
 

@@ -18,7 +18,7 @@ def dropped(found: Usage, policy: LoadBalancerPolicy = ELASTIC, **free: int | No
     return [allocation.metadata.name for allocation in growth(found, policy, **free).drop]
 
 
-def test_a_request_that_nobody_waits_for_any_more_is_given_up() -> None:
+def test_a_request_that_no_service_waits_for_any_more_is_given_up() -> None:
     assert dropped(look(lb(), asked(), services=FULL)) == ["web-lb-2"]
     assert dropped(look(lb(), refused(), services=FULL)) == ["web-lb-2"]
 

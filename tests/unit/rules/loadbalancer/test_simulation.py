@@ -160,7 +160,7 @@ class History(RuleBasedStateMachine):
     # What holds.
 
     @invariant()
-    def whoever_has_an_address_keeps_it(self) -> None:
+    def a_service_that_has_an_address_keeps_it(self) -> None:
         if not hasattr(self, "world"):
             return
         ranges = self.world.ranges()

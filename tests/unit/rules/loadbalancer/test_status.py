@@ -29,7 +29,7 @@ SHORT = Short(LoadBalancerReason.QUOTA_REACHED, "the tenant may hold 2")
 CHANGE = PoolChange(time=NOW, addresses=2, reason="2 Services wait")
 
 
-def test_all_is_well_when_metallb_has_the_addresses_and_nobody_waits() -> None:
+def test_all_is_well_when_metallb_has_the_addresses_and_no_service_waits() -> None:
     said = verdict(look(lb()), WELL, None)
     assert (said.holds, said.reason, said.passes) == (True, LoadBalancerReason.IN_STEP, False)
 
@@ -43,7 +43,7 @@ def test_addresses_on_their_way_mostly_pass_and_so_does_a_metallb_that_takes_a_m
     assert "2 are free" in said.message
 
 
-def test_what_somebody_has_to_do_something_about_is_said_at_once() -> None:
+def test_what_an_administrator_has_to_act_on_is_said_at_once() -> None:
     said = verdict(look(lb(), services=waiting(3)), WELL, SHORT)
     assert said == LoadBalancerVerdict(False, SHORT.reason, SHORT.message)
 

@@ -109,7 +109,7 @@ def test_a_book_whose_sums_are_wrong_is_made_anew_rather_than_left_behind() -> N
     assert not book.free.is_free(Range(BASE + 8, BASE + 8))
 
 
-def test_what_anybody_holds_is_free_for_nobody_whatever_pool_it_names() -> None:
+def test_what_a_tenant_holds_is_free_for_no_other_whatever_pool_it_names() -> None:
     holdings = holdings_of(allocation("a", holds="10.0.0.4-10.0.0.11", of="other"))
     assert not holdings.book(POOL, LAYOUTS[0]).free.is_free(Range(BASE + 11, BASE + 11))
     assert (holdings.count(POOL), holdings.count(OTHER)) == (0, 1)

@@ -148,7 +148,7 @@ async def test_what_is_older_than_a_moment_is_not_shown(monkeypatch: pytest.Monk
     assert network(await pool_summaries.summary(state, NEW)) == "10.0.0.0/23"
 
 
-async def test_nobody_is_shown_less_than_they_have_heard_of(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_no_user_is_shown_less_than_they_have_heard_of(monkeypatch: pytest.MonkeyPatch) -> None:
     Counting(monkeypatch)
     state, pools = a_state(OLD)
     await pool_summaries.summary(state, OLD)
