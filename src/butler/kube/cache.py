@@ -20,8 +20,7 @@ nothing, and that it holds no object must not be taken for there being none.
 A server may not be ours to trust: `Bounds` say what it may cost, and what does not fit them, or does not fit its type,
 is a failure like any other. What was known stays, and the server is asked again after a pause that grows.
 
-Handlers are plain functions and must be quick; one that raises is logged and does not harm the others. Objects are
-shared with every reader: treat them as frozen.
+What readers find here, and who hears of changes, is in `object_copy`.
 """
 
 from __future__ import annotations
@@ -32,22 +31,21 @@ import logging
 import random
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from butler.api.objects import Change, is_newer, is_older, key_of, uid_of, version_of
 from butler.kube.errors import ApiError, BadAnswer, Expired, KubeError, NotFound, OutcomeUnknown
 from butler.kube.gate import Gate, Leave, nothing
-from butler.kube.metrics import Metrics
+from butler.kube.object_copy import ObjectCopy
 from butler.kube.retry import Backoff
-from butler.kube.store import IndexFunction, ObjectStore, RangeFunction, StoreEntry
 from butler.kube.timeline import may_resume
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable
 
     from butler.api.objects import Key
-    from butler.ipam.addresses import Range
     from butler.kube.client import Client, WatchEvent
+    from butler.kube.metrics import Metrics
     from butler.kube.resource import Resource
 
 T = TypeVar("T")
@@ -85,7 +83,7 @@ class WentBack(KubeError):
     """The server's versions are behind what was seen here."""
 
 
-class Cache(Generic[T]):
+class Cache(ObjectCopy[T]):
     """The objects of one kind, optionally of one namespace or one selector."""
 
     def __init__(
@@ -110,7 +108,7 @@ class Cache(Generic[T]):
         rng: random.Random | None = None,
     ) -> None:
         """`title` names it in logs; `on_state` is called when a list came, a try failed or ended early or was heard."""
-        self.resource = resource
+        super().__init__(resource, title=title, transform=transform, metrics=metrics)
         self.namespace = namespace
         self.silence = silence
         self.required = required
@@ -121,7 +119,6 @@ class Cache(Generic[T]):
         self._client = client
         self._labels = label_selector
         self._fields = field_selector
-        self._transform = transform
         self._page_size = page_size
         self._backoff = backoff
         self._look_for_kind = look_for_kind
@@ -129,17 +126,12 @@ class Cache(Generic[T]):
         self._gate = gate
         self._leave: Leave = nothing
         self._steady = 0.0 if bounds is None else bounds.steady
-        self._title = title or str(resource)
         self._on_state = on_state
-        self._metrics = metrics or Metrics()
         self._rng = rng or random.Random()  # noqa: S311  # jitter, not secrets
-        self._store: ObjectStore[T] = ObjectStore()
-        self._handlers: list[Callable[[Change[T]], None]] = []
         self._position: str | None = None
         self._answered: str | None = None  # the newest version that came as the answer to a write, not by the watch
         self._must_list = True
         self._listing: dict[Key, str] | None = None  # own writes made known while a list is under way
-        self._unreadable: dict[Key, bytes] = {}
         self._synced = asyncio.Event()
         self._tried = asyncio.Event()  # the server was asked once, whatever came of it
         self._looked = 0  # how often in a row the kind was not there
@@ -152,54 +144,6 @@ class Cache(Generic[T]):
         self._verified = False  # whether the server that is followed now has all that was seen here
         self._contact_at = float("-inf")  # when that was last known
         client.timeline.join(self)
-
-    # Reading.
-
-    def get(self, key: Key) -> T | None:
-        return self._store.get(key)
-
-    def values(self) -> list[T]:
-        return self._store.values()
-
-    def by(self, index: str, value: Hashable) -> list[T]:
-        """The objects that an index files under a value."""
-        return self._store.by(index, value)
-
-    def count(self, index: str, value: Hashable) -> int:
-        return self._store.count(index, value)
-
-    def touching(self, index: str, space: Hashable, addresses: Range) -> list[T]:
-        """The objects with any of these addresses in a space, as an index of ranges has it."""
-        return self._store.touching(index, space, addresses)
-
-    def __len__(self) -> int:
-        return len(self._store)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._store
-
-    @property
-    def unreadable(self) -> Mapping[Key, bytes]:
-        """Objects whose newest version, given as text, does not fit its type: an older one is here, or none at all."""
-        return self._unreadable
-
-    def index(self, name: str, function: IndexFunction[T]) -> None:
-        """Keep objects findable by what `function` says of them; it must depend on the object alone."""
-        self._store.add_index(name, function)
-
-    def index_ranges(self, name: str, function: RangeFunction[T]) -> None:
-        """Keep objects findable by addresses; as with `index`, and `function` must not raise for any object."""
-        self._store.add_range_index(name, function)
-
-    def on_change(self, handler: Callable[[Change[T]], None]) -> None:
-        """Call `handler` for every change from now on, beginning with an addition for each object already here."""
-        self._handlers.append(handler)
-        self.replay(handler)
-
-    def replay(self, handler: Callable[[Change[T]], None]) -> None:
-        """Tell one handler of everything here, as if it had just been added."""
-        for key in list(self._store):
-            self._tell(handler, Change(key, None, self._store.get(key)))
 
     # How far it has come.
 
@@ -611,20 +555,6 @@ class Cache(Generic[T]):
             self._complain(self._unreadable, key, version, error, deleted, text)
         self._move(version)
 
-    def _complain(
-        self, seen: dict[Key, bytes], key: Key, version: str, error: Exception, _deleted: bool, text: bytes
-    ) -> None:
-        # To drop it would look like a deletion, and controllers give things back on deletions.
-        seen[key] = text
-        self._metrics.undecodable.labels(str(self.resource)).inc()
-        log.error("%s %s at %s does not fit its type, keeping what was known: %s", self.resource, key, version, error)
-
-    def _entry(self, obj: T) -> StoreEntry[T]:
-        version, uid = version_of(obj), uid_of(obj)
-        if isinstance(obj, dict):
-            obj.get("metadata", {}).pop("managedFields", None)
-        return StoreEntry(obj if self._transform is None else self._transform(obj), version, uid)
-
     async def _enter(self) -> None:
         if self._gate is not None:
             self._leave = await self._gate.enter(doubtful=self.failures > 0 or self._quiet_failures > 0)
@@ -659,19 +589,3 @@ class Cache(Generic[T]):
     def _wake(self) -> None:
         for moved in self._moved:
             moved.set()
-
-    def _publish(self, changes: list[Change[T]]) -> None:
-        for change in changes:
-            for handler in self._handlers:
-                self._tell(handler, change)
-        if changes:
-            # Counted up and down, as several caches may be of one kind.
-            more = sum((change.old is None) - (change.new is None) for change in changes)
-            self._metrics.cache_objects.labels(str(self.resource)).inc(more)
-
-    def _tell(self, handler: Callable[[Change[T]], None], change: Change[T]) -> None:
-        try:
-            handler(change)
-        except Exception:
-            self._metrics.handler_errors.labels(str(self.resource)).inc()
-            log.exception("cache of %s: a handler failed on %s", self._title, change.key)
