@@ -30,7 +30,7 @@ from butler.kube.objects import to_json
 from butler.kube.transport import ApiRequest, Transport
 from kubeserver import InProcessClient, in_process
 from kubeserver.storage.store import Entry, Table, restamped
-from kubeserver.storage.store import Key as StoreKey
+from kubeserver.storage.store import ObjectKey as StoreKey
 
 if TYPE_CHECKING:
     from butler.kube.resource import Resource
