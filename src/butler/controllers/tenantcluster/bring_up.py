@@ -140,7 +140,7 @@ class Building:
         releases: Releases,
     ) -> None:
         self._client = client
-        self._node_ranges = NodeRanges(client, releases, clock)
+        self._node_ranges = NodeRanges(client, views.allocations, releases, clock)
         self._views = views
         self._live = live
         self._credentials = credentials
