@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from kubeserver.definitions import validation
 from kubeserver.definitions.definition import accept_names, default_crd, resources_of
+from kubeserver.definitions.schemas import validate_schema
 from kubeserver.definitions.validation import changes_refused, validate_crd, warnings_of
 from kubeserver.schemas.defaults import apply_defaults
 from kubeserver.schemas.pruning import prune
 from kubeserver.verbs.validation import validate
+
+if TYPE_CHECKING:
+    from kubeserver.wire.status import FieldError
 
 Json = dict[str, Any]
 NOW = "2026-01-01T00:00:00Z"
@@ -49,6 +54,24 @@ def test_what_an_author_leaves_out_is_filled_in() -> None:
     assert crd["spec"]["conversion"] == {"strategy": "None"}
     assert crd["status"]["storedVersions"] == ["v1"]
     assert complaints(crd) == []
+
+
+def test_a_definition_that_is_right_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+
+    def look(*given: Any, **more: Any) -> list[FieldError]:
+        nonlocal looked
+        looked += 1
+        return validate_schema(*given, **more)
+
+    monkeypatch.setattr(validation, "validate_schema", look)
+    right = {"type": "object", "properties": {"looked": {"type": "string"}}}
+    wrong = {"type": "object", "properties": {"looked": {"type": "strung"}}}
+    assert [complaints(definition(right)) for _ in range(3)] == [[], [], []]
+    assert looked == 1
+    first, again = complaints(definition(wrong)), complaints(definition(wrong))
+    assert first == again != []
+    assert looked == 3
 
 
 @pytest.mark.parametrize(

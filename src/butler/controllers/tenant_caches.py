@@ -18,7 +18,7 @@ from butler.rules.pool.tenant_blocks import is_block_of_a_tenant
 from butler.rules.tenant.addons import belongs_to
 from butler.rules.tenant.provider import provider_key, resolve
 from butler.rules.tenant.status import endpoint_url
-from butler.rules.tenant.status_urgency import is_on_its_way
+from butler.rules.tenant.status_urgency import A_FEW, is_on_its_way
 from butler.rules.tenant_namespace import tenant_namespace
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ ON_THEIR_WAY: Final = "clusters on their way"
 BY_CLUSTER: Final = "allocations and addons by cluster"
 BLOCKS: Final = "blocks of unbuilt clusters, by the cluster's UID"
 REFUSED_BLOCKS: Final = "refused blocks of unbuilt clusters"
+CALM_EACH: Final = 0.01
+CALMEST: Final = 1.0
+"""Seconds for which changes of a cluster are collected, for each that is being built beyond a few; and at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,17 @@ class Views:
         """How many clusters are being built, or wait for their turn."""
         return self.clusters.count(ON_THEIR_WAY, True)
 
+    def calm(self, key: Key) -> float:
+        """Seconds for which changes of a cluster are collected before it is looked at.
+
+        A cluster that is being built changes some sixty times, and a few looks would do. Where only a few are built,
+        each goes on at once; of many, all wait for the same processors, and each look less is a gain for all.
+        """
+        cluster = self.clusters.get(key)
+        if cluster is None or cluster.status.tenant_namespace is None or not is_on_its_way(cluster):
+            return 0.0
+        return min(max(0, self.on_their_way() - A_FEW) * CALM_EACH, CALMEST)
+
     def endpoint_of(self, uid: str) -> str | None:
         """Where the API server of the cluster with this UID is."""
         found = next(iter(self.clusters.by(BY_UID, uid)), None)
@@ -171,6 +185,10 @@ class Views:
     def declared_in(self, namespace: str) -> list[Key]:
         """The clusters that people declared in a namespace."""
         return [key_of(cluster) for cluster in self.clusters.by(BY_HOME, namespace)]
+
+    def is_coming_up(self, namespace: str) -> bool:
+        """Whether this is the namespace of a cluster that comes up."""
+        return any(is_on_its_way(cluster) for cluster in self.clusters.by(BY_NAMESPACE, namespace))
 
     def in_namespace(self, namespace: str) -> list[Key]:
         """The cluster whose tenant namespace this is."""

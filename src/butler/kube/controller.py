@@ -50,9 +50,12 @@ class Controller:
         timeout: float | None = None,
         backoff: Backoff = PER_KEY,
         longest_pause: Callable[[Key], float | None] = lambda _: None,
+        calm: Callable[[Key], float] = lambda _: 0.0,
         metrics: Metrics | None = None,
     ) -> None:
-        """`longest_pause`: for how long a key may rest at most after a failure, where that is less than usual."""
+        """`longest_pause`: for how long a key may rest at most after a failure, where that is less than usual. `calm`:
+        for how many seconds changes of a key are collected before it is looked at.
+        """
         self.name = name
         self._reconcile = reconcile
         self._workers = workers
@@ -60,6 +63,7 @@ class Controller:
         self._metrics = metrics or Metrics()
         self._backoff = backoff
         self._longest_pause = longest_pause
+        self._calm = calm
         self.queue = self._new_queue()
         self.caches: list[Cache[Any]] = []
         self._replays: list[Callable[[], None]] = []
@@ -99,12 +103,16 @@ class Controller:
 
         def enqueue(change: Change[T]) -> None:
             for key in concerned(change):
-                self.queue.add(key)
+                self.changed(key)
 
         cache.on_change(enqueue)
         self.caches.append(cache)
         self._replays.append(lambda: cache.replay(enqueue))
         return self
+
+    def changed(self, key: Key) -> None:
+        """Something that a key depends on changed."""
+        self.queue.add_after(key, self._calm(key))
 
     async def run(self, drain: Callable[[], float] = lambda: 10.0) -> None:
         """Work until cancelled; then let reconciles under way finish for up to `drain()` seconds.

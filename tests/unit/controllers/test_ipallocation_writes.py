@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase
 from butler.api.objects import key_of
+from butler.api.tenantcluster import TenantClusterPhase, TenantClusterStatus
 from butler.controllers.ipallocation.controller import LOOK_AGAIN, IPAllocationController
 from butler.controllers.networkpool.metrics import IpamMetrics
 from butler.kube.errors import Conflict, KubeError, NotFound, OutcomeUnknown
@@ -218,5 +219,28 @@ async def test_but_not_for_ever() -> None:
     bench = Bench(granted_for(15))
     other = allocation(name="other", uid="b")
     bench.view.objects[key_of(other)] = other
+    await bench.look()
+    assert bench.writes == 1
+
+
+@pytest.mark.parametrize(("phase", "writes"), [("Pending", 0), ("Ready", 1)])
+async def test_the_grant_of_a_cluster_that_is_being_built_is_recorded_by_those_who_build_it(
+    phase: str, writes: int
+) -> None:
+    ready = TenantClusterStatus(phase=TenantClusterPhase(phase))
+    granted = allocation("Allocated", found=True, noted="")
+    then = msgspec.structs.replace(granted.status, allocated_at=NOW - timedelta(minutes=5))
+    bench = Bench(
+        msgspec.structs.replace(granted, status=then), tenants=[msgspec.structs.replace(tenant(), status=ready)]
+    )
+    again = await bench.look()
+    assert bench.writes == writes
+    assert (again is not None) is not bool(writes)
+
+
+async def test_nor_is_it_left_to_them_for_ever() -> None:
+    granted = allocation("Allocated", found=True, noted="")
+    then = msgspec.structs.replace(granted.status, allocated_at=NOW - timedelta(minutes=10))
+    bench = Bench(msgspec.structs.replace(granted, status=then), tenants=[tenant()])
     await bench.look()
     assert bench.writes == 1

@@ -261,3 +261,29 @@ def test_a_controller_that_runs_again_looks_at_everything_again() -> None:
         assert looks == [A, A]
 
     run(main())
+
+
+def test_changes_are_collected_where_a_key_is_to_be_looked_at_calmly() -> None:
+    async def main() -> None:
+        looks: list[tuple[Key, float]] = []
+
+        async def reconcile(key: Key) -> None:
+            looks.append((key, round(now(), 3)))
+
+        controller = Controller("test", reconcile, calm=lambda key: 0.5 if key == A else 0.0)
+        cache = watching(controller)
+        async with running(controller):
+            began = now()
+            for number in range(4):
+                cache.set(A, {"number": number})
+                cache.set(B, {"number": number})
+                await asyncio.sleep(0.1)
+            assert [key for key, _ in looks] == [B] * 4
+            await asyncio.sleep(1)
+            assert [(key, at) for key, at in looks if key == A] == [(A, round(began + 0.5, 3))]
+            controller.queue.add(A)  # who is called comes at once
+            await asyncio.sleep(0)
+            await asyncio.sleep(0.01)
+            assert [key for key, _ in looks].count(A) == 2
+
+    run(main())

@@ -17,7 +17,7 @@ from kubeserver.views.jsonpath import selectable_text
 from kubeserver.wire.goformat import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from kubeserver.resources import World
 
@@ -84,7 +84,7 @@ STRATEGY: Final = Strategy(
 # Names
 
 
-def accept_names(crd: Json, others: Iterable[Json], now: str) -> Json:
+def accept_names(crd: Json, others: Iterable[Mapping[str, Any]], now: str) -> Json:
     """The status of a definition: the names it got, and whether it is established."""
     group = crd["spec"]["group"]
     resources: set[str] = set()

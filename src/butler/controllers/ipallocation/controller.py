@@ -5,7 +5,8 @@ The life of an allocation, as far as this controller goes:
     created        the finalizer is added where the creator did not; nothing is granted before it is there
     waiting        nothing is written
     Allocated      the owner's UID is recorded when its TenantCluster is first seen after the grant; and the grant is
-                   repeated in the metadata, for the day on which the object comes back without its status
+                   repeated in the metadata, for the day on which the object comes back without its status: by us, if
+                   it was not by the one who hands the addresses out (`record`)
     deleted        while something may use its addresses it stays Allocated and says what it waits for, in condition
                    Deleting (see `allocation_deletion`). Else it is Released (addresses kept for the record), then the
                    pool takes note (`allocationsSeen` reaches this version), then the finalizer goes
@@ -26,9 +27,10 @@ import msgspec
 from butler.api.codec import status_patch
 from butler.api.conditions import condition_holds, find_condition, with_condition
 from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocationStatus
-from butler.api.labels import Annotation, ConditionType, Finalizer, Label
+from butler.api.labels import ConditionType, Finalizer, Label
 from butler.api.objects import finalizers_patch, is_newer, key_of, with_finalizer, without_finalizer
 from butler.controllers.ipallocation.deletion import observe
+from butler.controllers.ipallocation.record import record_patch
 from butler.controllers.ipallocation.release import Releases
 from butler.ipam.granted import GrantRecord, due_record, is_from_another_life, recorded_grant, was_released
 from butler.kube.absence import read
@@ -39,6 +41,7 @@ from butler.rules.allocation.deletion import DeletionObstacle, grounds, is_wish,
 from butler.rules.allocation.held import pool_key
 from butler.rules.allocation.owner import is_insisted, is_taken_over, owner_of, tenant_key
 from butler.rules.pool.next_status import is_leaving
+from butler.rules.tenant.status_urgency import is_on_its_way
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -59,6 +62,10 @@ WISHES_BY_TENANT: Final = "allocations whose deletion waits by tenant"
 UNANSWERED: Final = "requests without an answer"
 MORE_PATIENT: Final = 5
 """How many times longer the record of a grant waits at most, as long as others wait for an answer."""
+BEFORE_USE: Final = 200
+"""The same for the addresses of a cluster that is being built: who hands them out first records them, see `record`."""
+SELDOM: Final = 10
+"""How many times less often such a grant is looked at: there may be thousands."""
 LOOK_AGAIN: Final = After(1.0)
 """For a view that must be behind the server: the watch brings the news, this is for a watch that broke."""
 
@@ -331,12 +338,14 @@ class IPAllocationController:
         obstacle = None
         if is_wish(allocation) and not is_insisted(allocation):
             obstacle = judge(allocation, await observe(self._client, allocation, tenant))
+        is_built = tenant is not None and is_on_its_way(tenant)
+        unhurried = BEFORE_USE if is_built else MORE_PATIENT if self._allocations.count(UNANSWERED, True) else 1
         step = decide(
             allocation,
             tenant,
             pool,
             retention=self._retention,
-            note_after=self._note_after * (MORE_PATIENT if self._allocations.count(UNANSWERED, True) else 1),
+            note_after=self._note_after * unhurried,
             now=self._clock(),
             obstacle=obstacle,
         )
@@ -351,7 +360,7 @@ class IPAllocationController:
             case Keep(seconds):
                 return After(seconds)
             case NoteLater(seconds):
-                return After(min(seconds, self._note_after.total_seconds()))
+                return After(min(seconds, self._note_after.total_seconds() * (SELDOM if is_built else 1)))
         try:
             await self._act(allocation, step)
         except NotFound:
@@ -408,17 +417,6 @@ class IPAllocationController:
         return await self._client.patch(
             ALLOCATIONS, key.name, patch, key.namespace, subresource=subresource, timeout=WRITE_TIMEOUT
         )
-
-
-def record_patch(allocation: IPAllocation, record: GrantRecord | None, labels: dict[str, str] | None = None) -> Json:
-    """A merge patch of the metadata, for this very object in this very version."""
-    meta = allocation.metadata
-    patch: Json = {
-        "uid": meta.uid,
-        "resourceVersion": meta.resource_version,
-        "annotations": {Annotation.GRANTED.value: record.text if record else None},
-    }
-    return {"metadata": patch | ({"labels": labels} if labels else {})}
 
 
 def _seen_more(old: NetworkPool | None, new: NetworkPool | None) -> bool:

@@ -16,6 +16,7 @@ from butler.api.codec import status_patch
 from butler.api.ipallocation import IPAllocationType
 from butler.api.labels import Label
 from butler.api.objects import key_of
+from butler.controllers.ipallocation.record import read_and_record
 from butler.kube.absence import read
 from butler.kube.errors import AlreadyExists, Conflict, KubeError, NotFound
 from butler.kube.kinds import ALLOCATIONS, WRITE_TIMEOUT
@@ -101,6 +102,11 @@ class Ledger:
         """How it is now, by the server and not by a view; None when it is gone."""
         with _not_the_tenants_fault():
             return await read(self._client, ALLOCATIONS, key_of(allocation))
+
+    async def read_and_record(self, allocation: IPAllocation) -> IPAllocation | None:
+        """The same, with its grant on record."""
+        with _not_the_tenants_fault():
+            return await read_and_record(self._client, self._allocations, allocation)
 
     async def held_by(self, cluster: TenantCluster) -> list[Range]:
         """The load-balancer addresses that the server, asked now, says this very cluster has.

@@ -445,7 +445,8 @@ def _tenant_of(allocation: IPAllocation) -> Iterable[Key]:
 
 
 def _cluster_of_addon(addon: TenantAddon) -> Iterable[Key]:
-    return [Key(addon.metadata.namespace, addon.spec.cluster_ref.name)]
+    """The tenant that waits for its MetalLB."""
+    return [Key(addon.metadata.namespace, addon.spec.cluster_ref.name)] if addon.spec.addon == METALLB else []
 
 
 def _wish_changed(old: TenantCluster | None, new: TenantCluster | None) -> bool:

@@ -1,11 +1,11 @@
 """Telling a tenant's MetalLB which addresses it has.
 
 The order is what makes it safe, whatever others do: the pool is read first, then every allocation that would be added
-is read afresh from the management cluster, and the write is valid only for the pool as it was read. Who takes a
-range back marks its allocation first, withdraws the range, and only then releases it. So either we see the mark, or
-the withdrawal comes after our write, or our write is refused. Nor is anything dropped that our view does not know of,
-because it lags behind: a Service may have it by now. A range that is marked is never added; one that is in the
-pool and marked may stay, because its drain will take it out.
+is read afresh from the management cluster (or recorded there, which tells as much: see `ipallocation.record`), and the
+write is valid only for the pool as it was read. Who takes a range back marks its allocation first, withdraws the range,
+and only then releases it. So either we see the mark, or the withdrawal comes after our write, or our write is refused.
+Nor is anything dropped that our view does not know of, because it lags behind: a Service may have it by now. A range
+that is marked is never added; one that is in the pool and marked may stay, because its drain will take it out.
 
 A pool that is not there has no version that a write could be bound to. It is therefore made so that it hands out
 nothing, and turned on when the allocations have been read once more.
@@ -29,9 +29,10 @@ from butler.tenant.metallb import ApplyOutcome, Published, addresses, publish, r
 from butler.tenant.metallb_health import can_hand_out, read_sign
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
     from datetime import datetime
 
+    from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.loadbalancers.allocations import Ledger
     from butler.controllers.loadbalancers.look import Look
@@ -45,6 +46,9 @@ if TYPE_CHECKING:
     from butler.rules.loadbalancer.usage import HeldBlock, Usage
     from butler.tenant.metallb import MetalLBStanding
     from butler.tenant.metallb_health import Sign
+
+    Read = Callable[[IPAllocation], Awaitable[IPAllocation | None]]
+    """How an allocation is asked for afresh."""
 
 GREW: Final = "LoadBalancerGrowth"
 DRIFT_CORRECTED: Final = "MetalLBDriftCorrected"
@@ -247,7 +251,8 @@ class Publisher:
         if unknown and unknown & {_text(held) for held in await self._ledger.held_by(cluster)}:
             return Published(ApplyOutcome.CONTESTED, message=BEHIND)
         new = [block for block in blocks if entry(block) not in there]
-        added = await self._still_held(new)
+        # A tenant's first pool is when its addresses are first used: by then they are on record.
+        added = await self._still_held(new, self._ledger.read_and_record if standing.pool is None else None)
         kept = [block for block in blocks if entry(block) in there]
         first, last = split((*kept, *added))
         published = await publish(
@@ -276,9 +281,10 @@ class Publisher:
             pool.hands_out, pool.in_drain = auto_assign, bool(drained_by)
         return published
 
-    async def _still_held(self, blocks: Sequence[HeldBlock]) -> list[HeldBlock]:
+    async def _still_held(self, blocks: Sequence[HeldBlock], read: Read | None = None) -> list[HeldBlock]:
         """Those that the management cluster, asked now, says are the tenant's, and not on their way back."""
-        fresh = await asyncio.gather(*(self._ledger.read(block.allocation) for block in blocks))
+        ask = read or self._ledger.read
+        fresh = await asyncio.gather(*(ask(block.allocation) for block in blocks))
         return [
             block
             for block, found in zip(blocks, fresh, strict=True)

@@ -140,7 +140,7 @@ class Building:
         releases: Releases,
     ) -> None:
         self._client = client
-        self._node_ranges = NodeRanges(client, releases, clock)
+        self._node_ranges = NodeRanges(client, views.allocations, releases, clock)
         self._views = views
         self._live = live
         self._credentials = credentials
@@ -401,12 +401,11 @@ class Building:
                     return written.cluster if _is_same(written.cluster, cluster) else None
         raise NoLongerWanted
 
-    async def _is_applied(self, parts: Iterable[Json]) -> bool:
-        """Whether there is nothing to write, as far as our view has it."""
-        for part in parts:
-            if not await self._live.is_applied(_KINDS[part["apiVersion"], part["kind"]], part):
-                return False
-        return True
+    async def _unapplied(self, parts: Iterable[Json]) -> list[Json]:
+        """What there is to write, as far as our view has it."""
+        return [
+            part for part in parts if not await self._live.is_applied(_KINDS[part["apiVersion"], part["kind"]], part)
+        ]
 
     async def _make(self, cluster: TenantCluster, provider: ProviderConfig, facts: Facts, going_to: Versions) -> _Made:
         """Apply all objects of the cluster."""
@@ -439,11 +438,12 @@ class Building:
             for kind in dict.fromkeys((*(_KINDS[part["apiVersion"], part["kind"]] for part in parts), MACHINE)):
                 await self._live.view(kind)
             cluster = await self._settle(cluster, facts)
-            if not await self._is_applied(parts) and not await self._node_ranges.are_as_seen(facts.addresses):
+            unapplied = await self._unapplied(parts)
+            if unapplied and not await self._node_ranges.are_as_seen(facts.addresses):
                 raise NoLongerWanted
         except NotServed as missing:
             return _Made(cluster, _no_cluster_api(missing))
-        return _Made(cluster, await self._apply(namespace, parts), parts)
+        return _Made(cluster, await self._apply(namespace, unapplied), parts)
 
     async def _parts(self, blueprint: Blueprint) -> tuple[Json, ...]:
         if blueprint.cluster.spec.workers.machine_template.os.type is not OSType.TALOS:

@@ -78,8 +78,8 @@ class TenantClusterController:
         metrics: Metrics | None = None,
     ) -> Controller:
         """The queue and the watches that call `reconcile`."""
-        controller = Controller("tenantcluster", self.reconcile, workers=workers, metrics=metrics)
         views = self._views
+        controller = Controller("tenantcluster", self.reconcile, workers=workers, calm=views.calm, metrics=metrics)
         controller.watches(views.clusters, when=_wish_changed)
         controller.watches(views.clusters, lambda _: self._over_quota(), when=lambda _, new: new is None)
         controller.watches(views.providers, self._placed_on, when=_provider_changed)

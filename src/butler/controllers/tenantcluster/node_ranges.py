@@ -6,8 +6,9 @@ A machine may get an address of any range that the cluster's objects name. So on
 2. the objects are written without it; where it is the only one, they must not ask for machines, by a fresh read;
 3. machines are listed afresh, and it is released if none has an address of it, or may have.
 
-Before objects are written that name node ranges, their allocations are read afresh. A process that had an old view
-finds the mark, or the release, and writes nothing. What is left is one that is frozen between this read and its write.
+Before objects are written that name node ranges, their allocations are read afresh, or recorded, which tells as much
+(see `ipallocation.record`). A process that had an old view finds the mark, or the release, and writes nothing. What is
+left is one that is frozen between this answer and its write.
 `rules/tenant/node_addresses.py` decides which ranges go.
 """
 
@@ -22,6 +23,7 @@ from butler.api.codec import status_patch
 from butler.api.ipallocation import IPAllocationType
 from butler.api.objects import Key, is_being_deleted, key_of, uid_of
 from butler.capi.naming import MACHINE, MACHINE_DEPLOYMENT, workers_name
+from butler.controllers.ipallocation.record import read_and_record
 from butler.controllers.tenantcluster.foreign_objects import resource_of_kind
 from butler.kube.absence import read
 from butler.kube.errors import Conflict, NotFound
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from butler.api.ipallocation import IPAllocation
     from butler.api.tenantcluster import TenantCluster
     from butler.controllers.ipallocation.release import Releases
+    from butler.kube.cache import Cache
     from butler.kube.client import Client
     from butler.rules.tenant.addresses import Addresses
     from butler.rules.tenant.node_addresses import GivenUp
@@ -46,8 +49,15 @@ if TYPE_CHECKING:
 class NodeRanges:
     """Looks after them. `clock` gives the time of day, in UTC."""
 
-    def __init__(self, client: Client, releases: Releases, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self,
+        client: Client,
+        allocations: Cache[IPAllocation],
+        releases: Releases,
+        clock: Callable[[], datetime],
+    ) -> None:
         self._client = client
+        self._allocations = allocations
         self._releases = releases
         self._clock = clock
 
@@ -55,7 +65,7 @@ class NodeRanges:
         """Whether the node ranges that a cluster is to be built with are as they were seen, asked afresh."""
         for block in held.blocks:
             if block.spec.type is IPAllocationType.NODES:
-                found = await read(self._client, ALLOCATIONS, key_of(block))
+                found = await read_and_record(self._client, self._allocations, block)
                 if found is None or not _is_as_seen(found, block):
                     return False
         return True

@@ -20,7 +20,7 @@ from butler.api.conditions import find_condition
 from butler.api.ipallocation import IPAllocationPhase
 from butler.api.labels import Annotation, ConditionType, Label, TenantClusterReason
 from butler.api.objects import Key
-from butler.controllers.ipallocation.controller import record_patch
+from butler.controllers.ipallocation.record import record_patch
 from butler.controllers.tenantcluster.foreign_objects import NAMESPACE, resource_of_kind
 from butler.ipam.granted import due_record, is_from_another_life
 from butler.kube.absence import read

@@ -7,6 +7,7 @@ import time
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from butler.api.objects import namespace_of
 from butler.controllers.ipallocation.release import Releases
 from butler.controllers.kubeconfig_secrets import KubeconfigSecrets
 from butler.controllers.loadbalancers.setup import add_load_balancers
@@ -29,7 +30,7 @@ from butler.rules.tenant.status_urgency import StatusUrgency
 from butler.tenant.clusters import TenantClients
 
 if TYPE_CHECKING:
-    from butler.api.objects import Key
+    from butler.api.objects import Json, Key
     from butler.controllers.networkpool.metrics import IpamMetrics
     from butler.controllers.service_looks import ServiceLooks
     from butler.kube.controller import Controller
@@ -59,21 +60,27 @@ def add_tenants(
         teams=Teams(namespaces),
     )
     views.add_indexes()
-    kubeconfigs = operator.cache(SECRETS, label_selector=ADMIN_KUBECONFIGS, transform=without_contents)
     client, metrics = operator.client, TenantMetrics(operator.metrics.registry)
+    secrets = KubeconfigSecrets(client)
+
+    def kubeconfig_seen(secret: Json) -> Json:
+        if views.is_coming_up(namespace_of(secret)):
+            secrets.saw(secret)
+        return without_contents(secret)
+
+    kubeconfigs = operator.cache(SECRETS, label_selector=ADMIN_KUBECONFIGS, transform=kubeconfig_seen)
     controllers: list[Controller] = []
 
     def wake(namespace: str) -> None:
         for controller in controllers:
             for key in views.in_namespace(namespace):
-                controller.queue.add(key)
+                controller.changed(key)
 
     def wake_cluster(key: Key) -> None:
         controllers[0].queue.add(key)
 
     live = ForeignObjects(client, wake, operator.metrics)
     tenants = TenantClients(views.endpoint_of)
-    secrets = KubeconfigSecrets(client)
     side = TenantAccess(client, live, kubeconfigs, tenants, secrets)
     releases = Releases(client, views.pools, operator.events, ipam, _now)
     balancers = add_load_balancers(
@@ -112,6 +119,7 @@ def add_tenants(
     operator.add_service(live.run)
     operator.add_service(lambda: _hang_up_at_the_end(tenants))
     operator.add_task(lambda: _count(views, metrics))
+    operator.add_task(secrets.while_leading)
 
 
 async def _hang_up_at_the_end(tenants: TenantClients) -> None:

@@ -87,7 +87,7 @@ class TenantAccess:
             return
         if ours is None and self._copied_by_others.get(cluster.metadata.uid) == version:
             return
-        content = await self._secrets.read_and_keep(key_of(source))
+        content = await self._secrets.look(key_of(source), version)
         try:
             # Cluster API runs what a kubeconfig says: it gets one that we wrote.
             text = kubeconfig_from(content, endpoint, cluster.metadata.name)

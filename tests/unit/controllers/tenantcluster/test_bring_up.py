@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from butler.api.labels import ConditionType, Finalizer
+from butler.api.labels import Annotation, ConditionType, Finalizer
 from butler.controllers.tenantcluster import bring_up as building
 from butler.controllers.tenantcluster.bring_up import NoLongerWanted
 from butler.controllers.tenantcluster.build_slots import ANY_MOMENT
@@ -44,6 +44,20 @@ async def test_at_rest_nothing_is_written(site: Site) -> None:
     site.management.counts.clear()
     await site.building.bring_up(site.wished())
     assert [count for count in site.management.counts if count.split()[0] not in ("get", "list")] == []
+
+
+async def test_node_addresses_are_on_record_before_machines_are_asked_for(site: Site) -> None:
+    recorded: list[bool] = []
+
+    def look(verb: str, plural: str) -> None:
+        if (verb, plural) == ("apply", "machinedeployments"):
+            nodes = site.management.find("ipallocations", HOME, "web-nodes")
+            recorded.append(nodes is not None and Annotation.GRANTED in nodes["metadata"].get("annotations", {}))
+
+    site.management.before = look
+    await site.building.bring_up(site.wish())
+    assert recorded == [True]
+    assert not site.management.counts["get ipallocations"], "the record was the question"
 
 
 # A controller that sleeps through a deletion.

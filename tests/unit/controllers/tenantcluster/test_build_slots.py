@@ -13,7 +13,9 @@ from butler.controllers.tenantcluster.build_slots import (
     CALLED_IN_VAIN,
     IN_LINE,
     MOMENT,
+    NEXT,
     PLACE_LOST,
+    WHILE_OTHERS_ARE_ANSWERED,
     Turnstile,
 )
 from unit.controllers.tenantcluster.values import cluster
@@ -62,7 +64,7 @@ def full(door: Door) -> Door:
 
 def test_only_so_many_are_inside_and_who_comes_first_is_called_first(door: Door) -> None:
     full(door)
-    assert [door.enter(name) for name in "abcd"] == [AT_THE_HEAD, AT_THE_HEAD, IN_LINE, IN_LINE]
+    assert [door.enter(name) for name in "abcd"] == [NEXT, NEXT, IN_LINE, IN_LINE]
     assert door.leave() == ["a"]
     assert door.enter("d") > 0, "it is not its turn, though there is a place"
     assert door.enter("a") == 0
@@ -195,3 +197,45 @@ def test_a_key_is_what_is_called(door: Door) -> None:
     turnstile.enter(one("b"))
     turnstile.leave()
     assert called == [key_of(one("b"))]
+
+
+def test_as_long_as_answers_come_no_cluster_is_built(door: Door) -> None:
+    for name in "abcdefgh":
+        door.turnstile.asked(f"uid-{name}")
+    for name in "abcdefg":
+        door.now += 0.9 * MOMENT
+        door.turnstile.answered(f"uid-{name}")
+        assert door.enter("x") == AT_THE_HEAD
+    door.turnstile.answered("uid-h")
+    assert door.enter("x") == 0.0
+
+
+def test_who_is_not_answered_is_waited_for_while_others_are_but_not_for_ever(door: Door) -> None:
+    names = [f"uid-{number}" for number in range(100)]
+    for name in names:
+        door.turnstile.asked(name)
+    began = door.now
+    for name in names:
+        door.now += 0.5 * MOMENT
+        door.turnstile.answered(name)
+        if door.enter("x") == 0.0:
+            break
+    assert door.now - began == pytest.approx(WHILE_OTHERS_ARE_ANSWERED)
+
+
+def test_where_answers_stop_coming_building_goes_on(door: Door) -> None:
+    for name in "abc":
+        door.turnstile.asked(f"uid-{name}")
+    door.now += 0.9 * MOMENT
+    door.turnstile.answered("uid-a")
+    door.now += MOMENT
+    assert door.enter("x") == 0.0
+
+
+def test_time_lets_all_through_who_fit(door: Door) -> None:
+    door.turnstile.asked("uid-a")
+    assert [door.enter("x"), door.enter("y")] == [AT_THE_HEAD, AT_THE_HEAD]
+    door.now += MOMENT
+    door.called.clear()
+    assert door.enter("x") == 0.0
+    assert door.called == ["y"]
