@@ -18,8 +18,8 @@ from hostile.talking import APPLY, CONFIGS, MERGE, NOT_FROZEN, Busy, Json, call,
 # Definitions that users bring.
 
 
-async def define(client: aiohttp.ClientSession, plural: str, spec: Json, **version: Any) -> str:
-    definition = {
+def _definition(plural: str, spec: Json, **version: Any) -> Json:
+    return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.hostile.example.com"},
@@ -38,6 +38,10 @@ async def define(client: aiohttp.ClientSession, plural: str, spec: Json, **versi
             ],
         },
     }
+
+
+async def define(client: aiohttp.ClientSession, plural: str, spec: Json, **version: Any) -> str:
+    definition = _definition(plural, spec, **version)
     code, answer = await call(client, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
     assert code == 201, answer
     path = f"/apis/hostile.example.com/v1/namespaces/default/{plural}"
@@ -66,6 +70,22 @@ async def test_a_pattern_that_backtracks_does_not_freeze_the_server(client: aioh
                 assert code in (201, 422), answer
     print(f"while patterns that explode were matched, others waited at most {others.worst * 1000:.0f} ms")
     assert others.worst < NOT_FROZEN
+
+
+@pytest.mark.parametrize("pattern", ["((((){1000}){1000}){1000}){1000}", r"[\D]" * 400, "(a{1000}){16}%d"])
+async def test_a_pattern_that_is_long_to_compile_does_not_freeze_the_server(
+    client: aiohttp.ClientSession, pattern: str
+) -> None:
+    properties = {
+        f"p{number}": {"type": "string", "pattern": pattern.replace("%d", str(number))}
+        for number in range(100 if "%d" in pattern else 1)
+    }
+    definition = _definition("compiled", {"type": "object", "properties": properties})
+    async with Busy(client) as others:
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
+        code, answer = await call(client, "POST", path, definition)
+    assert code in (201, 422), answer
+    assert others.worst < 2
 
 
 async def test_an_expensive_rule_is_cut_off(client: aiohttp.ClientSession) -> None:
