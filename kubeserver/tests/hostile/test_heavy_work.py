@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import datetime
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 if TYPE_CHECKING:
     import aiohttp
@@ -14,6 +20,15 @@ if TYPE_CHECKING:
 
 
 from hostile.talking import APPLY, CONFIGS, MERGE, NOT_FROZEN, Busy, Json, call, secure
+
+
+def make_certificate() -> bytes:
+    """An authority of no one's, as PEM."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hostile")])
+    unsigned = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + datetime.timedelta(days=1))
+    return unsigned.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
 
 # Definitions that users bring.
 
@@ -86,6 +101,37 @@ async def test_a_pattern_that_is_long_to_compile_does_not_freeze_the_server(
         code, answer = await call(client, "POST", path, definition)
     assert code in (201, 422), answer
     assert others.worst < 2
+
+
+async def test_webhooks_with_authorities_of_their_own_do_not_freeze_the_server(client: aiohttp.ClientSession) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    pem = make_certificate()
+    hooks = [
+        {
+            "name": f"hook-{number}.hostile.example.com",
+            "clientConfig": {
+                "url": "https://127.0.0.1:9/",
+                "caBundle": base64.b64encode(pem + b"\n" * number).decode(),
+            },
+            "rules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+            ],
+            "failurePolicy": "Ignore",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        for number in range(200)
+    ]
+    code, answer = await call(client, "POST", path, {"metadata": {"name": "many-authorities"}, "webhooks": hooks})
+    assert code == 201, answer
+    try:
+        async with Busy(client) as others:
+            code, answer = await call(client, "POST", f"{CONFIGS}?dryRun=All", {"metadata": {"name": "asked-about"}})
+        assert code == 201, answer
+        print(f"while 200 webhooks were asked, others waited at most {others.worst * 1000:.0f} ms")
+        assert others.worst < 2
+    finally:
+        await call(client, "DELETE", f"{path}/many-authorities")
 
 
 async def test_an_expensive_rule_is_cut_off(client: aiohttp.ClientSession) -> None:
