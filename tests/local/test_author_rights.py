@@ -210,6 +210,24 @@ async def test_a_provider_of_the_namespace_is_for_those_who_may_read_it(team_off
     await team_office.run("create", "--as", reader, "-f", "-", stdin=wanted)
 
 
+async def test_a_right_in_a_namespace_does_not_choose_its_team(team_office: Office) -> None:
+    """cluster-admin, bound in one namespace, may change the Namespace itself, also by its status."""
+    owner = f"owner-{secrets.token_hex(4)}"
+    await team_office.run("create", "rolebinding", owner, "--clusterrole=cluster-admin", f"--user={owner}")
+    label = ("label", "namespace", team_office.namespace, "--as", owner, "--overwrite")
+    await team_office.run(*label, "colour=green")
+    patch = ("patch", "namespace", team_office.namespace, "--as", owner, "--type", "merge", "-p")
+    for attempt in (
+        (*label, f"{TEAM}=payments"),
+        (*label, f"{TEAM}-"),
+        (*patch, '{"metadata": {"labels": null, "annotations": {"a": "b"}}}'),
+        (*patch, f'{{"metadata": {{"labels": {{"{TEAM}": "payments"}}}}}}', "--subresource=status"),
+    ):
+        said = await team_office.refused(*attempt)
+        assert f"label {TEAM} says whose namespace {team_office.namespace} is" in said, attempt
+    await team_office.run("label", "namespace", team_office.namespace, "--overwrite", f"{TEAM}=payments")
+
+
 async def test_force_needs_a_right_of_its_own(team_office: Office) -> None:
     operator = await team_office.person((GROUP, "tenantclusters", WRITE))
     sure = await team_office.person((GROUP, "tenantclusters", [*WRITE, "forcedelete"]))

@@ -30,7 +30,6 @@ from kubeserver.schemas.builtin_types import builtin_types
 from kubeserver.server import ApiServer
 from kubeserver.storage.store import ObjectKey, Store, StoreRefused, Table
 from kubeserver.turns import Turns
-from kubeserver.webhooks.calls import Webhooks
 from kubeserver.wire.asgi import Edge, HttpServer, http_server
 from kubeserver.wire.names import dns_label
 from kubeserver.wire.paths import ROOT
@@ -60,7 +59,6 @@ class ControlPlane:
         self._store = store
         self._pki = keys
         self._builtin = _builtin()
-        self._webhooks = Webhooks()
         self._lane, self._turns = Lane(), Turns()
         self._server = ApiServer(self)
         self.application = Edge(self._server)  # speaks ASGI
@@ -164,7 +162,8 @@ class ControlPlane:
             with contextlib.suppress(asyncio.CancelledError):
                 await self._serving
         self._lane.close()
-        await self._webhooks.close()
+        for hosted in list(self._server.clusters.values()):
+            await hosted.webhooks.close()
         await self._store.close()
 
     # Logical clusters.
@@ -201,6 +200,7 @@ class ControlPlane:
             hosted = self._server.clusters.pop(key.path, None)
             if hosted is not None:
                 await hosted.stop()
+                await hosted.webhooks.close()
             await self._store.drop_cluster(key.path)
             self._store.end_cluster(key.path)
             kubeconfig = self._kubeconfig_of(key.path)
@@ -225,7 +225,6 @@ class ControlPlane:
             self._store,
             self._builtin,
             self._pki,
-            self._webhooks,
             address,
             self._unit(cluster),
             self._lane,

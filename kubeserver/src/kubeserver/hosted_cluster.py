@@ -19,6 +19,7 @@ from kubeserver.storage.store import Entry, ObjectKey, Store, StoredChange, Tabl
 from kubeserver.verbs.admission import Admission
 from kubeserver.verbs.answers import Access
 from kubeserver.verbs.dispatch import Verbs
+from kubeserver.webhooks.calls import Webhooks
 from kubeserver.wire.messages import decode
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from kubeserver.pki import Pki
     from kubeserver.resources import Resource
     from kubeserver.turns import Turns
-    from kubeserver.webhooks.calls import Webhooks
 
 Json = dict[str, Any]
 
@@ -48,7 +48,6 @@ class HostedCluster:
         store: Store,
         builtin: list[Resource],
         pki: Pki,
-        webhooks: Webhooks,
         address: str,
         unit: str = "",
         lane: Lane | None = None,
@@ -63,7 +62,8 @@ class HostedCluster:
         self._rbac_read: dict[ObjectKey, tuple[int, Json]] = {}  # revision and object
         self.authorizer = Authorizer(self._rbac_objects, self._rbac_version)
         self.authenticator = Authenticator(verify_token=self._service_account_of)
-        admission = Admission(self.cluster, self.authorizer, webhooks)
+        self.webhooks = Webhooks()
+        admission = Admission(self.cluster, self.authorizer, self.webhooks)
         self.verbs = Verbs(self.cluster, admission, Access(self.authenticator, self.authorizer, self.tokens))
         self.actor = Actor(self.cluster, admission)
         self._definitions = DefinitionKeeper(self.actor)

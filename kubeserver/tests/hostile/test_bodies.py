@@ -85,6 +85,25 @@ async def test_bad_bodies_are_refused_with_a_status(
         assert answer["message"]
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("GET", f"{CONFIGS}?labelSelector=a%3E{'9' * 5000}", None),
+        (
+            "POST",
+            "/apis/policy/v1/namespaces/default/poddisruptionbudgets?dryRun=All",
+            {"metadata": {"name": "digits"}, "spec": {"maxUnavailable": "9" * 5000 + "%", "selector": {}}},
+        ),
+    ],
+)
+async def test_numbers_of_thousands_of_digits_are_no_fault_of_the_server(
+    client: aiohttp.ClientSession, method: str, path: str, body: Json | None
+) -> None:
+    code, answer = await call(client, method, path, body)
+    assert code == 400, answer
+    assert "thousands of digits" in answer["message"]
+
+
 async def test_a_body_over_three_megabytes_is_too_large_and_one_just_below_is_not(
     client: aiohttp.ClientSession, server: ServerProcess
 ) -> None:

@@ -102,6 +102,12 @@ async def test_idle_and_half_open_connections_cost_nothing(
     assert others.worst < NOT_FROZEN
 
 
+async def test_a_handshake_that_does_not_begin_is_not_waited_for(server: ServerProcess) -> None:
+    with plain(server) as raw:
+        raw.settimeout(40)  # seconds; a busy machine hangs up late, and uvicorn alone after a minute
+        assert await asyncio.to_thread(raw.recv, 1) == b""
+
+
 async def test_a_body_that_comes_byte_by_byte_disturbs_no_other(
     client: aiohttp.ClientSession, server: ServerProcess
 ) -> None:

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import datetime
 import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 if TYPE_CHECKING:
     import aiohttp
@@ -15,11 +21,20 @@ if TYPE_CHECKING:
 
 from hostile.talking import APPLY, CONFIGS, MERGE, NOT_FROZEN, Busy, Json, call, secure
 
+
+def make_certificate() -> bytes:
+    """An authority of no one's, as PEM."""
+    key, now = ec.generate_private_key(ec.SECP256R1()), datetime.datetime.now(datetime.UTC)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hostile")])
+    unsigned = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + datetime.timedelta(days=1))
+    return unsigned.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
 # Definitions that users bring.
 
 
-async def define(client: aiohttp.ClientSession, plural: str, spec: Json, **version: Any) -> str:
-    definition = {
+def _definition(plural: str, spec: Json, **version: Any) -> Json:
+    return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.hostile.example.com"},
@@ -38,6 +53,10 @@ async def define(client: aiohttp.ClientSession, plural: str, spec: Json, **versi
             ],
         },
     }
+
+
+async def define(client: aiohttp.ClientSession, plural: str, spec: Json, **version: Any) -> str:
+    definition = _definition(plural, spec, **version)
     code, answer = await call(client, "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
     assert code == 201, answer
     path = f"/apis/hostile.example.com/v1/namespaces/default/{plural}"
@@ -66,6 +85,53 @@ async def test_a_pattern_that_backtracks_does_not_freeze_the_server(client: aioh
                 assert code in (201, 422), answer
     print(f"while patterns that explode were matched, others waited at most {others.worst * 1000:.0f} ms")
     assert others.worst < NOT_FROZEN
+
+
+@pytest.mark.parametrize("pattern", ["((((){1000}){1000}){1000}){1000}", r"[\D]" * 400, "(a{1000}){16}%d"])
+async def test_a_pattern_that_is_long_to_compile_does_not_freeze_the_server(
+    client: aiohttp.ClientSession, pattern: str
+) -> None:
+    properties = {
+        f"p{number}": {"type": "string", "pattern": pattern.replace("%d", str(number))}
+        for number in range(100 if "%d" in pattern else 1)
+    }
+    definition = _definition("compiled", {"type": "object", "properties": properties})
+    async with Busy(client) as others:
+        path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions?dryRun=All"
+        code, answer = await call(client, "POST", path, definition)
+    assert code in (201, 422), answer
+    assert others.worst < 2
+
+
+async def test_webhooks_with_authorities_of_their_own_do_not_freeze_the_server(client: aiohttp.ClientSession) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+    pem = make_certificate()
+    hooks = [
+        {
+            "name": f"hook-{number}.hostile.example.com",
+            "clientConfig": {
+                "url": "https://127.0.0.1:9/",
+                "caBundle": base64.b64encode(pem + b"\n" * number).decode(),
+            },
+            "rules": [
+                {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+            ],
+            "failurePolicy": "Ignore",
+            "sideEffects": "None",
+            "admissionReviewVersions": ["v1"],
+        }
+        for number in range(200)
+    ]
+    code, answer = await call(client, "POST", path, {"metadata": {"name": "many-authorities"}, "webhooks": hooks})
+    assert code == 201, answer
+    try:
+        async with Busy(client) as others:
+            code, answer = await call(client, "POST", f"{CONFIGS}?dryRun=All", {"metadata": {"name": "asked-about"}})
+        assert code == 201, answer
+        print(f"while 200 webhooks were asked, others waited at most {others.worst * 1000:.0f} ms")
+        assert others.worst < 2
+    finally:
+        await call(client, "DELETE", f"{path}/many-authorities")
 
 
 async def test_an_expensive_rule_is_cut_off(client: aiohttp.ClientSession) -> None:

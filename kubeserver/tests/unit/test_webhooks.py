@@ -296,6 +296,17 @@ class TestValidating:
         assert asyncio.get_running_loop().time() - started < 10  # one after the other would take 20
         assert len(server.asked) == 20
 
+    async def test_more_authorities_at_once_than_are_kept(self, server: Server, webhooks: Webhooks) -> None:
+        server.delay = 0.2
+        known = server.client()
+        pem = base64.b64decode(known["caBundle"])
+        bundles = [base64.b64encode(pem + b"\n" * number).decode() for number in range(40)]
+        hooks = compile_hooks([configuration(b, clientConfig={**known, "caBundle": b}) for b in bundles])
+        for _ in range(2):
+            await webhooks.validate(hooks, admitted(), [])
+        assert len(server.asked) == 80
+        assert len(webhooks._client._sessions) <= 16
+
     async def test_an_equivalent_version_is_what_the_webhook_sees(self, server: Server, webhooks: Webhooks) -> None:
         other = Served(
             "apps", "v1beta1", "deployments", "Deployment", lambda item: {**item, "apiVersion": "apps/v1beta1"}

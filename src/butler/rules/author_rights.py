@@ -23,6 +23,7 @@ class ResourceName(NamedTuple):
 
 
 SECRETS: Final = ResourceName("", "v1", "secrets")
+NAMESPACES: Final = ResourceName("", "v1", "namespaces")
 
 
 def resource_name(kind: type[CustomResource]) -> ResourceName:

@@ -78,6 +78,7 @@ MOST_READ: Final = 8
 class _Metadata(msgspec.Struct, rename="camel"):
     name: str = ""
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
+    labels: dict[str, str] = msgspec.field(default_factory=dict)
     deletion_timestamp: str | None = None
 
 
@@ -122,6 +123,8 @@ class AdmissionWebhook:
 
     async def decide(self, question: Question) -> AdmissionAnswer:
         """The answer to a question; never raises for what a question can hold."""
+        if question.resource.group == "" and question.resource.resource == "namespaces":
+            return await self._about_namespace(question)
         decide = {
             POOLS.plural: self._about_pool,
             ALLOCATIONS.plural: self._about_allocation,
@@ -367,6 +370,23 @@ class AdmissionWebhook:
         if verdict.problems:
             return review.refuse(question, verdict.problems, msgspec.json.decode(text), verdict.warnings)
         return review.allow(verdict.warnings)
+
+    # Namespaces.
+
+    async def _about_namespace(self, question: Question) -> AdmissionAnswer:
+        """The team of a Namespace changes, by whatever subresource: not by a right in that namespace alone."""
+        if question.operation != "UPDATE":
+            return review.allow()
+        try:
+            before, after = (_head(_text(question, part), part).metadata.labels for part in ("oldObject", "object"))
+            if team_of_labels(before) == team_of_labels(after):
+                return review.allow()
+            lacking = await self._lacking(question, [tenantcluster.right_to_change_team(question.name)])
+        except _Unreadable as error:
+            return review.malformed(question, str(error))
+        except KubeError as error:
+            return review.undecided(question, str(error))
+        return review.forbid(question, lacking) if lacking else review.allow()
 
     async def _team(self, namespace: str, *, fresh: bool) -> str:
         if self._teams is not None and not fresh:

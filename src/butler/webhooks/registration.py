@@ -5,10 +5,11 @@ process that died (its port is gone, and every write of our kinds would be refus
 Every field is written out, because a field that we leave to defaults is a field that we cannot put right.
 
 Only what people decide is asked about: pools and providers when their spec is made, changed or removed, clusters when
-they name a team or a provider or are deleted by force, allocations that are not made by Butler itself, and the deletion
-of allocations that hold addresses, which Butler itself never does: it releases them first. Status writes are a
-subresource, which the rules do not name; finalizers and labels are let pass by a match condition, so that a controller
-can still let go of an object while no process serves the webhooks.
+they name a team or a provider or are deleted by force, Namespaces that change their team, allocations that are not made
+by Butler itself, and the deletion of allocations that hold addresses, which Butler itself never does: it releases them
+first. Status writes are a subresource, which the rules do not name, but for those of Namespaces; finalizers and labels
+are let pass by a match condition, so that a controller can still let go of an object while no process serves the
+webhooks.
 
 A configuration outlives its server. In a cluster that is meant: while no replica runs, no user may shrink a pool
 behind its back. On a machine of one's own it would be a trap, so there it is removed at the end (`remove`), and also
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from butler.api import GROUP, VERSION
 from butler.api.ipallocation import IPAllocation
-from butler.api.labels import Annotation, FieldManager, Finalizer
+from butler.api.labels import Annotation, FieldManager, Finalizer, Label
 from butler.api.networkpool import NetworkPool
 from butler.api.objects import uid_of, version_of
 from butler.api.providerconfig import ProviderConfig
@@ -81,6 +82,20 @@ _FORCES_DELETION: Final = {
 }
 
 
+def _label(owner: str, label: str) -> str:
+    labels = f"{owner}.metadata.labels"
+    return f"(has({labels}) && '{label}' in {labels} ? {labels}['{label}'] : '')"
+
+
+_CHANGES_TEAM: Final = {
+    # The namespace of a tenant is no team's, whatever else it says.
+    "name": "changes-team",
+    "expression": " || ".join(
+        f"{_label('object', label)} != {_label('oldObject', label)}" for label in (Label.TEAM, Label.TENANT_UID)
+    ),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class AtUrl:
     """A server that the API server reaches by an address, such as one on the same machine."""
@@ -134,6 +149,7 @@ def configuration(reach: AtUrl | AtService, ca_bundle: bytes, *, name: str = NAM
             _webhook(TenantCluster, ("CREATE", "UPDATE"), _NAMES_OTHERS, "Ignore", client, selector),
             # Only here is it known who does it.
             _webhook(TenantCluster, ("CREATE", "UPDATE"), _FORCES_DELETION, "Fail", client, selector, prefix="force."),
+            _of_namespaces(client, selector),
         ],
     }
 
@@ -157,13 +173,32 @@ def _webhook(
         "resources": [plural],
         "scope": "Namespaced",
     }
+    side_effects = "NoneOnDryRun" if events else "None"
+    return _hook(f"{prefix}{plural}.{GROUP}", rule, condition, on_failure, client, selector, side_effects)
+
+
+def _of_namespaces(client: Json, selector: Json) -> Json:
+    """A role in a namespace may allow to change that Namespace; its labels can be changed by its status, too."""
+    rule = {
+        "apiGroups": [""],
+        "apiVersions": ["v1"],
+        "operations": ["UPDATE"],
+        "resources": ["namespaces", "namespaces/finalize", "namespaces/status"],
+        "scope": "Cluster",
+    }
+    return _hook(f"team.namespaces.{GROUP}", rule, _CHANGES_TEAM, "Fail", client, selector, "None")
+
+
+def _hook(
+    name: str, rule: Json, condition: Json, on_failure: str, client: Json, selector: Json, side_effects: str
+) -> Json:
     return {
-        "name": f"{prefix}{plural}.{GROUP}",
+        "name": name,
         "clientConfig": client,
         "rules": [rule],
         "failurePolicy": on_failure,
         "matchPolicy": "Equivalent",
-        "sideEffects": "NoneOnDryRun" if events else "None",
+        "sideEffects": side_effects,
         "timeoutSeconds": TIMEOUT_SECONDS,
         "admissionReviewVersions": ["v1"],
         "namespaceSelector": selector,

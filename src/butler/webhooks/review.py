@@ -3,13 +3,15 @@
 A refusal is written for the person in front of kubectl. Where fields are to blame it is a Status of reason Invalid
 with one cause per field, which kubectl prints as it prints the refusals of a schema (and `kubectl edit` opens the
 editor again); otherwise it is one sentence. A question that is none raises `BadReview`: the server turns that into
-a plain HTTP error, which the API server treats as a failed call, and so, by our failure policy, as a refusal.
+a plain HTTP error, which the API server treats as a failed call. By the failure policy of some of our webhooks it then
+lets the write happen, so an object that its author made unreadable must not be one: it is refused (`unreadable`).
 
 Objects inside the question stay raw text here. The code that knows their kind decodes them.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import msgspec
@@ -100,6 +102,22 @@ def read(body: bytes) -> Question:
     if not review.request.uid:
         raise BadReview("the request of the AdmissionReview has no uid")
     return review.request
+
+
+_UID: Final = re.compile(rb'"request"\s*:\s*\{\s*"uid"\s*:\s*"([^"\\\\]{1,128})"')
+_HEAD: Final = 1024
+"""Bytes in which API servers have named the question; nothing in there is the author's."""
+
+
+def unreadable(body: bytes, why: str) -> bytes | None:
+    """The refusal of a question that cannot be read, such as one about an object that nests thousands of levels deep;
+    None where it is not known to be a question."""
+    found = _UID.search(body, 0, _HEAD)
+    if found is None:
+        return None
+    status = _status(400, "BadRequest", f"nothing was changed, because it could not be checked: {why}", {})
+    response = {"uid": found[1].decode(errors="replace"), "allowed": False, "status": status}
+    return _write({"apiVersion": REVIEW_API, "kind": REVIEW_KIND, "response": response})
 
 
 def raw(part: msgspec.Raw) -> bytes | None:

@@ -36,8 +36,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-BODY_LIMIT: Final = 8 << 20
-"""A question holds an object twice, before and after; API servers take objects of at most 3 MB."""
+BODY_LIMIT: Final = 16 << 20
+"""A question holds an object twice, before and after. API servers take objects of at most 3 MB, and as JSON a text may
+be twice as long as it was sent."""
 READ_WITHIN: Final = 2.0
 DECIDE_WITHIN: Final = 4.0
 """Less than the 5 seconds that the webhook configuration grants, so that our own words reach the user."""
@@ -178,7 +179,10 @@ class AdmissionServer:
         try:
             question = review.read(body)
         except review.BadReview as error:
-            return _no(400, str(error))
+            refusal = review.unreadable(body, str(error))
+            if refusal is None:
+                return _no(400, str(error))
+            return web.Response(body=refusal, content_type="application/json")
         async with self._room:
             answer = await self._decided(question)
         return web.Response(body=review.write(question, answer), content_type="application/json")

@@ -80,7 +80,7 @@ async def test_usual_variations_are_understood(name: str) -> None:
         ({"data": b"garbage"}, 400, b"the body is no AdmissionReview"),
         ({"data": b""}, 400, b"the body is no AdmissionReview"),
         ({"Content_Type": "text/yaml"}, 415, b"expected application/json, got 'text/yaml'"),
-        ({"data": io.BytesIO(b" " * (server.BODY_LIMIT + 1))}, 413, b"larger than 8388608 bytes"),
+        ({"data": io.BytesIO(b" " * (server.BODY_LIMIT + 1))}, 413, b"larger than 16777216 bytes"),
     ],
 )
 async def test_what_is_no_question_gets_an_http_error_and_the_server_lives_on(
@@ -191,6 +191,21 @@ async def test_a_caller_that_is_known_keeps_its_connection() -> None:
                 await asyncio.sleep(0.3)
         assert started._connections is not None
         assert started._connections.strangers == 0
+
+
+async def test_an_object_that_cannot_be_read_is_refused_and_not_an_error() -> None:
+    """An HTTP error would be a failed call, after which API servers let some of our writes pass."""
+    deep = b'{"a":' * 5000 + b"1" + b"}" * 5000
+    head = b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"question-1",'
+    asked = (
+        head + b'"operation":"CREATE","resource":{"group":"g","version":"v1","resource":"r"},"object":' + deep + b"}}"
+    )
+    async with serving() as started:
+        code, text = await post(started, asked)
+        assert code == 200, text
+        answer = json.loads(text)["response"]
+        assert (answer["uid"], answer["allowed"], answer["status"]["code"]) == ("question-1", False, 400)
+        assert "could not be checked" in answer["status"]["message"]
 
 
 async def test_a_rule_that_fails_refuses_the_write_and_keeps_its_reason_to_the_log(

@@ -71,7 +71,10 @@ def matches(text: Any, pattern: Any) -> bool:
 
 
 def _find(text: Any, pattern: Any) -> str:
-    found = _pattern(pattern).find(_text(text))
+    try:
+        found = _pattern(pattern).find(_text(text))
+    except TooCostly as problem:
+        raise CelError(str(problem)) from None
     return text[slice(*found)] if found else ""
 
 
@@ -84,7 +87,10 @@ def _pattern(pattern: Any) -> Automaton:
 
 def _find_all(text: Any, pattern: Any, limit: int = -1) -> list[str]:
     found = _pattern(pattern).find_all(_text(text))
-    return list(found if limit < 0 else islice(found, limit))
+    try:
+        return list(found if limit < 0 else islice(found, limit))
+    except TooCostly as problem:
+        raise CelError(str(problem)) from None
 
 
 def _char_at(text: Any, place: int) -> str:

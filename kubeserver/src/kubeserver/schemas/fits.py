@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kubeserver.schemas.formats import FORMATS, effective, normalized
-from kubeserver.schemas.linear import Automaton, TooCostly
+from kubeserver.schemas.linear import TooCostly
 from kubeserver.schemas.regex import PatternError, compile_go
 
 if TYPE_CHECKING:
@@ -120,12 +120,7 @@ def _constrained(schema: Schema) -> bool:
 def _string(schema: Schema) -> Callable[[Any], bool]:
     low = schema.min_length or 0
     high = schema.max_length if schema.max_length is not None else 1 << 62
-    search: Callable[[str], bool] | None = None
-    if schema.pattern:
-        try:
-            search = _patiently(compile_go(schema.pattern))
-        except PatternError:
-            return _look_closer
+    search = _patiently(schema.pattern) if schema.pattern else None
     kind = "" if schema.int_or_string else schema.type
     name = effective(kind, schema.format)
     is_format = FORMATS[normalized(name)] if name else None
@@ -145,13 +140,16 @@ def _string(schema: Schema) -> Callable[[Any], bool]:
     return check
 
 
-def _patiently(pattern: Automaton) -> Callable[[str], bool]:
-    """A match that is too costly is none; the closer look says why."""
+def _patiently(pattern: str) -> Callable[[str], bool]:
+    """A match that is too costly is none, and so is one of a wrong pattern; the closer look says why.
+
+    The compiled pattern is not kept here: those of all definitions together may not fit into memory.
+    """
 
     def search(text: str) -> bool:
         try:
-            return pattern.search(text)
-        except TooCostly:
+            return compile_go(pattern).search(text)
+        except (PatternError, TooCostly):
             return False
 
     return search

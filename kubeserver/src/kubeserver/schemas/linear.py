@@ -28,9 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MOST_STATES: Final = 50_000  # of one automaton; Go's own limit is of this order
-_MOST_REMEMBERED: Final = 20_000  # transitions of one pattern
+_MOST_REMEMBERED: Final = 2_500_000  # words of memory, of one pattern
+_WORDS_OF_A_STATE: Final = 20
+_WORDS_OF_A_SET: Final = 30
+_WORDS_OF_A_TRANSITION: Final = 12
 _ACCOUNT: Final = 1_000_000  # steps a pattern may take at once: about half a second
 _PER_SECOND: Final = 200_000  # and how fast the account fills again
+_STEPS_OF_A_STATE: Final = 2  # to make it: about 2 microseconds
 _EDGE: Final = ""  # the character before the first and after the last
 _WORD: Final = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ_abcdefghijklmnopqrstuvwxyz")
 
@@ -73,7 +77,9 @@ class Automaton:
     def __init__(self, pattern: str) -> None:
         tree = _parser.parse(pattern)
         self._last = _Node([])
-        self._first = _Builder().sequence(tree, tree.state.flags, self._last)
+        builder = _Builder()
+        self._first = builder.sequence(tree, tree.state.flags, self._last)
+        self._words = builder.count * _WORDS_OF_A_STATE
         self._account = float(_ACCOUNT)
         self._filled = time.monotonic()
         self._found = _Remembered((), _EDGE, found=True)
@@ -83,6 +89,11 @@ class Automaton:
         self._start = _Remembered((self._first,), _EDGE)
         self._sets: dict[tuple[tuple[_Node, ...], str], _Remembered] = {}
         self._remembered = 0
+
+    @property
+    def size(self) -> int:
+        """About how much memory it takes, in words of eight bytes."""
+        return self._words + self._remembered
 
     def search(self, text: str) -> bool:
         """Whether the pattern matches anywhere in the text."""
@@ -106,8 +117,11 @@ class Automaton:
             nodes = {node.ways[0]: None for node in reached if node.test is not None and node.test(character)}
             key = ((*nodes, self._first), _seen_as(character))  # a match may begin at every character
             known = self._sets.get(key)
-            following = known if known is not None else self._sets.setdefault(key, _Remembered(*key))
-        self._remembered += 1
+            if known is None:
+                known = self._sets[key] = _Remembered(*key)
+                self._remembered += _WORDS_OF_A_SET + len(known.nodes)
+            following = known
+        self._remembered += _WORDS_OF_A_TRANSITION
         if self._remembered > _MOST_REMEMBERED:
             self._forget()
         else:
@@ -188,10 +202,15 @@ def _seen_as(character: str) -> str:
 
 
 class _Builder:
-    """From the tree of a pattern to states, back to front: each part is told where to go on."""
+    """From the tree of a pattern to states, back to front: each part is told where to go on.
+
+    A short pattern can spell out a billion copies of a part, also of an empty one, so copies count like states. They
+    share their tests, which are most of the memory.
+    """
 
     def __init__(self) -> None:
-        self._count = 0
+        self.count = 0
+        self._tests: dict[tuple[Any, int, int], Callable[[str], bool]] = {}
 
     def sequence(self, items: Any, flags: int, onward: _Node) -> _Node:
         for operator, argument in reversed(list(items)):
@@ -199,10 +218,14 @@ class _Builder:
         return onward
 
     def _new(self, ways: list[_Node], test: Any = None, condition: Any = None) -> _Node:
-        self._count += 1
-        if self._count > MOST_STATES:
-            raise TooLarge
+        self._take_one()
         return _Node(ways, test, condition)
+
+    def _take_one(self) -> None:
+        self.count += 1
+        if self.count > MOST_STATES:
+            raise TooLarge
+        patience.spend(_STEPS_OF_A_STATE)
 
     def _one(self, operator: Any, argument: Any, flags: int, onward: _Node) -> _Node:
         if operator is op.SUBPATTERN:
@@ -214,7 +237,13 @@ class _Builder:
             return self._repeat(argument, flags, onward, lazy=operator is op.MIN_REPEAT)
         if operator is op.AT:
             return self._new([onward], condition=_condition(argument, flags))
-        return self._new([onward], test=_test(operator, argument, flags))
+        return self._new([onward], test=self._test(operator, argument, flags))
+
+    def _test(self, operator: Any, argument: Any, flags: int) -> Callable[[str], bool]:
+        key = operator, argument if isinstance(argument, int) else id(argument), flags
+        if key not in self._tests:
+            self._tests[key] = _test(operator, argument, flags)
+        return self._tests[key]
 
     def _repeat(self, argument: Any, flags: int, onward: _Node, *, lazy: bool) -> _Node:
         low, high, inner = argument
@@ -226,9 +255,11 @@ class _Builder:
         else:
             at = onward
             for _ in range(high - low):
+                self._take_one()
                 again = self.sequence(inner, flags, at)
                 at = self._new([onward, again] if lazy else [again, onward])
         for _ in range(low):
+            self._take_one()
             at = self.sequence(inner, flags, at)
         return at
 

@@ -11,13 +11,24 @@ would be quicker, but a compiled wheel lags behind new Python versions and would
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
-from functools import lru_cache
+from collections import OrderedDict
+from functools import cache
+from re import _constants as op  # type: ignore[attr-defined]
+from re import _parser  # type: ignore[attr-defined]
 from typing import Final
 
+from kubeserver import patience
 from kubeserver.schemas.linear import Automaton, TooLarge
 
 _MAX_REPEAT: Final = 1000
+_LONGEST: Final = 64 * 1024  # characters of a pattern
+_LONGEST_WRITTEN: Final = 512 * 1024  # and of what it becomes: `\p{L}` alone becomes two thousand
+_MOST_REMEMBERED: Final = 2048  # patterns
+_MOST_WORDS_REMEMBERED: Final = 10_000_000  # of all of them: 80 MB
+_WEIGHED_EVERY: Final = 256  # uses: they grow while they are used
+_LAST_CODE: Final = 0x10FFFF
 _DIGITS: Final = "0-9"
 _WORD: Final = "0-9A-Za-z_"
 _SPACE: Final = r"\t\n\f\r "
@@ -48,12 +59,59 @@ class PatternError(ValueError):
         super().__init__(f"error parsing regexp: {problem}: `{where}`")
 
 
-@lru_cache(maxsize=4096)
+class _Remembered:
+    """Patterns that were compiled, the last used of them, as far as memory goes: users bring as many as they like."""
+
+    def __init__(self) -> None:
+        self._patterns: OrderedDict[str, Automaton] = OrderedDict()
+        self._uses = 0
+        self._lock = threading.Lock()
+
+    @property
+    def size(self) -> int:
+        return sum(automaton.size for automaton in self._patterns.values())
+
+    def get(self, pattern: str) -> Automaton | None:
+        with self._lock:
+            found = self._patterns.get(pattern)
+            if found is not None:
+                self._patterns.move_to_end(pattern)
+            self._uses += 1
+            if self._uses % _WEIGHED_EVERY == 0:
+                self._forget_oldest()
+            return found
+
+    def add(self, pattern: str, automaton: Automaton) -> None:
+        with self._lock:
+            self._patterns[pattern] = automaton
+            self._forget_oldest()
+
+    def _forget_oldest(self) -> None:
+        size = self.size
+        while len(self._patterns) > _MOST_REMEMBERED or size > _MOST_WORDS_REMEMBERED:
+            size -= self._patterns.popitem(last=False)[1].size
+
+
+_remembered: Final = _Remembered()
+
+
 def compile_go(pattern: str) -> Automaton:
-    """Compile a Go pattern; raises PatternError where Go's `regexp.Compile` fails."""
-    translated = _Translator(pattern).run()
+    """Compile a Go pattern; raises PatternError where Go's `regexp.Compile` fails.
+
+    It may take half a second, and counts its steps (`patience`).
+    """
+    found = _remembered.get(pattern)
+    if found is None:
+        found = _compiled(pattern)
+        _remembered.add(pattern, found)
+    return found
+
+
+def _compiled(pattern: str) -> Automaton:
+    if len(pattern) > _LONGEST:
+        raise PatternError("expression too large", f"{pattern[:64]}...")
     try:
-        return Automaton(translated)
+        return Automaton(_Translator(pattern).run())
     except TooLarge:
         raise PatternError("expression too large", pattern) from None
     except RecursionError:
@@ -67,6 +125,7 @@ class _Translator:
         self.text = pattern
         self.at = 0
         self.out: list[str] = []
+        self.written = 0  # characters of it
         # One entry per open group: the flag groups opened inside it, to be closed with it.
         self.flags: list[list[str]] = [[]]
         self.repeatable = False  # whether there is something before us to repeat
@@ -106,9 +165,16 @@ class _Translator:
             self._emit(re.escape(character), 1)
 
     def _emit(self, text: str, length: int, *, repeatable: bool = True) -> None:
+        self._count(text)
         self.out.append(text)
         self.at += length
         self.repeatable = repeatable
+
+    def _count(self, text: str) -> None:
+        self.written += len(text)
+        if self.written > _LONGEST_WRITTEN:
+            raise TooLarge
+        patience.spend(len(text))
 
     def _multiline(self) -> bool:
         return any("m" in flag.split("-")[0] for group in self.flags for flag in group)
@@ -230,6 +296,7 @@ class _Translator:
             if self.at >= len(self.text):
                 raise PatternError("missing closing ]", self.text[start:])
             parts.append(self._class_member(start))
+            self._count(parts[-1])
             first = False
         self._emit("".join(parts) + "]", 1)
 
@@ -277,28 +344,55 @@ class _Translator:
 
 def _complement(content: str) -> str:
     """What a class does not hold, written so that it can stand inside another class."""
-    inside = re.compile(f"[{content}]")
-    return _ranges(code for code in range(0x110000) if not inside.match(chr(code)))
+    ((kind, members),) = _parser.parse(f"[{content}]")
+    if kind is op.LITERAL:
+        stretches = [(members, members)]
+    else:
+        stretches = sorted(member if kind is op.RANGE else (member, member) for kind, member in members)
+    written, following = [], 0
+    for low, high in stretches:
+        if low > following:
+            written.append(_range(following, low - 1))
+        following = max(following, high + 1)
+    if following <= _LAST_CODE:
+        written.append(_range(following, _LAST_CODE))
+    return "".join(written)
 
 
-@lru_cache(maxsize=64)
 def _category_ranges(name: str) -> str | None:
     if name == "Any":
         return "\\x00-\U0010ffff"
-    if not re.fullmatch(r"[LMNPSZC][a-z]?", name):
-        if len(name) < 3:
-            return None
-        # A script: the names of characters start with it, which is right for the scripts people write patterns in.
-        prefix = name.upper() + " "
-        found = _ranges(code for code in range(0x3000) if unicodedata.name(chr(code), "").startswith(prefix))
-        return found or None
-    return _ranges(code for code in range(0x110000) if unicodedata.category(chr(code)).startswith(name)) or None
+    if re.fullmatch(r"[LMNPSZC][a-z]?", name):
+        return _categories().get(name)
+    # A script: the names of characters start with it, which is right for the scripts people write patterns in.
+    return _scripts().get(name.upper()) if len(name) > 2 else None
 
 
-def _ranges(codes: object) -> str:
+@cache
+def _categories() -> dict[str, str]:
+    """The characters of every category, such as `Lu`, and of all that begin with the same letter."""
+    found: dict[str, list[int]] = {}
+    for code in range(_LAST_CODE + 1):
+        name = unicodedata.category(chr(code))
+        found.setdefault(name, []).append(code)
+        found.setdefault(name[0], []).append(code)
+    return {name: _ranges(codes) for name, codes in found.items()}
+
+
+@cache
+def _scripts() -> dict[str, str]:
+    found: dict[str, list[int]] = {}
+    for code in range(0x3000):
+        first, _, rest = unicodedata.name(chr(code), "").partition(" ")
+        if rest:
+            found.setdefault(first, []).append(code)
+    return {name: _ranges(codes) for name, codes in found.items()}
+
+
+def _ranges(codes: list[int]) -> str:
     parts: list[str] = []
     low = high = -2
-    for code in codes:  # type: ignore[attr-defined]
+    for code in codes:
         if code == high + 1:
             high = code
             continue

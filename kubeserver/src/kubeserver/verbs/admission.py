@@ -91,6 +91,8 @@ class Admission:
             options["fieldManager"] = write.options.manager
         if write.options.dry_run:
             options["dryRun"] = ["All"]
+        # A namespace is selected by its own labels, so it counts as being inside itself.
+        namespace = write.name if resource.plural == "namespaces" and not resource.group else write.namespace
         return Admitted(
             operation=operation,
             served=_served(resource, resource),
@@ -98,8 +100,7 @@ class Admission:
             obj=obj,
             old=old,
             name=write.name,
-            # a namespace is selected by its own labels, so it counts as being inside itself
-            namespace=write.name if resource.plural == "namespaces" and not resource.group else write.namespace,
+            namespace=namespace,
             subresource=write.subresource,
             options=options,
             dry_run=write.options.dry_run,
@@ -109,7 +110,7 @@ class Admission:
                 if item.table == resource.table and item is not resource
             ),
             default=lambda changed: default(resource, changed),
-            namespace_labels=lambda: self._labels_of(write.namespace),
+            namespace_labels=lambda: self._labels_of(namespace),
             apart=lambda work: self._cluster.lane.run(write.caller, work),
         )
 

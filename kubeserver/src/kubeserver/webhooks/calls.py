@@ -42,11 +42,12 @@ Json = dict[str, Any]
 __all__ = ["Admitted", "HookTable", "Served", "Webhooks", "compile_hooks"]
 
 _KNOWN_REVIEWS: Final = ("v1", "v1beta1")
+_ASKED_AT_ONCE: Final = 32  # about one write: each gets a copy of the object
 _encode: Final = msgspec.json.Encoder().encode
 
 
 class Webhooks:
-    """Calls webhooks for any number of logical clusters; `close` it at the end."""
+    """Calls the webhooks of one logical cluster; `close` it at the end."""
 
     def __init__(
         self,
@@ -74,11 +75,15 @@ class Webhooks:
         calls = [call for hook in hooks if (call := await deciding.call(hook, request)) is not None]
         if not calls:
             return
+        room = asyncio.Semaphore(_ASKED_AT_ONCE)
+
+        async def asked(call: WebhookCall) -> None:
+            async with room:
+                await self._asked(call, request, warnings)
+
         try:
             async with asyncio.timeout(self._total_seconds):
-                outcomes = await asyncio.gather(
-                    *(self._asked(call, request, warnings) for call in calls), return_exceptions=True
-                )
+                outcomes = await asyncio.gather(*(asked(call) for call in calls), return_exceptions=True)
         except TimeoutError:
             raise _out_of_time() from None
         for outcome in outcomes:

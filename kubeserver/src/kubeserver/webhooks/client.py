@@ -1,8 +1,11 @@
 """Calling a webhook over HTTPS.
 
-One session per CA bundle, so connections are kept alive between writes; a handful of bundles at most. A call ends
-in time whatever the other side does: the whole exchange has a deadline and the answer a size limit. What went
+One session per CA bundle, so connections are kept alive between writes; a handful of bundles, and those in use. A call
+ends in time whatever the other side does: the whole exchange has a deadline and the answer a size limit. What went
 wrong is told in the words of Go's HTTP client, because that is what people find when they search for it.
+
+Each logical cluster has a client of its own: who may configure webhooks in one must not take connections, or the time
+to read authorities, from the webhooks of another.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ import binascii
 import socket
 import ssl
 from collections import OrderedDict
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import aiohttp
@@ -22,7 +27,7 @@ from aiohttp.abc import AbstractResolver
 from kubeserver.wire.goformat import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
     from aiohttp.abc import ResolveResult
 
@@ -46,19 +51,26 @@ def no_service(namespace: str, name: str, port: int) -> tuple[str, int]:
     raise ServiceUnreachable(f'service "{name}" not found')
 
 
+@dataclass(slots=True)
+class _Kept:
+    session: aiohttp.ClientSession
+    users: int = field(default=0)
+
+
 class WebhookClient:
     """`resolve(namespace, name, port)` says where a Service really listens, or raises ServiceUnreachable."""
 
     def __init__(self, resolve: Callable[[str, str, int], tuple[str, int]] = no_service) -> None:
         self._resolve = resolve
-        self._sessions: OrderedDict[str, aiohttp.ClientSession] = OrderedDict()
+        self._sessions: OrderedDict[str, _Kept] = OrderedDict()  # by bundle, the last used at the end
+        self._making = asyncio.Lock()
 
     async def post(self, config: Json, timeout: float, body: bytes) -> Json:
         """Send a review and return the decoded answer; raises CallFailed."""
         url, shown, server_name = self._address(config, timeout)
-        session = await self._session(str(config.get("caBundle") or ""))
+        bundle = str(config.get("caBundle") or "")
         try:
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(timeout), self._session(bundle) as session:
                 answer = await self._exchange(session, url, body, server_name)
         except TimeoutError:
             raise CallFailed(f"failed to call webhook: Post {quote(shown)}: context deadline exceeded") from None
@@ -100,18 +112,30 @@ class WebhookClient:
         except msgspec.DecodeError as error:
             raise CallFailed(f"failed to call webhook: couldn't get version/kind; json parse error: {error}") from None
 
-    async def _session(self, bundle: str) -> aiohttp.ClientSession:
-        found = self._sessions.get(bundle)
-        if found is None:
-            found = self._sessions[bundle] = _new_session(bundle)
-            if len(self._sessions) > _KEPT_SESSIONS:
-                _, oldest = self._sessions.popitem(last=False)
-                await oldest.close()
+    @asynccontextmanager
+    async def _session(self, bundle: str) -> AsyncIterator[aiohttp.ClientSession]:
+        if bundle not in self._sessions:
+            async with self._making:  # one after the other: to read authorities takes up to a tenth of a second
+                if bundle not in self._sessions:
+                    context = await asyncio.to_thread(_trusting, bundle)
+                    self._sessions[bundle] = _Kept(_new_session(context))
+        kept = self._sessions[bundle]
         self._sessions.move_to_end(bundle)
-        return found
+        kept.users += 1
+        try:
+            yield kept.session
+        finally:
+            kept.users -= 1
+            await self._forget_oldest()
+
+    async def _forget_oldest(self) -> None:
+        idle = [bundle for bundle, kept in self._sessions.items() if not kept.users]
+        leaving = [self._sessions.pop(bundle) for bundle in idle[: max(0, len(self._sessions) - _KEPT_SESSIONS)]]
+        for kept in leaving:
+            await kept.session.close()
 
     async def close(self) -> None:
-        sessions = list(self._sessions.values())
+        sessions = [kept.session for kept in self._sessions.values()]
         self._sessions.clear()
         for session in sessions:
             await session.close()
@@ -141,17 +165,21 @@ class _Lookup(AbstractResolver):
         return None
 
 
-def _new_session(bundle: str) -> aiohttp.ClientSession:
-    context = ssl.create_default_context()
-    if bundle:
-        try:
-            pem = base64.b64decode(bundle, validate=True).decode("ascii")
-            context = ssl.create_default_context(cadata=pem)
-        except (binascii.Error, ValueError, ssl.SSLError):
-            why = "unable to load root certificates: unable to parse bytes as PEM block"
-            raise CallFailed(f"could not get REST client: {why}") from None
+def _trusting(bundle: str) -> ssl.SSLContext:
+    """TLS with the authorities of a bundle, or with those of the system. Raises CallFailed."""
+    try:
+        # Those of the system are many, so they are not read in vain.
+        pem = base64.b64decode(bundle, validate=True).decode("ascii") if bundle else None
+        context = ssl.create_default_context(cadata=pem)
+    except (binascii.Error, ValueError, ssl.SSLError):
+        why = "unable to load root certificates: unable to parse bytes as PEM block"
+        raise CallFailed(f"could not get REST client: {why}") from None
     # From Python 3.13 on, checks that Go never makes and that certificates made by charts often fail.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+    return context
+
+
+def _new_session(context: ssl.SSLContext) -> aiohttp.ClientSession:
     connector = aiohttp.TCPConnector(ssl=context, limit=64, resolver=_Lookup(), ttl_dns_cache=10)
     return aiohttp.ClientSession(
         connector=connector,

@@ -23,6 +23,7 @@ from kubeserver.wire.messages import LARGE, ClientLeft, Response, Stream, respon
 from kubeserver.wire.status import ApiError, bad_request, internal
 
 if TYPE_CHECKING:
+    import socket
     import ssl
     from collections.abc import Callable
 
@@ -35,6 +36,7 @@ Message = dict[str, Any]
 
 BODY_LIMIT: Final = 3 * 1024 * 1024
 HEAD_LIMIT: Final = 1024 * 1024  # as Go's servers
+_HANDSHAKE_SECONDS: Final = 10.0
 _HEAD_SECONDS: Final = 32.0  # as kube-apiserver
 _BODY_SECONDS: Final = 60.0
 _STALL_SECONDS: Final = 60.0  # how long a client may read nothing at all of what we have for it
@@ -47,6 +49,7 @@ _PIECE: Final = 256 * 1024  # of an answer, sent at once
 CERTIFICATE: Final = "kubeserver.certificate"
 _ABORT: Final = "kubeserver.abort"
 GONE: Final = "kubeserver.gone"
+_TOO_MANY_DIGITS: Final = "integer string conversion"  # what Python says of a number that takes long to read
 _HEAD_TOO_LARGE: Final = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\n"
     b"Connection: close\r\n\r\n431 Request Header Fields Too Large"
@@ -109,6 +112,25 @@ class HttpServer(uvicorn.Server):
     def capture_signals(self) -> Any:
         yield
 
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        # As uvicorn does it for sockets that it is given, but that a half handshake is not kept for a minute: each is
+        # 50 kB, and every client that reaches the port can begin thousands.
+        await self.lifespan.startup()
+        config, loop = self.config, asyncio.get_running_loop()
+
+        def connection() -> asyncio.Protocol:
+            kind: Any = config.http_protocol_class
+            made: asyncio.Protocol = kind(config=config, server_state=self.server_state, app_state=self.lifespan.state)
+            return made
+
+        self.servers = [
+            await loop.create_server(
+                connection, sock=each, ssl=config.ssl, backlog=config.backlog, ssl_handshake_timeout=_HANDSHAKE_SECONDS
+            )
+            for each in sockets or ()
+        ]
+        self.started = True
+
 
 def http_server(app: Any, tls: ssl.SSLContext) -> HttpServer:
     config = uvicorn.Config(
@@ -151,9 +173,12 @@ class Edge:
             answer = refusal(internal(str(error)))
         except ClientLeft:
             return
-        except Exception:
-            log.exception("%s %s failed", scope["method"], scope["path"])
-            answer = refusal(ApiError(500, "InternalError", "Internal error occurred: see the server's log"))
+        except Exception as error:
+            if isinstance(error, ValueError) and _TOO_MANY_DIGITS in str(error):
+                answer = refusal(bad_request("a number in the request has thousands of digits"))
+            else:
+                log.exception("%s %s failed", scope["method"], scope["path"])
+                answer = refusal(ApiError(500, "InternalError", "Internal error occurred: see the server's log"))
         if body.in_the_way:
             answer.headers.append(("Connection", "close"))
         try:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from butler.api.labels import Annotation
+from butler.api.labels import Annotation, Label
 from butler.api.providerconfig import ProviderConfig
 from butler.api.tenantcluster import TenantCluster
 from butler.ipam.layout import FieldProblem
 from butler.rules.admission_verdict import AdmissionVerdict
-from butler.rules.author_rights import Right, resource_name
+from butler.rules.author_rights import NAMESPACES, Right, resource_name
 from butler.rules.provider.placement import admits, may_be_named, named_provider, not_usable, wrong_team
 
 if TYPE_CHECKING:
@@ -80,3 +80,16 @@ def rights(old: TenantCluster | None, new: TenantCluster, namespace: str, home: 
             f" {FORCE_DELETE} on tenantclusters in namespace {namespace}, which platform administrators have"
         )
         yield Right(FORCE_DELETE, _CLUSTERS, namespace, new.metadata.name, why_not)
+
+
+def right_to_change_team(namespace: str) -> Right:
+    """What the author must be allowed to do who puts a namespace into another team.
+
+    Asked outside of all namespaces: a role that is bound in the namespace alone, such as cluster-admin by a
+    RoleBinding, covers the Namespace itself, and its holder would choose whose providers and limits apply.
+    """
+    why_not = (
+        f"label {Label.TEAM} says whose namespace {namespace} is: to change it needs the right to patch namespaces in"
+        " the whole cluster, which platform administrators have"
+    )
+    return Right("patch", NAMESPACES, "", namespace, why_not)
