@@ -29,8 +29,7 @@ from butler.kube.errors import api_error
 from butler.kube.objects import to_json
 from butler.kube.transport import ApiRequest, Transport
 from kubeserver import InProcessClient, in_process
-from kubeserver.storage.store import Entry, Table, restamped
-from kubeserver.storage.store import Key as StoreKey
+from kubeserver.storage.store import Entry, ObjectKey, Table, restamped
 
 if TYPE_CHECKING:
     from butler.kube.resource import Resource
@@ -44,7 +43,7 @@ WRITES = ("create", "update", "patch", "apply", "delete")
 @dataclass
 class _Running:
     client: InProcessClient
-    bare: dict[StoreKey, Entry]
+    bare: dict[ObjectKey, Entry]
     """What an empty server has."""
     user: ApiServer | None = None
 
@@ -130,8 +129,8 @@ class ApiServer(Client):
             raise api_error(status, body, str(request), None)
         return body
 
-    def _key(self, resource: Resource[Any], key: Key) -> StoreKey:
-        return StoreKey("", resource.group, resource.plural, key.namespace, key.name)
+    def _key(self, resource: Resource[Any], key: Key) -> ObjectKey:
+        return ObjectKey("", resource.group, resource.plural, key.namespace, key.name)
 
     def _mine(self) -> Any:
         assert self._running.user is self, "another ApiServer was made since: there is one at a time"
@@ -148,7 +147,7 @@ class ApiServer(Client):
                 self._keep(key, entry.value)
                 bare[key] = self._store.get(key)
 
-    def _keep(self, key: StoreKey, content: bytes) -> None:
+    def _keep(self, key: ObjectKey, content: bytes) -> None:
         old = self._mine().latest(key)
         if old is None:
             self._store.create(key, lambda revision: restamped(content, revision))
@@ -156,7 +155,7 @@ class ApiServer(Client):
             self._store.update(key, old.revision, lambda revision: restamped(content, revision))
         self._store._hand_over()
 
-    def _remove(self, key: StoreKey) -> None:
+    def _remove(self, key: ObjectKey) -> None:
         found = self._mine().latest(key)
         if found is None:
             raise KeyError(key)
