@@ -2,9 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests start hundreds of Python processes: compiling Butler for each of them costs as much as they do.
+export PYTHONDONTWRITEBYTECODE :=
+# Tests wait more than they compute, for watches, leases and servers: five at a time keep two cores busy.
+WORKERS ?= 5
+SIDE_BY_SIDE := -q -p no:cacheprovider --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder --again-alone
 
 .DEFAULT_GOAL := help
-.PHONY: help run console test test-console test-crash test-faults test-chaos test-tenants test-model test-conformance test-metallb test-elastic test-server test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-hostile bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test lint types format generate lock clean
+.PHONY: help run console test test-butler test-kubeserver test-console test-crash test-faults test-chaos test-tenants test-model test-conformance test-metallb test-elastic test-server test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-hostile bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +23,14 @@ console: setup ## Build the console's pages into console/dist, if anything has c
 
 test: setup-test ## Install what is needed, then lint, type-check and run all tests
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint types test-console
-	$(BIN)/python tools/run_tests.py
+	$(BIN)/python tools/build_test_programs.py
+	@$(MAKE) --no-print-directory --keep-going test-kubeserver test-butler
+
+test-butler: setup-test ## Run the everyday tests of Butler (WORKERS=5 at a time)
+	$(BIN)/pytest $(SIDE_BY_SIDE)
+
+test-kubeserver: setup-test ## Run the everyday tests of the embedded API server
+	cd kubeserver && ../$(BIN)/pytest $(SIDE_BY_SIDE)
 
 test-console: setup ## Lint, type-check, test and build the console
 	@$(BIN)/python tools/build_console.py --check

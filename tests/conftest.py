@@ -1,7 +1,8 @@
 """The fixture `control_plane`: each test that takes it runs on the embedded server and on a real Kubernetes.
 
 Servers start when the first test needs them and stop before the next one starts, or when the run ends, however it
-ends. `real_programs` builds what is real.
+ends. `real_programs` builds what is real, `workers` says which tests stay together, and `second_chance` what happens to
+those that fail.
 """
 
 from __future__ import annotations
@@ -9,12 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from real_programs import (  # noqa: F401 - pytest finds hooks by their names
-    pytest_collection_finish,
-    pytest_runtest_setup,
-    pytest_terminal_summary,
-    wants_kubernetes,
-)
+import real_programs
+import second_chance
+import workers
 
 import control_planes
 
@@ -43,6 +41,42 @@ SELDOM_ON_KUBERNETES = (
 `make test-elastic`): stories that take minutes there. Growth, whole lives, the real MetalLB and every fault of address
 management run on both every day."""
 
+TOGETHER = ("tests/console",)
+"""One browser, and one Butler with eight tenants."""
+ON_ONE_KUBERNETES = {"tests/local": "tests/local", "tests/ipam": "tests/ipam", "tests": "facts"}
+FIRST = (
+    "tests/local kubernetes",
+    "tests/elastic/faults",
+    "tests/tenants/flows kubernetes",
+    "tests/console",
+    "tests/ipam kubernetes",
+    "tests/elastic",
+    "tests/elastic/real_metallb kubernetes",
+    "tests/tenants",
+    "facts kubernetes",
+    "tests/tenants/flows",
+    "tests/elastic kubernetes",
+    "tests/cli/test_every_interrupt.py",
+    "tests/cli/test_every_terminal.py",
+    "tests/cli/test_hostile_text.py",
+    "tests/cli/test_clusters.py",
+    "tests/cli/test_allocation.py",
+    "tests/cli/test_fsck.py",
+)
+"""The longest groups of tests, and what waits most beside what works most; see `workers`."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    second_chance.add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[workers.FIRST] = FIRST
+    config.stash[workers.TOGETHER] = TOGETHER
+    config.stash[workers.ON_ONE_KUBERNETES] = ON_ONE_KUBERNETES
+    for plugin in (real_programs, workers, second_chance):
+        config.pluginmanager.register(plugin)
+
 
 @pytest.fixture(scope="session", params=CONTROL_PLANES)
 def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
@@ -59,5 +93,7 @@ def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.nodeid.startswith(SELDOM_ON_KUBERNETES) and wants_kubernetes(item):
+        if item.nodeid.startswith(SELDOM_ON_KUBERNETES) and real_programs.wants_kubernetes(item):
             item.add_marker(pytest.mark.slow)
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)
