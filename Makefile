@@ -97,8 +97,10 @@ lint: setup-test ## Check style and the layers between packages
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 
-types: setup-test ## Check types (mypy, strict)
+types: setup-test ## Check types (mypy, strict; of tests, benchmarks and tools a little less)
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini
+	cd kubeserver && ../$(BIN)/mypy --config-file tests/mypy.ini
 
 format: setup-test ## Rewrite the code in the house style
 	$(BIN)/ruff format .

@@ -150,7 +150,7 @@ class Storm:
             window = {"start": f"{network}.16", "end": f"{network}.{last}", "defaults": {"nodesPerTenant": 2}}
             spec = {"cidr": f"{network}.0/24", "tenantAllocation": window}
             await self._insist("POST", self.homes.path("networkpools"), named("NetworkPool", {"name": name}, spec))
-        network = {
+        networking: dict[str, Any] = {
             "mode": "ipam",
             "gateway": "10.40.0.1",
             "dnsServers": ["10.40.0.2"],
@@ -166,7 +166,7 @@ class Storm:
             "provider": "proxmox",
             "credentialsRef": {"name": "login"},
             "proxmox": {"endpoint": "https://127.0.0.1:9", "nodes": ["pve1"], "storage": "local", "templateID": 100},
-            "network": network,
+            "network": networking,
         }
         await self._insist("POST", self.homes.path("providerconfigs"), named("ProviderConfig", {"name": "lab"}, spec))
 
