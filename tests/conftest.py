@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 import real_programs
 import second_chance
@@ -71,6 +72,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.register_profile(
+        "busy", deadline=None
+    )  # tests have time limits; examples on a busy machine none
+    hypothesis.settings.load_profile("busy")
     config.stash[workers.FIRST] = FIRST
     config.stash[workers.TOGETHER] = TOGETHER
     config.stash[workers.ON_ONE_KUBERNETES] = ON_ONE_KUBERNETES

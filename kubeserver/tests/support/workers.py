@@ -29,7 +29,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 class InOrder:
-    """Sorts the tests of a worker, after pytest has put those together that share a parameter."""
+    """Tells xdist the groups, and sorts the tests, when pytest has put those together that share a parameter.
+
+    xdist reads the group of a test at the end of its id. It writes it there into an attribute that pytest 9.2 does not
+    have any more, and would then spread every group over all workers; so it is written here, if it is not there.
+    """
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -40,6 +44,8 @@ class InOrder:
         for item in items:
             name = _group(item)
             ranks.setdefault(name, (first.index(name) if name in first else len(first), len(ranks)))
+            if not item.nodeid.endswith(f"@{name}"):
+                item._id = type(item.id).parse(f"{item.nodeid}@{name}")
         items.sort(key=lambda item: ranks[_group(item)])
 
 
