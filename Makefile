@@ -2,9 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests start hundreds of Python processes: compiling Butler for each of them costs as much as they do.
+export PYTHONDONTWRITEBYTECODE :=
+# Tests wait more than they compute, for watches, leases and servers: five at a time keep two cores busy.
+WORKERS ?= 5
+SIDE_BY_SIDE := -q -p no:cacheprovider --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder --again-alone
 
 .DEFAULT_GOAL := help
-.PHONY: help run console test test-console test-crash test-faults test-chaos test-tenants test-model test-conformance test-metallb test-elastic test-server test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-hostile bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test lint types format generate lock clean
+.PHONY: help run console test test-butler test-kubeserver test-console test-crash test-faults test-chaos test-tenants test-model test-conformance test-metallb test-elastic test-server test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-hostile bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test coverage lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,7 +23,14 @@ console: setup ## Build the console's pages into console/dist, if anything has c
 
 test: setup-test ## Install what is needed, then lint, type-check and run all tests
 	@$(MAKE) --no-print-directory --jobs 3 --output-sync=target lint types test-console
-	$(BIN)/python tools/run_tests.py
+	$(BIN)/python tools/build_test_programs.py
+	@$(MAKE) --no-print-directory --keep-going test-kubeserver test-butler
+
+test-butler: setup-test ## Run the everyday tests of Butler (WORKERS=5 at a time)
+	$(BIN)/pytest $(SIDE_BY_SIDE)
+
+test-kubeserver: setup-test ## Run the everyday tests of the embedded API server
+	cd kubeserver && ../$(BIN)/pytest $(SIDE_BY_SIDE)
 
 test-console: setup ## Check the format, lint, type-check, test and build the console
 	@$(BIN)/python tools/build_console.py --check
@@ -42,6 +54,7 @@ test-tenants: setup-test ## Bring whole tenant clusters up, change them and take
 
 test-conformance: setup-test ## Check every fact about the Kubernetes API on the embedded server and on a real Kubernetes
 	$(BIN)/pytest -q -m 'slow or not slow' kubeserver/tests/conformance
+	$(BIN)/pytest -q -m 'slow or not slow' tests/local/test_kubectl.py tests/local/test_kubectl_reading.py tests/local/test_kubectl_refusals.py tests/local/test_helm.py
 
 test-model: setup-test ## Search larger worlds of the address protocol for an order of events that breaks it
 	$(BIN)/pytest -q -s --timeout 3600 -m slow tests/model
@@ -86,8 +99,14 @@ lint: setup-test ## Check style and the layers between packages
 	$(BIN)/lint-imports
 	$(BIN)/lint-imports --config kubeserver/pyproject.toml
 
-types: setup-test ## Check types (mypy, strict)
+coverage: setup-test ## Measure which lines of Butler unit tests and models run, and which test runs each (build/coverage/index.html)
+	mkdir -p build/coverage
+	$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not slow and not kubernetes' tests/unit tests/model --cov --cov-context=test --cov-report=term --cov-report=html
+
+types: setup-test ## Check types (mypy, strict; of tests, benchmarks and tools a little less)
 	$(BIN)/mypy
+	$(BIN)/mypy --config-file tests/mypy.ini
+	cd kubeserver && ../$(BIN)/mypy --config-file tests/mypy.ini
 
 format: setup-test ## Rewrite the code in the house style
 	$(BIN)/ruff format .

@@ -1,21 +1,19 @@
 """The fixture `control_plane`: each test that takes it runs on the embedded server and on a real Kubernetes.
 
 Servers start when the first test needs them and stop before the next one starts, or when the run ends, however it
-ends. `real_programs` builds what is real.
+ends. `real_programs` builds what is real, `workers` says which tests stay together, and `second_chance` what happens to
+those that fail.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
-from hypothesis import settings
-from real_programs import (  # noqa: F401 - pytest finds hooks by their names
-    pytest_collection_finish,
-    pytest_runtest_setup,
-    pytest_terminal_summary,
-    wants_kubernetes,
-)
+import real_programs
+import second_chance
+import workers
 
 import control_planes
 
@@ -23,9 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from control_planes import ControlPlane
-
-settings.register_profile("no clock", deadline=None)  # no test fails because the machine is busy
-settings.load_profile("no clock")
 
 CONTROL_PLANES = ("embedded", "kubernetes")
 SELDOM_ON_KUBERNETES = (
@@ -42,10 +37,55 @@ SELDOM_ON_KUBERNETES = (
     "tests/tenants/flows/test_refusals.py",
     "tests/tenants/flows/test_waiting.py",
     "tests/local/world/",
+    "tests/local/test_helm.py",
+    "tests/local/test_kubectl.py",
+    "tests/local/test_kubectl_reading.py",
+    "tests/local/test_kubectl_refusals.py",
 )
-"""What runs every day on the embedded server alone, and on a real Kubernetes as slow tests (`make test-tenants`,
-`make test-elastic`): stories that take minutes there. Growth, whole lives, the real MetalLB and every fault of address
-management run on both every day."""
+"""What runs every day on the embedded server alone, and on a real Kubernetes as slow tests: stories that take minutes
+there (`make test-tenants`, `make test-elastic`), and what kubectl and helm print there, whatever the embedded server
+does (`make test-conformance`). Growth, whole lives, the real MetalLB and every fault of address management run on both
+every day."""
+
+TOGETHER = ("tests/console",)
+"""One browser, and one Butler with eight tenants."""
+ON_ONE_KUBERNETES = {"tests/local": "tests/local", "tests/ipam": "tests/ipam", "tests": "facts"}
+FIRST = (
+    "tests/local kubernetes",
+    "tests/elastic/faults",
+    "tests/tenants/flows kubernetes",
+    "tests/console",
+    "tests/ipam kubernetes",
+    "tests/elastic",
+    "tests/elastic/real_metallb kubernetes",
+    "tests/tenants",
+    "facts kubernetes",
+    "tests/tenants/flows",
+    "tests/elastic kubernetes",
+    "tests/cli/test_every_interrupt.py",
+    "tests/cli/test_every_terminal.py",
+    "tests/cli/test_hostile_text.py",
+    "tests/cli/test_clusters.py",
+    "tests/cli/test_allocation.py",
+    "tests/cli/test_fsck.py",
+)
+"""The longest groups of tests, and what waits most beside what works most; see `workers`."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    second_chance.add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.register_profile(
+        "busy", deadline=None
+    )  # tests have time limits; examples on a busy machine none
+    hypothesis.settings.load_profile("busy")
+    config.stash[workers.FIRST] = FIRST
+    config.stash[workers.TOGETHER] = TOGETHER
+    config.stash[workers.ON_ONE_KUBERNETES] = ON_ONE_KUBERNETES
+    for plugin in (real_programs, workers, second_chance):
+        config.pluginmanager.register(plugin)
 
 
 @pytest.fixture(scope="session", params=CONTROL_PLANES)
@@ -63,5 +103,7 @@ def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.nodeid.startswith(SELDOM_ON_KUBERNETES) and wants_kubernetes(item):
+        if item.nodeid.startswith(SELDOM_ON_KUBERNETES) and real_programs.wants_kubernetes(item):
             item.add_marker(pytest.mark.slow)
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.browser)

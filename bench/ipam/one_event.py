@@ -29,6 +29,7 @@ sys.path[:0] = [
 from butler.api.codec import from_json  # noqa: E402
 from butler.api.ipallocation import IPAllocation  # noqa: E402
 from butler.api.networkpool import NetworkPool  # noqa: E402
+from butler.api.objects import Key  # noqa: E402
 from butler.controllers.networkpool.setup import add_ipam, without_address_list  # noqa: E402
 from butler.ipam.addresses import Family, address_text  # noqa: E402
 from butler.kube.operator import Operator  # noqa: E402
@@ -151,7 +152,7 @@ async def measured(pools: int, allocations: int, profile: bool) -> dict[str, Any
         name, of = f"new-{number:05}", number * 7 % pools
         before = estate.cost()
         made = client.put("ipallocations", from_json(IPAllocation, request(name, of)))
-        key = objects.HOME, name
+        key = Key(objects.HOME, name)
         await estate.until(lambda key=key: client.objects["ipallocations"][key].status.phase == "Allocated")
         await estate.settle()
         grants.append(estate.cost() - before)

@@ -1,7 +1,8 @@
 """The fixture `control_plane`: each test that takes it runs on the embedded server and on a real Kubernetes.
 
 Servers start when the first test needs them and stop before the next one starts, or when the run ends, however it
-ends. `real_programs` builds what is real.
+ends. `real_programs` builds what is real, `workers` says which tests stay together, and `second_chance` what happens to
+those that fail.
 """
 
 from __future__ import annotations
@@ -9,27 +10,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import api_servers
+import hypothesis
 import pytest
-from hypothesis import settings
-from real_programs import (  # noqa: F401 - pytest finds hooks by their names
-    pytest_collection_finish,
-    pytest_runtest_setup,
-    pytest_terminal_summary,
-    wants_kubernetes,
-)
+import real_programs
+import second_chance
+import workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from api_servers import ControlPlane
 
-settings.register_profile("no clock", deadline=None)  # no test fails because the machine is busy
-settings.load_profile("no clock")
-
 CONTROL_PLANES = ("embedded", "kubernetes")
 SELDOM_ON_KUBERNETES = ("tests/conformance/", "kubeserver/tests/conformance/")
 """What runs every day on kubeserver alone, and on a real Kubernetes as slow tests (`make test-conformance`): facts
 about the Kubernetes API, which a real one keeps whatever kubeserver does."""
+
+ON_ONE_KUBERNETES = {"": "agreement"}
+FIRST = ("agreement kubernetes",)
+"""The longest group of tests; see `workers`."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    second_chance.add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    hypothesis.settings.register_profile(
+        "busy", deadline=None
+    )  # tests have time limits; examples on a busy machine none
+    hypothesis.settings.load_profile("busy")
+    config.stash[workers.FIRST] = FIRST
+    config.stash[workers.ON_ONE_KUBERNETES] = ON_ONE_KUBERNETES
+    for plugin in (real_programs, workers, second_chance):
+        config.pluginmanager.register(plugin)
 
 
 @pytest.fixture(scope="session", params=CONTROL_PLANES)
@@ -47,5 +61,5 @@ def control_plane(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempP
 @pytest.hookimpl(tryfirst=True)  # before slow tests are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.nodeid.startswith(SELDOM_ON_KUBERNETES) and wants_kubernetes(item):
+        if item.nodeid.startswith(SELDOM_ON_KUBERNETES) and real_programs.wants_kubernetes(item):
             item.add_marker(pytest.mark.slow)

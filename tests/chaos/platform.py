@@ -127,7 +127,7 @@ class Platform:
             window = {"start": f"{network}.16", "end": f"{network}.{last}", "defaults": {"nodesPerTenant": 2}}
             spec = {"cidr": f"{network}.0/24", "tenantAllocation": window}
             await self._insist("POST", self.homes.path("networkpools"), named("NetworkPool", {"name": name}, spec))
-        network = {
+        networking: Json = {
             "mode": "ipam",
             "gateway": "10.40.0.1",
             "dnsServers": ["10.40.0.2"],
@@ -143,7 +143,7 @@ class Platform:
             "provider": "proxmox",
             "credentialsRef": {"name": "login"},
             "proxmox": {"endpoint": "https://127.0.0.1:9", "nodes": ["pve1"], "storage": "local", "templateID": 100},
-            "network": network,
+            "network": networking,
         }
         await self._insist("POST", self.homes.path("providerconfigs"), named("ProviderConfig", {"name": "lab"}, spec))
 

@@ -42,8 +42,8 @@ def somewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
     with LocalServer(tmp_path_factory.mktemp("server")) as server:
         plane = server.plane
         for name, third in (("east", 1), ("eastern", 2)):
-            meta, spec = {"name": name, "namespace": "butler-system"}, {"cidr": f"10.0.{third}.0/24"}
-            body = {**API, "kind": "NetworkPool", "metadata": meta, "spec": spec}
+            meta = {"name": name, "namespace": "butler-system"}
+            body = {**API, "kind": "NetworkPool", "metadata": meta, "spec": {"cidr": f"10.0.{third}.0/24"}}
             plane.kubectl("create", "-f", "-", stdin=json.dumps(body))
         plane.kubectl("create", "namespace", "team")
         spec = {"kubernetesVersion": "v1.33.2", "workers": {"replicas": 1}}

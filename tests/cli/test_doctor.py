@@ -27,7 +27,7 @@ def results(said: str) -> dict[str, str]:
 
 def make_pool(plane: ControlPlane, name: str, cidr: str, **spec: Any) -> None:
     meta = {"name": name, "namespace": HOME}
-    body = {"apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "NetworkPool", "metadata": meta}
+    body: dict[str, Any] = {"apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "NetworkPool", "metadata": meta}
     plane.kubectl("create", "-f", "-", stdin=json.dumps({**body, "spec": {"cidr": cidr, **spec}}))
 
 
@@ -47,7 +47,7 @@ def test_a_new_server_is_healthy_and_the_next_steps_are_named(adm: Cli, plane: C
 def test_what_is_wrong_is_told_with_the_next_step_at_any_width(adm: Cli, plane: ControlPlane) -> None:
     make_pool(plane, "full", "10.78.0.0/29")
     spec = {"poolRef": {"name": "full"}, "tenantClusterRef": {"name": "a", "namespace": "b"}}
-    body = {"apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "IPAllocation"}
+    body: dict[str, Any] = {"apiVersion": "butler.butlerlabs.dev/v1alpha1", "kind": "IPAllocation"}
     body |= {"metadata": {"name": "x", "namespace": HOME}, "spec": {**spec, "type": "nodes", "count": 6}}
     plane.kubectl("create", "-f", "-", stdin=json.dumps(body))
     eventually(lambda: "full: 100% of 6 addresses" in adm("doctor"), "the pool is full")

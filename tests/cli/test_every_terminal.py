@@ -6,7 +6,7 @@ are no escape sequences. Ctrl-C at a question changes nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
@@ -50,7 +50,7 @@ def test_a_screen_fits_its_terminal_and_tells_what_matters(
     call: str, columns: int, plane: ControlPlane, places: dict[str, Path]
 ) -> None:
     screen, (program, typed) = SCREENS[call], words(call, SCREENS[call].arguments, **places)
-    colourless = {"NO_COLOR": "1"} if columns == 80 else {}
+    colourless: dict[str, Any] = {"NO_COLOR": "1"} if columns == 80 else {}
     said = Cli(plane.kubeconfig, program).in_terminal(*typed, columns=columns, talk_apart=True, **colourless)
     assert said.code == screen.code, str(said)
     assert "Traceback" not in said.err, str(said)

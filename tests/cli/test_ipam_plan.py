@@ -156,7 +156,7 @@ def test_a_narrow_terminal_gets_lines_that_fit(adm: Cli) -> None:
 
 
 def test_without_utf8_everything_is_ascii(adm: Cli) -> None:
-    plain = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
+    plain: dict[str, Any] = {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0", "LC_ALL": "C"}
     said = adm.run("ipam", "plan", "--tenants", "12", "--pool", "grown", **plain)
     assert "... 7 more" in said.out, str(said)
 

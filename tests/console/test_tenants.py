@@ -139,7 +139,7 @@ async def test_a_tenant_is_scaled_upgraded_entered_and_deleted(page: Page, estat
     await (await downloading.value).save_as(kubeconfig)
     seen = await asyncio.to_thread(
         subprocess.run,
-        [BIN / "kubectl", "get", "namespaces", "-o", "name"],
+        [str(BIN / "kubectl"), "get", "namespaces", "-o", "name"],
         env={**os.environ, "KUBECONFIG": str(kubeconfig)},
         capture_output=True,
         text=True,

@@ -62,7 +62,7 @@ class Side(Witness):
         self.plane = plane
         self.revisions: list[Revision] = []
         self._watched = {plural: _Watched(KINDS.get(plural, plural), path) for plural, path in paths.items()}
-        self._gaps: list[str] = []
+        self._record_gaps: list[str] = []
         self._read: dict[str, threading.Event] = {plural: threading.Event() for plural in paths}
 
     def follow(self, paths: Mapping[str, str]) -> None:
@@ -81,8 +81,8 @@ class Side(Witness):
     def written(self) -> list[Revision]:
         """The record so far; raises Gap when it is not whole."""
         with self._news:
-            if self._gaps:
-                raise Gap("; ".join(self._gaps[:3]))
+            if self._record_gaps:
+                raise Gap("; ".join(self._record_gaps[:3]))
             return sorted(self.revisions, key=lambda revision: revision.version)
 
     def catch_up(self, *plurals: str) -> None:
@@ -164,7 +164,7 @@ class Side(Witness):
             try:
                 revision = self._watched[plural].take(kind, obj)
             except Gap as gap:
-                self._gaps.append(str(gap))
+                self._record_gaps.append(str(gap))
                 revision = None
             if revision is not None:
                 self.revisions.append(revision)
@@ -172,7 +172,7 @@ class Side(Witness):
 
     def _gap(self, what: str) -> None:
         with self._news:
-            self._gaps.append(what)
+            self._record_gaps.append(what)
 
 
 def _key(obj: Json) -> tuple[str, str]:

@@ -440,7 +440,14 @@ def test_a_pool_that_hands_out_nothing(story: Story) -> None:
 @pytest.mark.parametrize("wrong", ["held", "inUse", "idle", "services", "platformServices", "waitingServices"])
 def test_figures_that_are_wrong(story: Story, wrong: str) -> None:
     resting(story)
-    right = {"held": 2, "inUse": 2, "idle": 0, "services": 2, "platformServices": 0, "waitingServices": 0}
+    right: dict[str, Any] = {
+        "held": 2,
+        "inUse": 2,
+        "idle": 0,
+        "services": 2,
+        "platformServices": 0,
+        "waitingServices": 0,
+    }
     story.cluster(**{**right, wrong: 7})
     assert story.broken_at_rest() == ["miscounted"]
 

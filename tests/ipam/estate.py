@@ -281,10 +281,10 @@ class Estate:
                 return f"{name} has no finalizer"
             if phase == "Pending":
                 return f"{name} has not been answered"
-            pool = self._witness.state(POOL).get((self.namespace, allocation["spec"]["poolRef"]["name"]))
-            if phase != "Failed" or pool is None or not claims_its_network(pool):
+            wanted = self._witness.state(POOL).get((self.namespace, allocation["spec"]["poolRef"]["name"]))
+            if phase != "Failed" or wanted is None or not claims_its_network(wanted):
                 continue
-            rules = oracle.rules_of_pool(pool)
+            rules = oracle.rules_of_pool(wanted)
             if rules is not None and oracle.would_fit(rules, held, allocation):
                 return f"{name} would fit"
         return ""

@@ -312,9 +312,9 @@ class Replay:
                 _apply(held, turn)
             else:
                 later.append(turn)
-        for turn in (None, *later):
-            if turn is not None:
-                _apply(held, turn)
+        for after in (None, *later):
+            if after is not None:
+                _apply(held, after)
             tried = self._differing(revision.obj, rules, held.values())
             if not tried:
                 return
@@ -461,4 +461,6 @@ def _seen(pool: Json) -> int:
 def claims_its_network(pool: Json) -> bool:
     """Whether a pool may hand out: its network, as it is now, is its own."""
     claimed = (pool.get("status") or {}).get("claimedCIDR")
-    return bool(claimed) and inside(oracle.network(pool["spec"]["cidr"]), oracle.network(claimed))
+    if not claimed:
+        return False
+    return inside(oracle.network(pool["spec"]["cidr"]), oracle.network(claimed))

@@ -254,7 +254,8 @@ def test_s6_counters_that_fit_no_state_are_found(tale: Tale) -> None:
 @pytest.mark.parametrize("name", ["totalIPs", "largestFreeBlock", "fragmentationPercent", "allocationCount"])
 def test_s6_every_counter_is_recounted(tale: Tale, name: str) -> None:
     whole_life(tale)
-    tale.status(**{name: 7})
+    wrong: dict[str, Any] = {name: 7}
+    tale.status(**wrong)
     assert found(tale) == {"S6"}
 
 

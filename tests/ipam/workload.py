@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ipam import oracle
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ipam.estate import Estate
 
 WINDOW = ("10.40.0.8", "10.40.0.71")
-CROWDED = {"cidr": "10.40.0.0/24", "reserved": [{"cidr": "10.40.0.32/30"}]} | {
+CROWDED: dict[str, Any] = {"cidr": "10.40.0.0/24", "reserved": [{"cidr": "10.40.0.32/30"}]} | {
     "tenantAllocation": {"start": WINDOW[0], "end": WINDOW[1], "defaults": {"nodesPerTenant": 3, "lbPoolPerTenant": 4}}
 }
 """A pool of 60 addresses, which a dozen requests fill: ranges are reused all the time."""

@@ -10,7 +10,7 @@ import asyncio
 from collections import Counter
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import pytest
 
@@ -170,7 +170,7 @@ async def eventually(read: Callable[[], Awaitable[T]], is_so: Callable[[T], bool
                 await asyncio.sleep(0.05)
     except TimeoutError:
         pytest.fail(f"not within {PATIENCE:.0f} s: {what}, but {last}")
-    return last
+    return cast("T", last)
 
 
 @asynccontextmanager

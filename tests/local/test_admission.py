@@ -485,7 +485,7 @@ async def test_what_was_edited_in_the_registration_is_put_right_at_start(client:
         first = await registration.install(client, wanted)
         assert await registration.install(client, wanted) == first, "what is right is not written again"
         before = await client.get(CONFIGURATIONS, name)
-        edits = [
+        edits: list[Json] = [
             {"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"},
             {"op": "replace", "path": "/webhooks/0/timeoutSeconds", "value": 1},
             {"op": "replace", "path": "/webhooks/0/rules/0/operations", "value": ["CREATE"]},

@@ -30,7 +30,7 @@ class Running:
     def __init__(self, data_dir: Path, *arguments: str) -> None:
         self.data_dir = data_dir
         self._started = time.time()
-        command = [BUTLERADM, "local", "up", "--data-dir", data_dir, *arguments]
+        command = [str(BUTLERADM), "local", "up", "--data-dir", str(data_dir), *arguments]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
         )
@@ -78,7 +78,7 @@ def test_it_says_where_everything_is_and_stops_cleanly(tmp_path: Path, number: i
 
 def test_a_watch_does_not_hold_up_the_stop(tmp_path: Path) -> None:
     with up(tmp_path / "data") as running:
-        kubectl = [Path(sys.executable).with_name("kubectl"), "get", "namespaces", "--watch"]
+        kubectl = [str(Path(sys.executable).with_name("kubectl")), "get", "namespaces", "--watch"]
         environment = {**os.environ, "KUBECONFIG": str(running.data_dir / "kubeconfig")}
         watching = subprocess.Popen(kubectl, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment)
         try:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from butler.kube.resource import Resource
     from control_planes import ControlPlane
 
-OFTEN = {"sweep_every": 0.1, "sighting_gap": 0.5}
+OFTEN: dict[str, Any] = {"sweep_every": 0.1, "sighting_gap": 0.5}
 
 
 @pytest.fixture

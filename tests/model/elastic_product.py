@@ -25,7 +25,7 @@ from model.elastic_state import BY_ADDRESS, BY_POOL, Cached, Service, bits
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from butler.rules.loadbalancer.usage import Block, Usage
+    from butler.rules.loadbalancer.usage import HeldBlock, Usage
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 KEEPS_WHAT_IS_IDLE: Final = butler_code.LoadBalancerPolicy(shrinks=False)
@@ -63,7 +63,7 @@ def _surveyed(blocks: Blocks, services: Services, mask: int) -> Usage:
     return butler_code.usage_of(own, [_balancer(number, service) for number, service in enumerate(services)], NOW)
 
 
-def _mask(blocks: Iterable[Block]) -> int:
+def _mask(blocks: Iterable[HeldBlock]) -> int:
     return sum(1 << int(block.uid.partition("-")[0]) for block in blocks)
 
 

@@ -85,6 +85,10 @@ class Mind(NamedTuple):
     """The pool of a reconcile that had begun when everything known was called in question."""
 
 
+def _with_cache(mind: Mind, kind: str, cache: Cache) -> Mind:
+    return mind._replace(pools=cache) if kind == "pools" else mind._replace(allocations=cache)
+
+
 class Snapshot(NamedTuple):
     revision: int
     pool: PoolAt
@@ -295,14 +299,14 @@ class RestoreModel:
             if cache.watch in (OPEN, REOPENED) and cache.position < state.revision:
                 yield Step(f"{name} hears of the {kind} at {cache.position + 1}", self._heard(state, who, kind))
             if cache.watch == DEAD:
-                after = self._minded(state, who, mind._replace(**{kind: cache._replace(watch=CUT)}))
+                after = self._minded(state, who, _with_cache(mind, kind, cache._replace(watch=CUT)))
                 yield Step(f"{name} notices that its connection for {kind} is dead", after)
             if cache.watch == CUT and self._may_resume(state, cache):
                 watch = REOPENED if self.rules.reopened_watches_are_compared else OPEN
                 reopened = cache._replace(watch=watch, lost=cache.lost and watch == REOPENED)
                 yield Step(
                     f"{name} opens its watch of {kind} again, from {cache.position} on",
-                    self._minded(state, who, mind._replace(**{kind: reopened})),
+                    self._minded(state, who, _with_cache(mind, kind, reopened)),
                 )
             if cache.watch in (CUT, DOUBTED):
                 yield from self._lists(state, who, kind)
@@ -330,7 +334,7 @@ class RestoreModel:
         if kind == "allocations" and slot != POOL:
             contents = _put(contents, slot, value)
         heard = cache._replace(contents=contents, position=cache.position + 1)
-        return self._minded(state, who, mind._replace(**{kind: heard}))
+        return self._minded(state, who, _with_cache(mind, kind, heard))
 
     def _lists(self, state: State, who: int, kind: str) -> Iterator[Step[State]]:
         mind, name = state.minds[who], SURVIVORS[who]
@@ -338,10 +342,10 @@ class RestoreModel:
         listed = Cache(state.pool if kind == "pools" else state.view, state.revision)
         words = f"{name} lists the {kind}, at {state.revision}"
         if state.revision >= self._seen(cache):
-            yield Step(words, self._minded(state, who, mind._replace(**{kind: listed})))
+            yield Step(words, self._minded(state, who, _with_cache(mind, kind, listed)))
             return
         for doubted in self._went_back(mind, besides=kind):
-            after = self._minded(state, who, doubted._replace(**{kind: listed}))
+            after = self._minded(state, who, _with_cache(doubted, kind, listed))
             yield Step(f"{words}, and sees that versions went back{_under_way(doubted)}", after)
 
     def _compares(self, state: State, who: int, kind: str) -> Iterator[Step[State]]:
@@ -349,13 +353,13 @@ class RestoreModel:
         cache: Cache = getattr(mind, kind)
         if state.revision >= self._seen(cache):
             if self.rules.compared_in_time and not self._may_resume(state, cache):
-                doubted = mind._replace(**{kind: cache._replace(watch=DOUBTED, position=NOWHERE)})
+                doubted = _with_cache(mind, kind, cache._replace(watch=DOUBTED, position=NOWHERE))
                 words = f"{name} is told too late that the server is at {state.revision}, and lists the {kind} anew"
                 yield Step(words, self._minded(state, who, doubted))
                 return
             verified = cache._replace(watch=OPEN, lost=False)
             words = f"{name} finds the server at {state.revision}, not behind its {kind} at {cache.position}"
-            yield Step(words, self._minded(state, who, mind._replace(**{kind: verified})))
+            yield Step(words, self._minded(state, who, _with_cache(mind, kind, verified)))
             return
         for doubted in self._went_back(mind, only=kind):
             words = f"{name} finds the server at {state.revision}, behind its {kind} at {cache.position}"

@@ -170,7 +170,7 @@ async def test_a_request_that_makes_no_sense_is_refused_beside_its_field(
 ) -> None:
     create(plane, pool("sense", f"{network}.0.0/26"))
     await known(api, "sense")
-    cases = [
+    cases: list[tuple[dict[str, Any], str]] = [
         ({"count": 0}, "count"),
         ({"count": 70_000}, "count"),
         ({"start": f"{network}.0.9"}, "end"),

@@ -77,7 +77,7 @@ class ApiServer(Client):
         """By verb and plural, such as "get secrets"."""
         self.objection: Callable[[ApiRequest], Exception | None] = lambda _: None
         """What the caller is told in place of an answer; the server never hears of the request."""
-        self.meanwhile: Callable[[], None] | None = None
+        self.meanwhile: Callable[[], object] | None = None
         """Called once, just before the next write."""
         self.most_at_once = 0
         self._at_once = 0
@@ -145,7 +145,9 @@ class ApiServer(Client):
         for key, entry in bare.items():
             if self._store.latest(key) is None:
                 self._keep(key, entry.value)
-                bare[key] = self._store.get(key)
+                kept = self._store.get(key)
+                assert kept is not None
+                bare[key] = kept
 
     def _keep(self, key: ObjectKey, content: bytes) -> None:
         old = self._mine().latest(key)

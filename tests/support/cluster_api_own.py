@@ -80,7 +80,7 @@ _AMOUNTS: Json = {"type": "object", "additionalProperties": QUANTITY}
 _COMPONENT = thing(
     extraArgs=TEXTS, resources=thing(requests=_AMOUNTS, limits=_AMOUNTS), containerImageName={**TEXT, "minLength": 1}
 )
-_IMAGE = {"imageRepository": TEXT, "imageTag": TEXT}
+_IMAGE: dict[str, Any] = {"imageRepository": TEXT, "imageTag": TEXT}
 
 STEWARD_CONTROL_PLANE = thing(
     "version",

@@ -54,7 +54,7 @@ class RunningOperator:
         self._kubeconfig = control_plane.kubeconfig
         self._thread = threading.Thread(target=self._work, name="operator")
         self._begun = threading.Event()
-        self._stop: Callable[[], None] = lambda: None
+        self._stop: Callable[[], object] = lambda: None
         self._failure: BaseException | None = None
 
     def __enter__(self) -> RunningOperator:
@@ -277,7 +277,7 @@ class Desk:
         assert found["status"] == ("True" if reason == "Ready" else "False")
         return str(found["message"])
 
-    def counted(self, name: str, **figures: int) -> Json:
+    def counted(self, name: str, **figures: object) -> Json:
         """Waits until a pool's status shows these figures; the status."""
 
         def look() -> Json | None:

@@ -440,7 +440,7 @@ class Tenant:
 
     def kubectl(self, *arguments: str) -> str:
         """The real kubectl, on the tenant."""
-        command = [BIN / "kubectl", "--kubeconfig", self.kubeconfig(), *arguments]
+        command = [str(BIN / "kubectl"), "--kubeconfig", str(self.kubeconfig()), *arguments]
         result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert result.returncode == 0, result.stderr
         return result.stdout

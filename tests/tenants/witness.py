@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from control_planes import ControlPlane
@@ -119,7 +119,7 @@ class Witness:
             found = list(self._now.get(plural, {}).items())
         return [obj for (where, _), obj in found if namespace in (None, where)]
 
-    def history(self, *plurals: str) -> list[Sighting]:
+    def history(self, *plurals: str) -> Sequence[Sighting]:
         """Everything that was seen of these kinds, in the order in which it happened."""
         assert not self._gaps.intersection(plurals), f"a watch expired, so history is missing: {self._gaps}"
         with self._news:

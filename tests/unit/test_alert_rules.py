@@ -34,7 +34,7 @@ STORIES = sorted((ROOT / "tests/alerts").glob("*.test.yaml"))
 PAGE = ROOT / "docs/monitoring.md"
 SUFFIXES = {"gauge": ("",), "counter": ("_total",), "histogram": ("_bucket", "_sum", "_count")}
 KEYWORDS = {"by", "or", "and", "unless", "offset"}
-KNOWN_VALUES = {
+KNOWN_VALUES: dict[str, Any] = {
     "phase": set(IPAllocationPhase) | set(TenantClusterPhase),
     "reason": set(AllocationReason) | set(PoolReason) | set(ProviderReason) | set(TenantClusterReason),
     "path": {"direct", "retried"},
@@ -194,7 +194,7 @@ def test_every_alert_is_shown_to_fire_and_to_be_silent() -> None:
 
 
 def rendered(*options: str) -> list[dict[str, Any]]:
-    command = [helm(), "template", "butler", CHART, "--namespace", "butler-system", *options]
+    command = [str(helm()), "template", "butler", str(CHART), "--namespace", "butler-system", *options]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr
     return [document for document in yaml.safe_load_all(result.stdout) if document]

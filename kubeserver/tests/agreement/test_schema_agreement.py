@@ -265,7 +265,7 @@ def cost_of(schema: Json, text: str) -> int:
 def just_over(schema: Json, text: str) -> Json:
     """The rule on items of a list that may be so long that its cost is a little over the limit."""
     often = RULE_LIMIT // max(cost_of(schema, text), 1) + 1
-    items = {"type": "object", "required": ["key"], "properties": {"key": {"type": "string"}}}
+    items: Json = {"type": "object", "required": ["key"], "properties": {"key": {"type": "string"}}}
     items["properties"]["value"] = schema_cases.ruled(schema, text)
     return schema_cases.list_of(items, maxItems=often, **CORRELATED)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -138,7 +138,7 @@ async def test_objects_that_own_each_other_can_be_deleted_in_the_foreground(api:
 
 async def test_an_object_that_orphans_its_dependents_does_so_when_it_is_collected(api: Api, namespace: str) -> None:
     top: Object = (await api.post(maps(namespace), configmap("top"))).made
-    owned = {"ownerReferences": [reference(top)], "finalizers": ["orphan"]}
+    owned: dict[str, Any] = {"ownerReferences": [reference(top)], "finalizers": ["orphan"]}
     middle: Object = (await api.post(maps(namespace), configmap("middle", **owned))).made
     await api.post(maps(namespace), configmap("bottom", ownerReferences=[reference(middle)]))
     await api.delete(f"{maps(namespace)}/top")

@@ -96,8 +96,8 @@ async def test_idle_and_half_open_connections_cost_nothing(
         await asyncio.sleep(0.5)
         grown = server.rss_megabytes() - before
     print(f"500 idle connections: {grown:.1f} MB, others waited at most {others.worst * 1000:.0f} ms")
-    for raw in (*idle, *half):
-        raw.close()
+    for connection in (*idle, *half):
+        connection.close()
     assert grown < 100
     assert others.worst < NOT_FROZEN
 

@@ -243,7 +243,7 @@ class Run:
     def json(self) -> str:
         assert self.live is not None
         part = self.rng.choice([part for part in self.live if part not in ("apiVersion", "kind", "status")])
-        operations = [{"op": "test", "path": "/metadata/name", "value": self.name}]
+        operations: list[Json] = [{"op": "test", "path": "/metadata/name", "value": self.name}]
         if part == "metadata":
             operations.append({"op": "add", "path": "/metadata/labels", "value": {"k1": self.rng.choice("xyz")}})
         else:

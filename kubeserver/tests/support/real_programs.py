@@ -1,11 +1,12 @@
 """Building the real programs that tests want, before the first test, and skipping where they cannot be had.
 
-A conftest imports the hooks of this module. The real Kubernetes has to be built once; that takes minutes, so it happens
+A conftest registers this module. Tests on a real Kubernetes are marked `kubernetes`, those beside the real MetalLB
+`real_metallb`, so that both can be chosen. The real Kubernetes has to be built once; that takes minutes, so it happens
 after collection, outside any test's time limit and with its progress in sight. Where it cannot be built the tests on it
 are skipped, and the summary says so in one line that cannot be missed: on such a machine a green run proves half.
 
-The real MetalLB is built in the same way, for tests that are marked `real_metallb` and for those whose fixture
-`served` is the real one.
+The real MetalLB is built in the same way. Workers of pytest-xdist build nothing that is there, and wait for each other
+where it is not: `make test` builds everything before.
 """
 
 from __future__ import annotations
@@ -26,8 +27,18 @@ HOW_TO_PROVIDE_ONE = (
     "Install Go, or set KUBEBUILDER_ASSETS to a folder with etcd, kube-apiserver and kube-controller-manager, "
     "or BUTLER_TEST_KUBECONFIG to the kubeconfig of a server that tests may write to."
 )
+NO_KUBERNETES, NO_METALLB = "NO REAL KUBERNETES", "NO REAL METALLB"
 WHY_NO_KUBERNETES = pytest.StashKey[str]()
 WHY_NO_METALLB = pytest.StashKey[str]()
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if wants_kubernetes(item):
+            item.add_marker(pytest.mark.kubernetes)
+        if _parameter(item, "served") == "real":
+            item.add_marker(pytest.mark.real_metallb)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -37,11 +48,10 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     terminal = session.config.pluginmanager.get_plugin("terminalreporter")
     capture = session.config.pluginmanager.get_plugin("capturemanager")
 
-    assert terminal is not None
-    assert capture is not None
-
     def showing(what: str) -> Callable[[str], None]:
         def show(text: str) -> None:
+            if terminal is None or capture is None:  # a worker
+                return
             with capture.global_and_fixture_disabled():
                 terminal.write_line(f"[{what}] {text}", flush=True)
 
@@ -51,13 +61,13 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         try:
             run_kubernetes.find_binaries(showing("kubernetes"))
         except UnavailableError as error:
-            session.config.stash[WHY_NO_KUBERNETES] = f"NO REAL KUBERNETES: {error}. {HOW_TO_PROVIDE_ONE}"
+            session.config.stash[WHY_NO_KUBERNETES] = f"{NO_KUBERNETES}: {error}. {HOW_TO_PROVIDE_ONE}"
     if any(_wants_metallb(item) for item in session.items):
         try:
             build_kubernetes.build(build_kubernetes.METALLB, showing("metallb"))
             metallb_definitions.fetch(showing("metallb"))
         except UnavailableError as error:
-            session.config.stash[WHY_NO_METALLB] = f"NO REAL METALLB: {error}. Install Go."
+            session.config.stash[WHY_NO_METALLB] = f"{NO_METALLB}: {error}. Install Go."
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -74,7 +84,7 @@ def wants_kubernetes(item: pytest.Item) -> bool:
 
 
 def _wants_metallb(item: pytest.Item) -> bool:
-    return item.get_closest_marker("real_metallb") is not None or _parameter(item, "served") == "real"
+    return item.get_closest_marker("real_metallb") is not None
 
 
 def _parameter(item: pytest.Item, fixture: str) -> object:
@@ -83,8 +93,10 @@ def _parameter(item: pytest.Item, fixture: str) -> object:
     return item.callspec.params.get(fixture)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    for why in (WHY_NO_KUBERNETES, WHY_NO_METALLB):
-        why_not = config.stash.get(why, None)
-        if why_not is not None:
-            terminalreporter.write_line(why_not, red=True, bold=True)
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    skipped = [report.longreprtext for report in terminalreporter.stats.get("skipped", ())]
+    for why in (NO_KUBERNETES, NO_METALLB):
+        # Workers know why, and tell it as the reason of what they skip.
+        told = next((text for text in skipped if why in text), None)
+        if told is not None:
+            terminalreporter.write_line(told[told.index(why) :].strip("')"), red=True, bold=True)

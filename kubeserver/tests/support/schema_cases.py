@@ -24,7 +24,7 @@ def ruled(schema: Json, *rules: Json | str) -> Json:
     return {**schema, "x-kubernetes-validations": found}
 
 
-def fields(required: list[str] | None = None, **properties: Json) -> Json:
+def fields(required: list[str] | None = None, /, **properties: Json) -> Json:
     schema: Json = {"type": "object", "properties": properties}
     return {**schema, "required": required} if required else schema
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import aiohttp
 from api_servers import BIN, ControlPlane
@@ -33,7 +33,7 @@ class ServerProcess:
         self.port = 0
         self.starting_seconds = 0.0
 
-    def __enter__(self) -> ServerProcess:
+    def __enter__(self) -> Self:
         self.start()
         return self
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kubeserver.views.jsonpath import JsonPathError, compile_path, printed, selectable_text
 
-OBJECT = {
+OBJECT: dict[str, Any] = {
     "metadata": {"name": "n", "labels": {"app.kubernetes.io/name": "web", "z": "1"}},
     "spec": {"a": 1, "f": 2.5, "b": True, "none": None, "list": [10, 20, 30], "empty": []},
     "status": {

@@ -28,8 +28,8 @@ Json = dict[str, Any]
 
 EVERYTHING = parse(SCHEMA)
 VERSION = CUSTOM.api_version
-MAIN = ("status",)
-STATUS = ("metadata", "spec")
+MAIN: tuple[str, ...] = ("status",)
+STATUS: tuple[str, ...] = ("metadata", "spec")
 
 
 def at(manager: str, second: int = 0, subresource: str = "", version: str = VERSION) -> Writer:

@@ -163,7 +163,7 @@ async def test_a_listener_that_fails_stops_no_other(tmp_path: Path, caplog: pyte
 async def test_an_unforeseen_error_is_still_answered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = await Store.open(tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr(Journal, "append", lambda *_: {}["unforeseen"])
+        patch.setattr(Journal, "append", lambda *_: dict[str, str]()["unforeseen"])
         with pytest.raises(StorageFailed, match="unforeseen"):
             await store.create(pod("a"), value())
     await store.create(pod("a"), value())

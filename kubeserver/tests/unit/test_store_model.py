@@ -13,7 +13,7 @@ import shutil
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -203,7 +203,7 @@ class StoreAgainstModel(RuleBasedStateMachine):
     # Watching.
 
     @rule(target=followers, table=TABLES, namespace=SPACES, at=MOMENTS)
-    def follow(self, table: Table, namespace: str | None, at: int) -> Follower | object:
+    def follow(self, table: Table, namespace: str | None, at: int) -> Any:
         since = self._moment(at)
         if since < self.store.compacted or since in self.store.skipped:
             with pytest.raises(Compacted):

@@ -179,7 +179,8 @@ async def test_an_exec_plugin_lets_us_in(control_plane: ControlPlane, tmp_path: 
     document["users"][0]["user"] = {"exec": plugin}
     (tmp_path / "kubeconfig").write_text(yaml.safe_dump(document))
     async with Client(config.load(tmp_path / "kubeconfig")) as client:
-        assert key_of(await client.get(NAMESPACES, namespace)) == Key("", namespace)
+        found = await client.get(NAMESPACES, namespace)
+        assert key_of(found) == Key("", namespace)
 
 
 async def test_own_writes_are_read_back_at_once_and_the_watch_catches_up(client: Client, namespace: str) -> None:

@@ -47,7 +47,8 @@ async def test_repeated_events_are_one_with_a_count_and_can_be_selected(
 async def test_an_event_about_a_cluster_wide_object_is_accepted(client: Client, namespace: str) -> None:
     recorder = EventRecorder(client, "butler-test")
     async with following(recorder.run()):
-        recorder.record(await client.get(NAMESPACES, namespace), NAMESPACES, "Noticed", "a namespace")
+        found = await client.get(NAMESPACES, namespace)
+        recorder.record(found, NAMESPACES, "Noticed", "a namespace")
         await recorder.flush(10)
     events = await client.list(EVENTS, "default", field_selector=f"involvedObject.name={namespace}")
     assert [event["reason"] for event in events.items] == ["Noticed"]
@@ -60,7 +61,8 @@ async def test_a_terminating_namespace_costs_events_and_nothing_else(client: Cli
     async with following(recorder.run()):
         recorder.record(thing, CONFIGMAPS, "Late", "too late")
         await recorder.flush(10)
-        recorder.record(await client.get(NAMESPACES, namespace), NAMESPACES, "Noticed", "still recording")
+        found = await client.get(NAMESPACES, namespace)
+        recorder.record(found, NAMESPACES, "Noticed", "still recording")
         await recorder.flush(10)
     noticed = await client.list(EVENTS, "default", field_selector=f"involvedObject.name={namespace}")
     assert len(noticed.items) == 1

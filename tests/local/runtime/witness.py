@@ -21,7 +21,7 @@ from butler.kube.resource import CONFIGMAPS
 from butler.kube.retry import Backoff
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from butler.api.objects import Change
     from butler.kube.client import Client
@@ -108,7 +108,7 @@ def cache_state(cache: Cache[Json]) -> dict[Key, str]:
     return {Key(obj["metadata"]["namespace"], obj["metadata"]["name"]): version_of(obj) for obj in cache.values()}
 
 
-async def until(condition: Any, what: str, timeout: float = HEALING) -> None:
+async def until(condition: Any, what: str | Callable[[], object], timeout: float = HEALING) -> None:
     try:
         async with asyncio.timeout(timeout):
             while not condition():  # noqa: ASYNC110  # the condition is the state of another task

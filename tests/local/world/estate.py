@@ -127,7 +127,7 @@ class Tenant:
         hosted = {"version": version, "replicas": 1, **(control_plane or {})}
         self.post("stewardcontrolplanes", "StewardControlPlane", self.name, hosted)
         self.template("workers-a")
-        config = {"template": {"spec": {"joinConfiguration": {}}}}
+        config: dict[str, Any] = {"template": {"spec": {"joinConfiguration": {}}}}
         self.post("kubeadmconfigtemplates", "KubeadmConfigTemplate", "workers-a", config)
         cluster = {
             "controlPlaneRef": self.reference("controlplane.cluster.x-k8s.io/v1alpha1", "StewardControlPlane"),
@@ -207,7 +207,7 @@ class Tenant:
     def workers(self) -> Json:
         return self.status("machinedeployments", "workers")
 
-    def machines(self, phase: str | None = None) -> list[Json]:
+    def machines(self, phase: str | None = None) -> Sequence[Json]:
         return [obj for obj in self.list("machines") if phase in (None, (obj.get("status") or {}).get("phase"))]
 
     def until(self, look: Callable[[], Any], what: str) -> Any:
@@ -252,7 +252,7 @@ class Tenant:
 
     def kubectl(self, directory: Path, *arguments: str) -> str:
         """The real kubectl, on the tenant."""
-        command = [BIN / "kubectl", "--kubeconfig", self.kubeconfig(directory), *arguments]
+        command = [str(BIN / "kubectl"), "--kubeconfig", str(self.kubeconfig(directory)), *arguments]
         result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert result.returncode == 0, result.stderr
         return result.stdout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tenants.estate import HOME, VERSION, phase_of
 from tenants.flows.alongside import alongside
@@ -63,7 +63,7 @@ def test_the_first_workers_get_one_block(estate: Estate) -> None:
 # How many load-balancer addresses.
 
 
-def _balancers(estate: Estate, network: Json, **spec: Json) -> tuple[Site, Tenant]:
+def _balancers(estate: Estate, network: Json, **spec: Any) -> tuple[Site, Tenant]:
     site = estate.site(network=network)
     web = site.cluster(**spec)
     web.ready()

@@ -12,6 +12,8 @@ from tenants.estate import CLOUDS, HOME, ON_PREMISES, VERSION, Estate, phase_of
 from tenants.flows.alongside import alongside
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tenants.estate import Tenant
     from tenants.witness import Json, Sighting
 
@@ -216,11 +218,11 @@ def test_load_balancers_go_before_anything_else(estate: Estate) -> None:
     web.gone()
 
 
-def _of_type(seen: list[Sighting], plural: str, kind: str) -> list[Sighting]:
+def _of_type(seen: Sequence[Sighting], plural: str, kind: str) -> list[Sighting]:
     return [sighting for sighting in seen if sighting.plural == plural and sighting.type == kind]
 
 
-def _deleted(seen: list[Sighting], plural: str, namespace: str) -> list[int]:
+def _deleted(seen: Sequence[Sighting], plural: str, namespace: str) -> list[int]:
     return [sighting.version for sighting in _of_type(seen, plural, "DELETED") if sighting.namespace == namespace]
 
 

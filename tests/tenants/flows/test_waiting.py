@@ -8,6 +8,7 @@ from tenants.estate import HOME
 from tenants.flows.alongside import alongside
 
 if TYPE_CHECKING:
+    from butler.api.objects import Json
     from tenants.estate import Estate, Site, Tenant
 
 FIT = 2
@@ -46,7 +47,7 @@ def _one_waits(estate: Estate) -> tuple[Site, list[Tenant], Tenant]:
 def test_it_goes_on_when_a_second_pool_is_added(estate: Estate) -> None:
     """Machines have addresses by DHCP here, so any pool will do."""
     site = estate.bare_site("harvester")
-    network = {"gateway": None, "dnsServers": None, "poolRefs": [{"name": site.pool, "types": ["loadbalancer"]}]}
+    network: Json = {"gateway": None, "dnsServers": None, "poolRefs": [{"name": site.pool, "types": ["loadbalancer"]}]}
     estate.apply(site.login(), site.describe_pool(size=2), site.describe_provider(network))
     first = site.cluster("first")
     first.ready()

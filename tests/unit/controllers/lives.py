@@ -1,7 +1,7 @@
 """Allocations, pools and tenants as plain values, at any point of their lives."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from butler.api import codec
 from butler.api.conditions import with_condition
@@ -9,6 +9,9 @@ from butler.api.ipallocation import IPAllocation, IPAllocationPhase, IPAllocatio
 from butler.api.labels import Annotation, ConditionType, Finalizer, Label
 from butler.api.networkpool import NetworkPool
 from butler.api.tenantcluster import TenantCluster
+
+if TYPE_CHECKING:
+    from butler.api.meta import Condition
 
 NOW = datetime(2027, 1, 15, 8, 0, tzinfo=UTC)
 DAY = timedelta(hours=24)
@@ -56,7 +59,7 @@ def allocation(
         granted = {"start_address": "10.40.1.10", "end_address": "10.40.1.11", "allocated_count": 2}
         if addresses:
             granted["addresses"] = ("10.40.1.10", "10.40.1.11")
-    conditions = ()
+    conditions: tuple[Condition, ...] = ()
     if found is not None:
         conditions = with_condition(
             (), type=ConditionType.TENANT_FOUND, status=found, reason="Test", message="", now=NOW

@@ -316,7 +316,7 @@ async def test_an_endless_answer_is_cut_off(server: Appliance) -> None:
         answer = web.StreamResponse()
         await answer.prepare(request)
         try:
-            for _ in range(10_000):
+            for _chunk in range(10_000):
                 await answer.write(b"x" * 65536)
         except ConnectionError:
             pass

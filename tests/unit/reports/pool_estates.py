@@ -65,7 +65,9 @@ def every_sign() -> PoolSegments:
         allocation("old", base + 200, 8, "search/index"),
         allocation("far", base + 4096, 8, "search/index"),
     ]
-    spec = {"reserved": [{"cidr": "10.40.0.0/28", "description": "switches"}, {"cidr": "10.40.0.120/29"}]}
+    spec: dict[str, Any] = {
+        "reserved": [{"cidr": "10.40.0.0/28", "description": "switches"}, {"cidr": "10.40.0.120/29"}]
+    }
     promised = intents(("coming", "10.40.0.60", "10.40.0.63"))
     ends = windows(("10.40.0.32", "10.40.0.95"), ("10.40.0.96", "10.40.0.191"))
     return segments_of(pool("rack", status=promised, **spec, **ends), held)

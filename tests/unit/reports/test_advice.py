@@ -71,7 +71,7 @@ def told(advice: PoolAdvice) -> list[tuple[list[str], int, str]]:
     ]
 
 
-IDLE = {"labels": GROWTH, "idleSince": (NOW - timedelta(hours=2)).isoformat()}
+IDLE: dict[str, Any] = {"labels": GROWTH, "idleSince": (NOW - timedelta(hours=2)).isoformat()}
 
 
 def test_an_idle_block_comes_before_one_in_use_and_both_are_told_for_what_they_are() -> None:

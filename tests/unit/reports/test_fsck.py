@@ -373,7 +373,7 @@ def test_nothing_of_a_cluster_is_repaired_while_a_repair_would_take_an_address_f
     ],
 )  # fmt: skip
 def test_an_advertisement_that_makes_no_sense_is_told_as_one_that_is_wrong(spec: Any, names: str) -> None:
-    found = the(town().spoiled(lambda it: it.announcement.update(web={**it.announcement["web"], "spec": spec})))
+    found = the(town().spoiled(lambda it: it.announcement.update(web={**(it.announcement["web"] or {}), "spec": spec})))
     assert found.code is Code.METALLB_DRIFT
     assert found.what == f"it announces {names}, and should announce default-pool"
 

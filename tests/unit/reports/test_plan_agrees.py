@@ -58,8 +58,8 @@ def test_what_is_planned_is_what_would_be_granted(hundred: int) -> None:
 def _agrees_with_the_oracle(made: Made, outcome: PlanOutcome, wanted: Tenants, singles: list[Single]) -> None:
     town = Town(made.bitmaps, set(made.bitmaps))
     granted = {}
-    for pool, waiting in made.waiting.items():
-        granted |= town.pools[pool].decide(waiting, 99).granted
+    for name, waiting in made.waiting.items():
+        granted |= town.pools[name].decide(waiting, 99).granted
     told = {f"uid-{block.name}": tuple(block.range) for block in outcome.waiting if block.range}
     assert told == granted, f"waiting: planned {told}, should be {granted}"
     purses = [_purse(made, kind, wanted) for kind in KINDS]

@@ -26,7 +26,7 @@ def test_a_pool_that_never_came_is_forgotten_after_a_moment() -> None:
     admitted = AdmittedPools(lambda: now[0])
     admitted.add(RACK, networks_of(pool()))
     now[0] = MEMORY_SECONDS
-    admitted.forget_shown({}.get)
+    admitted.forget_shown(lambda _: None)
     assert (len(admitted), admitted.touching(EVERYTHING)) == (0, [])
 
 

@@ -108,7 +108,7 @@ async def test_what_is_no_question_gets_an_http_error_and_the_server_lives_on(
         {"method": "GET", "data": None},
         {"method": "PUT"},
         {"path": "/admission", "data": b"garbage", "Content_Type": "text/yaml"},
-        {"path": "/admission", "data": io.BytesIO(b" " * (server.BODY_LIMIT + 1))},
+        pytest.param({"path": "/admission", "data": io.BytesIO(b" " * (server.BODY_LIMIT + 1))}, id="too much"),
     ],
     ids=str,
 )

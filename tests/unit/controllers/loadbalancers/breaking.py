@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 WRITES = ("create", "apply", "patch", "delete")
 REQUESTS = ("get", "list", *WRITES)
-FAULTS: dict[str, tuple[str, Callable[[], Exception]]] = {
+FAULTS: dict[str, tuple[str, Callable[[], BaseException]]] = {
     "is not reached": ("before", lambda: Unreachable("connection refused")),
     "does not answer, and did nothing": ("before", lambda: OutcomeUnknown("no answer")),
     "does not answer, and did it": ("after", lambda: OutcomeUnknown("no answer")),

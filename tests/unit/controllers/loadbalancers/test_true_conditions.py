@@ -153,7 +153,7 @@ def to_static(house: Household) -> None:
 
 
 def without_pools(house: Household) -> None:
-    house.management.put("providerconfigs", provider(balancers={"allocationMode": "elastic"}, pools=[]))
+    house.management.put("providerconfigs", provider(balancers={"allocationMode": "elastic"}, pools=()))
 
 
 def deleted(house: Household) -> None:

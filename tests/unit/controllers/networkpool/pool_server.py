@@ -12,7 +12,7 @@ from butler.kube.resource import CONFIGMAPS
 from butler.rules.pool.claims import CLAIMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from butler.api.ipallocation import IPAllocation
     from butler.ipam.addresses import Range
@@ -36,7 +36,7 @@ class PoolServer(ApiServer):
     def config_map(self) -> Json | None:
         return self.objects(CONFIGMAPS).get(Key(self.home, CLAIMS))
 
-    def register(self, entries: dict[str, str]) -> None:
+    def register(self, entries: Mapping[str, str | None]) -> None:
         """Another process wrote the register."""
         self.put(CONFIGMAPS, {"metadata": {"name": CLAIMS, "namespace": self.home}, "data": entries})
 

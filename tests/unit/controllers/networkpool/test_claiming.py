@@ -39,7 +39,7 @@ class Estate:
             Shown(lambda: dict(self.server.pools)),
         )
         register_: Any = ClaimRegister(self.server, NAMESPACE)
-        self.claiming = Claiming(register_, *caches, holdings)
+        self.claiming = Claiming(register_, *caches, holdings)  # type: ignore[call-arg]
 
     async def step(self, name: str = POOL.name) -> tuple[str | None, str | None, bool]:
         """Takes a step and writes it; gives claim, obstacle and whether another one follows."""
@@ -52,7 +52,8 @@ class Estate:
         made = await self.claiming.step(subject, layout)
         status = msgspec.structs.replace(subject.status, claimed_cidr=made.cidr)
         self.server.pools[key] = msgspec.structs.replace(subject, status=status)
-        return made.cidr, made.obstacle and f"{made.obstacle.reason}: {made.obstacle.message}", made.again
+        said = None if made.obstacle is None else f"{made.obstacle.reason}: {made.obstacle.message}"
+        return made.cidr, said, made.again
 
 
 def overlapped(subject: NetworkPool) -> NetworkPool:

@@ -125,14 +125,14 @@ async def test_a_claim_is_entered_with_the_uid_and_generation_it_is_for() -> Non
 async def test_two_who_make_the_register_at_once_agree() -> None:
     mine = pool()
     server = PoolServer(mine)
-    server.meanwhile = lambda: with_entries(server, other="10.0.0.0/16") and None
+    server.meanwhile = lambda: with_entries(server, other="10.0.0.0/16")
     assert await register(server).claim(mine) == (NAMESPACE, "other")
 
 
 async def test_a_claim_that_another_controller_makes_meanwhile_is_noticed() -> None:
     mine = pool()
     server = with_entries(PoolServer(mine))
-    server.meanwhile = lambda: with_entries(server, other="10.0.0.0/16") and None
+    server.meanwhile = lambda: with_entries(server, other="10.0.0.0/16")
     assert await register(server).claim(mine) == (NAMESPACE, "other")
     assert server.entries == {"other": "10.0.0.0/16"}
 

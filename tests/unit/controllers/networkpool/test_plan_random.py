@@ -92,7 +92,7 @@ def test_nothing_is_granted_twice_and_the_figures_are_a_recount(world: tuple[Net
     live = sum(holding_of(item) is not None for item in allocations)
     assert status.allocation_count == live + len(status.intents)
     going = {item.metadata.uid for item in allocations if item.metadata.deletion_timestamp}
-    answered = [refusal.uid for refusal in (*kept, *made.granted, *made.refusals)]
+    answered = [*(item.uid for item in (*kept, *made.granted)), *(refusal.uid for refusal in made.refusals)]
     assert set(answered) >= waits - going, "every request that waits gets an answer"
     assert len(answered) == len(set(answered)), "and one thing only"
     promised = {item.uid for item in (*subject.status.intents, *made.granted)}

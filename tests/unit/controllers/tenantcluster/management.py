@@ -15,7 +15,7 @@ import msgspec
 from butler.api.codec import from_json, to_json
 from butler.api.objects import Change, Key, key_of
 from butler.kube.client import Listed
-from butler.kube.errors import ApiError, Status, error_from_status
+from butler.kube.errors import ApiError, KubeError, Status, error_from_status
 from unit.kube.fake_api import merge
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Management:
     def __init__(self) -> None:
         self.objects: dict[str, dict[Key, Json]] = {"namespaces": {}}
         self.unserved: set[str] = set()
-        self.refuses: dict[tuple[str, str], ApiError] = {}
+        self.refuses: dict[tuple[str, str], KubeError] = {}
         """By verb and plural."""
         self.before: Callable[[str, str], None] = lambda _verb, _plural: None
         """Called ahead of every request: what happens meanwhile."""

@@ -193,7 +193,7 @@ STEPS = (
 def _second(site: Site) -> HalfTenants:
     """Another process, with a view of its own."""
     views = [cast("Any", View(site.management, kind)) for kind in (CLUSTERS, PROVIDERS, POOLS, ALLOCATIONS, ADDONS)]
-    found = Views(*views, HOME, site.teams)
+    found = Views(*views, HOME, site.teams)  # type: ignore[call-arg]
     found.add_indexes()
     releases = Releases(
         cast("Any", site.management),

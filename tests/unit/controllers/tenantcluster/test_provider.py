@@ -64,7 +64,7 @@ def test_where_there_is_no_provider_the_message_says_where_to_create_one() -> No
 
 # Whether it may.
 
-FOR_TEAM_A = {"scope": {"type": "team", "teamRef": {"name": "a"}}}
+FOR_TEAM_A: dict[str, Any] = {"scope": {"type": "team", "teamRef": {"name": "a"}}}
 
 
 def denied(found: ProviderConfig | Blocked) -> Blocked:

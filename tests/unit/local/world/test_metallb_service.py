@@ -162,7 +162,7 @@ def test_one_with_an_address_keeps_it_while_it_asks_for_nonsense(allocator: Allo
 
 
 def test_local_traffic_shares_an_address_only_with_the_same_backends(allocator: Allocator) -> None:
-    shared = {"annotations": {"metallb.io/allow-shared-ip": "k"}, "externalTrafficPolicy": "Local"}
+    shared: dict[str, Any] = {"annotations": {"metallb.io/allow-shared-ip": "k"}, "externalTrafficPolicy": "Local"}
     converge(service("a", ports=(1,), selector={"app": "x"}, **shared), allocator)
     same = converge(service("b", ports=(2,), selector={"app": "x"}, **shared), allocator)
     other = converge(service("c", ports=(3,), selector={"app": "y"}, **shared), allocator)

@@ -232,8 +232,8 @@ HISTORIES = st.lists(st.tuples(st.sampled_from("abcdef"), STATES, st.booleans())
 
 @given(HISTORIES, st.sampled_from(LAYOUTS))
 def test_after_any_history_the_book_says_what_a_recount_says(
-    history: list[tuple[str, str | None, bool]], layout
-) -> None:  # type: ignore[no-untyped-def]
+    history: list[tuple[str, str | None, bool]], layout: Any
+) -> None:
     holdings, recount = holdings_of(), Recount()
     book = holdings.book(POOL, layout)
     known: dict[str, IPAllocation] = {}

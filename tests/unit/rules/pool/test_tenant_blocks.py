@@ -23,7 +23,8 @@ def block(
     tenant: str, kind: str, count: int = 5, *, blocks: str = "nodes,loadbalancer", reason: str = "", **more: Any
 ) -> IPAllocation:
     """A block that an unbuilt tenant asks for together with another; `reason`: it was refused for this."""
-    made = allocation(f"{tenant}-{kind}", count, type=kind, **({"phase": "Failed"} if reason else {}), **more)
+    refused: dict[str, Any] = {"phase": "Failed"} if reason else {}
+    made = allocation(f"{tenant}-{kind}", count, type=kind, **refused, **more)
     meta = msgspec.structs.replace(
         made.metadata,
         labels={Label.TENANT_UID.value: f"uid-of-{tenant}"},

@@ -12,7 +12,7 @@ from butler.rules.tenant.admission import judge, rights
 from unit.controllers.tenantcluster.values import HOME, cluster, provider
 
 FORCE = Annotation.FORCE_DELETE.value
-FOR_A = {"scope": {"type": "team", "teamRef": {"name": "a"}}}
+FOR_A: dict[str, Any] = {"scope": {"type": "team", "teamRef": {"name": "a"}}}
 
 
 def on(name: str, where: str, **more: Any) -> Any:
