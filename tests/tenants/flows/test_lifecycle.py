@@ -14,7 +14,7 @@ from tenants.flows.alongside import alongside
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tenants.estate import Tenant
+    from tenants.estate import Site, Tenant
     from tenants.witness import Json, Sighting
 
 STAGES = ["LoadBalancers", "Addons", "ClusterAPI", "Machines", "Namespace", "Addresses"]
@@ -49,9 +49,20 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
     web = site.tenant("web")
     web.ready()
     web.until(lambda: web.condition("LoadBalancersReady"), "MetalLB has its addresses")
-    found = web.get()
+    _kubectl_shows_the_cluster(estate, web)
+    _it_has_its_addresses(site, web)
+    _its_kubeconfig_opens_it(estate, web)
+    pool = estate.witness.get("networkpools", HOME, site.pool)
+    assert pool is not None
+    assert (pool["status"]["allocatedIPs"], pool["status"]["availableIPs"]) == (4, 4)
+    estate.until(lambda: _capacity(estate, site.provider) == {"availableIPs": 4, "estimatedTenants": 1}, "room for one")
+    estate.kubectl("delete", "tenantcluster", "web", "-n", web.namespace)
+    web.gone()
+    estate.until(lambda: _capacity(estate, site.provider) == {"availableIPs": 8, "estimatedTenants": 2}, "room for two")
 
-    # The cluster as kubectl shows it.
+
+def _kubectl_shows_the_cluster(estate: Estate, web: Tenant) -> None:
+    found = web.get()
     endpoint = found["status"]["controlPlaneEndpoint"]
     assert re.fullmatch(r"https://127\.0\.0\.1:\d+", endpoint)
     head, row = estate.kubectl("get", "tc", "-n", web.namespace).splitlines()
@@ -80,7 +91,9 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
     }
     estate.until(lambda: web.events("ClusterReady"), "an event tells of it")
 
-    # Its addresses.
+
+def _it_has_its_addresses(site: Site, web: Tenant) -> None:
+    status = web.get()["status"]
     nodes, balancers = _allocation(web, "nodes"), _allocation(web, "loadbalancer")
     assert status["ipAllocationRef"]["name"] == nodes["metadata"]["name"]
     assert status["lbAllocationRef"]["name"] == balancers["metadata"]["name"]
@@ -99,7 +112,8 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
         }
     assert sorted(web.addresses("nodes") + web.addresses("loadbalancer")) == site.addresses(16, 19)
 
-    # The tenant, with its own kubeconfig.
+
+def _its_kubeconfig_opens_it(estate: Estate, web: Tenant) -> None:
     inside = json.loads(web.kubectl("get", "nodes", "-o", "json"))["items"]
     told = [
         address["address"]
@@ -108,7 +122,9 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
         if address["type"] == "InternalIP"
     ]
     assert sorted(told) == sorted(web.addresses("nodes"))
-    assert sorted(item["metadata"]["name"] for item in inside) == machines
+    assert sorted(item["metadata"]["name"] for item in inside) == sorted(
+        machine["metadata"]["name"] for machine in web.machines()
+    )
     services = web.kubectl("get", "services", "-A", "--field-selector", "spec.type=LoadBalancer").splitlines()
     assert len(services) == 2
     namespace, name, kind, _, external, *_ = services[1].split()
@@ -117,21 +133,13 @@ def test_everything_that_a_user_looks_at_is_there(estate: Estate) -> None:
     ranges = web.kubectl(
         "get", "ipaddresspool", "-n", "metallb-system", "default-pool", "-o", "jsonpath={.spec.addresses}"
     )
+    balancers = _allocation(web, "loadbalancer")
     start, end = balancers["status"]["startAddress"], balancers["status"]["endAddress"]
     assert json.loads(ranges) == [f"{start}-{end}"]
     for_cluster_api = estate.find(f"/api/v1/namespaces/{web.home}/secrets/web-kubeconfig")
     assert for_cluster_api is not None
     assert for_cluster_api["type"] == "cluster.x-k8s.io/secret"
     assert for_cluster_api["metadata"]["labels"]["cluster.x-k8s.io/cluster-name"] == "web"
-
-    # The pool, and the provider's room.
-    pool = estate.witness.get("networkpools", HOME, site.pool)
-    assert pool is not None
-    assert (pool["status"]["allocatedIPs"], pool["status"]["availableIPs"]) == (4, 4)
-    estate.until(lambda: _capacity(estate, site.provider) == {"availableIPs": 4, "estimatedTenants": 1}, "room for one")
-    estate.kubectl("delete", "tenantcluster", "web", "-n", web.namespace)
-    web.gone()
-    estate.until(lambda: _capacity(estate, site.provider) == {"availableIPs": 8, "estimatedTenants": 2}, "room for two")
 
 
 def _allocation(web: Tenant, kind: str) -> Json:

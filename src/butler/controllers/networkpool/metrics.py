@@ -96,21 +96,7 @@ class IpamMetrics:
         self._inconsistent = counter(
             "butler_ipam_inconsistencies", "Held ranges that overlap or cannot be read, as found in status.", "what"
         )
-        self._sweeps = Counter(
-            "butler_ipam_orphan_sweeps", "Searches for orphans, by outcome.", ["outcome"], registry=registry
-        )
-        self._suspected = Gauge(
-            "butler_ipam_orphans_suspected",
-            "IPAllocations whose TenantCluster was missing in the last search.",
-            registry=registry,
-        )
-        self._last_sweep = Gauge(
-            "butler_ipam_last_sweep_timestamp_seconds",
-            "When orphans were last searched for with a result; 0 when this process never did.",
-            registry=registry,
-        )
-        for outcome in get_args(Sweep):
-            self._sweeps.labels(outcome)
+        self._add_sweeps(registry)
         self._figures: tuple[Gauge | Histogram, ...] = (
             self._total,
             self._allocated,
@@ -132,6 +118,23 @@ class IpamMetrics:
         self._reason_shown: dict[Key, str] = {}  # the pools that are there, and why Ready is what it is
         self._waiting_shown: dict[Key, set[tuple[str, str]]] = {}
         self._gone: dict[Key, None] = {}  # in the order they went
+
+    def _add_sweeps(self, registry: CollectorRegistry) -> None:
+        self._sweeps = Counter(
+            "butler_ipam_orphan_sweeps", "Searches for orphans, by outcome.", ["outcome"], registry=registry
+        )
+        self._suspected = Gauge(
+            "butler_ipam_orphans_suspected",
+            "IPAllocations whose TenantCluster was missing in the last search.",
+            registry=registry,
+        )
+        self._last_sweep = Gauge(
+            "butler_ipam_last_sweep_timestamp_seconds",
+            "When orphans were last searched for with a result; 0 when this process never did.",
+            registry=registry,
+        )
+        for outcome in get_args(Sweep):
+            self._sweeps.labels(outcome)
 
     # Pools.
 
