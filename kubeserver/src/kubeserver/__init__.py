@@ -34,14 +34,15 @@ from kubeserver.version import __version__
 
 if TYPE_CHECKING:
     from kubeserver.control_plane import ControlPlane, NotStarted
-    from kubeserver.in_process_client import InProcessClient, in_process
+    from kubeserver.in_process_client import InProcessClient, administrator_of, in_process
 
-__all__ = ["ControlPlane", "InProcessClient", "NotStarted", "__version__", "in_process"]
+__all__ = ["ControlPlane", "InProcessClient", "NotStarted", "__version__", "administrator_of", "in_process"]
 
 _HOMES = {
     "ControlPlane": "kubeserver.control_plane",
     "NotStarted": "kubeserver.control_plane",
     "InProcessClient": "kubeserver.in_process_client",
+    "administrator_of": "kubeserver.in_process_client",
     "in_process": "kubeserver.in_process_client",
 }
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hmac
 import json
 import socket
 import time
@@ -244,6 +245,15 @@ class ControlPlane:
         record = self._store.get(ObjectKey(*_CLUSTERS, *cluster.split("/")))
         assert record is not None
         return f"{cluster}#{record.revision}"
+
+    def unit_behind(self, cluster: str, kubeconfig: bytes) -> str | None:
+        """What the certificate in a kubeconfig is for; None unless it is the kubeconfig of this logical cluster."""
+        try:
+            written = self._kubeconfig_of(cluster).read_bytes()
+        except OSError:
+            return None
+        known = cluster in self._server.clusters and hmac.compare_digest(written, kubeconfig)
+        return self._server.clusters[cluster].unit if known else None
 
     def _kubeconfig_of(self, cluster: str) -> Path:
         return self.directory / "clusters" / cluster / "kubeconfig" if cluster else self.kubeconfig

@@ -1,4 +1,4 @@
-"""A server without a socket: requests are function calls. For tests that want a real API server and none of its costs.
+"""A server without a socket: requests are function calls. For those in the same process, who want none of its costs.
 
     async with in_process(definitions=[crd], namespaces=["home"]) as client:
         configmap = {"metadata": {"name": "a"}}
@@ -49,16 +49,26 @@ async def in_process(
             await server.stop()
 
 
-class InProcessClient:
-    """Requests of one user; `cluster` is the `<namespace>/<name>` of a logical cluster."""
+def administrator_of(server: ControlPlane, cluster: str, kubeconfig: bytes) -> InProcessClient | None:
+    """The client of a logical cluster's administrator, for one who shows the kubeconfig that the server wrote for it.
 
-    def __init__(self, server: ControlPlane, user: tuple[str, tuple[str, ...]] = ADMINISTRATOR) -> None:
+    It is worth as much as that kubeconfig: nothing in a cluster of the same name that comes later.
+    """
+    unit = server.unit_behind(cluster, kubeconfig)
+    return None if unit is None else InProcessClient(server, unit=unit)
+
+
+class InProcessClient:
+    """Requests of one user; `unit` is what the certificate of a logical cluster's user would say that it is for."""
+
+    def __init__(self, server: ControlPlane, user: tuple[str, tuple[str, ...]] = ADMINISTRATOR, unit: str = "") -> None:
         self.server = server
         self._user = user
+        self._unit = unit
 
     def acting_as(self, name: str, *groups: str) -> InProcessClient:
         """The same server, as another user."""
-        return InProcessClient(self.server, (name, groups))
+        return InProcessClient(self.server, (name, groups), self._unit)
 
     async def request(
         self,
@@ -71,11 +81,35 @@ class InProcessClient:
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, Any]:
         """The status and the body of an answer, decoded where it is JSON."""
-        sent = _encoded(body)
-        exchange = _Exchange(self._scope(method, path, query, sent, content_type, headers), sent)
+        exchange = await self._ask(method, path, _encoded(body), query, content_type, headers)
+        return exchange.status, _decoded(exchange.body, exchange.content_type)
+
+    async def exchange(
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        *,
+        query: Mapping[str, str] | None = None,
+        content_type: str = "application/json",
+    ) -> tuple[int, bytes]:
+        """The same, with bodies as they are."""
+        exchange = await self._ask(method, path, body, query, content_type, None)
+        return exchange.status, exchange.body
+
+    async def _ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes,
+        query: Mapping[str, str] | None,
+        content_type: str,
+        headers: Mapping[str, str] | None,
+    ) -> _Exchange:
+        exchange = _Exchange(self._scope(method, path, query, body, content_type, headers), body)
         await self.server.application(exchange.scope, exchange.receive, exchange.send)
-        answer = b"".join([piece async for piece in exchange.pieces()])
-        return exchange.status, _decoded(answer, exchange.content_type)
+        exchange.body = b"".join([piece async for piece in exchange.pieces()])
+        return exchange
 
     async def watch(self, path: str, *, query: Mapping[str, str] | None = None) -> AsyncGenerator[Json, None]:
         """The events of a watch, until it is closed or the server ends it."""
@@ -107,6 +141,7 @@ class InProcessClient:
         sent |= {name.lower(): value for name, value in (headers or {}).items()}
         name, groups = self._user
         subject = (*(("organizationName", group) for group in groups), ("commonName", name))
+        subject += (("organizationalUnitName", self._unit),) if self._unit else ()
         asked = "&".join(part for part in (parts.query, urlencode(query or {})) if part)
         return {
             "type": "http",
@@ -125,7 +160,7 @@ class _Exchange:
 
     def __init__(self, scope: Json, body: bytes) -> None:
         self.scope = scope
-        self.status, self.content_type = 0, ""
+        self.status, self.content_type, self.body = 0, "", b""
         self._body: bytes | None = body
         self._left = asyncio.Event()
         self._answer: asyncio.Queue[bytes | None] = asyncio.Queue()

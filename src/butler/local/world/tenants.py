@@ -2,9 +2,9 @@
 
 A tenant is known by `Key(tenant namespace, cluster name)`, and the way in is the kubeconfig that Steward leaves in
 the Secret `<name>-admin-kubeconfig` there, so it makes no difference whether the tenant is a logical cluster of this
-process, of another one, or a real cluster. Clients are made when first borrowed and few connections are kept for
-each, because there may be hundreds. A Secret that goes, or leads elsewhere, ends its client, but not under the hands
-of those who have borrowed it: the last of them to give it back closes it.
+process, of another one, or a real cluster (`own_tenants` has a shortcut for the first). Clients are made when first
+borrowed and few connections are kept for each, because there may be hundreds. A Secret that goes, or leads elsewhere,
+ends its client, but not under the hands of those who have borrowed it: the last of them to give it back closes it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from butler.kube.client import Client
 from butler.kube.config import from_text
 from butler.kube.errors import ConfigError, KubeError
 from butler.kube.resource import SECRETS
+from butler.local.world.own_tenants import OwnTenantTransport, own_tenant
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from butler.api.objects import Change
     from butler.api.tenantcluster import TenantCluster
     from butler.kube.operator import Operator
+    from kubeserver import ControlPlane
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +56,9 @@ class _Door:
 class TenantConnections:
     """Clients for tenant clusters by `Key(tenant namespace, cluster name)`."""
 
-    def __init__(self, operator: Operator, *, connections: int = CONNECTIONS) -> None:
+    def __init__(self, operator: Operator, own: ControlPlane | None = None, *, connections: int = CONNECTIONS) -> None:
+        """`own` hosts tenants in this process."""
+        self._own = own
         self._connections = connections
         self._secrets = operator.cache(SECRETS, label_selector="=".join(COMPONENT))
         self._doors: dict[Key, _Door] = {}
@@ -106,6 +110,9 @@ class TenantConnections:
             raise NoWayIn(str(error)) from error
         self._shut(key)
         client = Client(connection, field_manager="butler-world", pool=self._connections, user_agent="butler-world")
+        own = own_tenant(connection, kubeconfig, self._own) if self._own is not None else None
+        if own is not None:
+            client.transport = OwnTenantTransport(connection, own, pool=self._connections, user_agent="butler-world")
         door = self._doors[key] = _Door(client, kubeconfig)
         return door
 

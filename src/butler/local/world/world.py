@@ -34,7 +34,7 @@ NAME = "butler-world"
 def add_world(operator: Operator, tenants: ControlPlane, settings: WorldSettings | None = None) -> None:
     """Let an operator stand in for all other controllers, once `definitions.install` has written the definitions."""
     settings = settings or WorldSettings()
-    view, ways_in = WorldView(operator), TenantConnections(operator)
+    view, ways_in = WorldView(operator), TenantConnections(operator, tenants)
     add_clusters(operator, view, settings)
     add_steward(operator, view, tenants, settings)
     add_machine_deployments(operator, view, settings)
