@@ -9,7 +9,7 @@ WORKERS ?= 5
 SIDE_BY_SIDE := -q -p no:cacheprovider --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder --again-alone
 
 .DEFAULT_GOAL := help
-.PHONY: help run console test test-butler test-kubeserver test-console test-crash test-faults test-chaos test-tenants test-model test-conformance test-metallb test-elastic test-server test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-hostile bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test lint types format generate lock clean
+.PHONY: help run console test test-butler test-kubeserver test-console test-crash test-faults test-chaos test-tenants test-model test-conformance test-metallb test-elastic test-server test-tenants-scale test-alerts fuzz kubernetes bench-apiserver bench-hostile bench-ipam bench-tenants bench-elastic bench-cli bench-server bench-console setup setup-test coverage lint types format generate lock clean
 
 help: ## Show this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,6 +54,7 @@ test-tenants: setup-test ## Bring whole tenant clusters up, change them and take
 
 test-conformance: setup-test ## Check every fact about the Kubernetes API on the embedded server and on a real Kubernetes
 	$(BIN)/pytest -q -m 'slow or not slow' kubeserver/tests/conformance
+	$(BIN)/pytest -q -m 'slow or not slow' tests/local/test_kubectl.py tests/local/test_kubectl_reading.py tests/local/test_kubectl_refusals.py tests/local/test_helm.py
 
 test-model: setup-test ## Search larger worlds of the address protocol for an order of events that breaks it
 	$(BIN)/pytest -q -s --timeout 3600 -m slow tests/model
@@ -96,6 +97,10 @@ lint: setup-test ## Check style and the layers between packages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+
+coverage: setup-test ## Measure which lines of Butler unit tests and models run, and which test runs each (build/coverage/index.html)
+	mkdir -p build/coverage
+	$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not slow and not kubernetes' tests/unit tests/model --cov --cov-context=test --cov-report=term --cov-report=html
 
 types: setup-test ## Check types (mypy, strict; of tests, benchmarks and tools a little less)
 	$(BIN)/mypy

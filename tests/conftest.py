@@ -37,10 +37,15 @@ SELDOM_ON_KUBERNETES = (
     "tests/tenants/flows/test_refusals.py",
     "tests/tenants/flows/test_waiting.py",
     "tests/local/world/",
+    "tests/local/test_helm.py",
+    "tests/local/test_kubectl.py",
+    "tests/local/test_kubectl_reading.py",
+    "tests/local/test_kubectl_refusals.py",
 )
-"""What runs every day on the embedded server alone, and on a real Kubernetes as slow tests (`make test-tenants`,
-`make test-elastic`): stories that take minutes there. Growth, whole lives, the real MetalLB and every fault of address
-management run on both every day."""
+"""What runs every day on the embedded server alone, and on a real Kubernetes as slow tests: stories that take minutes
+there (`make test-tenants`, `make test-elastic`), and what kubectl and helm print there, whatever the embedded server
+does (`make test-conformance`). Growth, whole lives, the real MetalLB and every fault of address management run on both
+every day."""
 
 TOGETHER = ("tests/console",)
 """One browser, and one Butler with eight tenants."""

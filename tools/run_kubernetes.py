@@ -75,7 +75,8 @@ def find_binaries(progress: build_kubernetes.Progress = print) -> Path:
 class Kubernetes:
     """One control plane with its data under `data_dir`, between `start` and `stop`.
 
-    `fsync=False` lets etcd acknowledge writes before they are on disk: right for tests, wrong for benchmarks.
+    `fsync=False` lets etcd acknowledge writes before they are on disk, and all programs collect garbage more seldom:
+    right for tests, wrong for benchmarks.
     """
 
     def __init__(
@@ -184,6 +185,7 @@ class Kubernetes:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
+                env=None if self._fsync else {"GOGC": "400", **os.environ},  # tests: a fifth less work, for 100 MB
                 start_new_session=True,
                 preexec_fn=end_with_parent if sys.platform == "linux" else None,  # noqa: PLW1509 (one call)
             )
