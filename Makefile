@@ -103,10 +103,6 @@ coverage: setup-test ## Measure which lines of Butler unit tests and models run,
 	mkdir -p build/coverage
 	$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not slow and not kubernetes' tests/unit tests/model --cov --cov-context=test --cov-report=term --cov-report=html
 
-coverage: setup-test ## Measure which lines of Butler unit tests and models run, and which test runs each (build/coverage/index.html)
-	mkdir -p build/coverage
-	$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not slow and not kubernetes' tests/unit tests/model --cov --cov-context=test --cov-report=term --cov-report=html
-
 types: setup-test ## Check types (mypy, strict; of tests, benchmarks and tools a little less)
 	$(BIN)/mypy
 	$(BIN)/mypy --config-file tests/mypy.ini
