@@ -99,7 +99,7 @@ lint: setup-test ## Check style and the layers between packages
 	$(BIN)/lint-imports
 	$(BIN)/lint-imports --config kubeserver/pyproject.toml
 
-coverage: setup-test ## Measure which lines of Butler unit tests and models run, and which test runs each (build/coverage/index.html)
+coverage: setup-test ## Measure which lines of Butler unit tests and models run, and which test runs each (build/coverage/index.html); fails below a floor
 	mkdir -p build/coverage
 	$(BIN)/pytest $(SIDE_BY_SIDE) -m 'not slow and not kubernetes' tests/unit tests/model --cov --cov-context=test --cov-report=term --cov-report=html
 

@@ -36,9 +36,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    hypothesis.settings.register_profile(
-        "busy", deadline=None
-    )  # tests have time limits; examples on a busy machine none
+    # Tests have time limits. An example has none: on a busy machine any takes longer than 200 ms now and then.
+    hypothesis.settings.register_profile("busy", deadline=None)
     hypothesis.settings.load_profile("busy")
     config.stash[workers.FIRST] = FIRST
     config.stash[workers.ON_ONE_KUBERNETES] = ON_ONE_KUBERNETES
