@@ -53,7 +53,8 @@ def test_what_is_wrong_is_told_with_the_next_step_at_any_width(adm: Cli, plane: 
     eventually(lambda: "full: 100% of 6 addresses" in adm("doctor"), "the pool is full")
     narrow = adm.in_terminal("doctor", columns=60)
     assert narrow.code == 0, str(narrow)
-    assert all(len(line) <= 60 for line in click.unstyle(narrow.out).splitlines()), str(narrow)
+    lines = click.unstyle(narrow.out).splitlines()
+    assert all(len(line) <= 60 or len(line.split()) == 1 for line in lines), str(narrow)  # a path is not broken
     assert "`butleradm pool grow full`" in " ".join(click.unstyle(narrow.out).split())
 
 

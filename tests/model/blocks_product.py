@@ -237,7 +237,7 @@ class Product:
                 uid=uid,
                 resource_version="1",
                 generation=1,
-                creation_timestamp=NOW - LONG if self._world.others_are_overdue else NOW,
+                creation_timestamp=NOW - LONG if granted or self._world.others_are_overdue else NOW,
                 finalizers=(Finalizer.IP_ALLOCATION,),
                 labels={Label.TENANT_UID.value: f"tenant-{tenant}"},
                 annotations=together if self._asked_together else {},

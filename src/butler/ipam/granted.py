@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from butler.ipam.addresses import Family, Range
 
 RELEASED = "released"
-CLOCKS_DIFFER: Final = timedelta(minutes=1)
-"""By how much the clock of who grants may be behind that of the API server."""
+CLOCKS_DIFFER: Final = timedelta(hours=1)
+"""By how much the clock of a controller may be behind that of the API server: what it grants to new objects must not
+look as if it came from a backup, which clusters do not use before an administrator says so."""
 WAITING = (IPAllocationPhase.PENDING, IPAllocationPhase.FAILED)
 
 

@@ -133,7 +133,7 @@ class Tenant:
         return [
             (obj["type"], obj["reason"], obj["message"])
             for obj in listed.items
-            if obj["involvedObject"]["name"] == service
+            if (obj["involvedObject"]["kind"], obj["involvedObject"]["name"]) == ("Service", service)
         ]
 
     async def counts(self) -> dict[str, Counts]:
