@@ -78,6 +78,9 @@ def deserves(exit_status: int, reports: Iterable[pytest.TestReport]) -> bool:
 
 
 def without_group(node: str) -> str:
-    """A test's id without the group that xdist adds to it."""
+    """A test's id without the group that xdist adds to it, behind the parameters where it has some."""
+    test, at, _ = node.rpartition("]@")
+    if at:
+        return f"{test}]"
     test, at, group = node.rpartition("@")
     return test if at and "]" not in group else node

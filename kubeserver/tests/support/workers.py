@@ -50,6 +50,7 @@ class InOrder:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "xdist_group(name): what a test shares with others, known without xdist, too")
     config.pluginmanager.register(InOrder())
 
 

@@ -10,14 +10,17 @@ import pytest
 import second_chance
 
 SUPPORT = Path(second_chance.__file__).parent
+TOOLS = SUPPORT.parents[2] / "tools"
 CONFTEST = """
 import second_chance
+import workers
 
 def pytest_addoption(parser):
     second_chance.add_option(parser)
 
 def pytest_configure(config):
     config.pluginmanager.register(second_chance)
+    config.pluginmanager.register(workers)
 """
 IMPATIENT = """
 from pathlib import Path
@@ -37,7 +40,8 @@ def test_patient():
 
 
 def run(folder: Path, tests: str, *options: str) -> tuple[int, str]:
-    (folder / "pytest.ini").write_text(f"[pytest]\npythonpath = {SUPPORT}\n")
+    settings = f"pythonpath = {SUPPORT} {TOOLS}\naddopts = --strict-markers --strict-config\n"
+    (folder / "pytest.ini").write_text(f"[pytest]\n{settings}")
     (folder / "conftest.py").write_text(CONFTEST)
     (folder / "test_it.py").write_text(tests)
     needless = [word for plugin in ("asyncio", "cacheprovider", "schemathesis") for word in ("-p", f"no:{plugin}")]

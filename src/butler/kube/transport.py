@@ -314,6 +314,8 @@ def explain(error: Exception, request: ApiRequest, connection: Connection) -> Un
     what = str(error) or type(error).__name__
     if isinstance(error, aiohttp.ClientConnectorError):
         what = error.os_error.strerror or str(error.os_error)  # not with the address of an object in memory
+    if isinstance(error, aiohttp.ClientPayloadError):
+        what = "the connection broke off in the middle of it"  # the library quotes its own classes here
     if isinstance(error, never_sent):
         return Unreachable(f"{connection.server} ({connection.source}) cannot be reached: {what}")
     return OutcomeUnknown(f"{request}: sent to {connection.server}, but the answer did not come: {what}")

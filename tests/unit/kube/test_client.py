@@ -4,6 +4,7 @@ import asyncio
 from contextlib import aclosing
 from typing import Any
 
+import aiohttp
 import msgspec
 import pytest
 from aiohttp import web
@@ -15,7 +16,7 @@ from butler.kube.config import Connection
 from butler.kube.metrics import Metrics
 from butler.kube.resource import CONFIGMAPS, NAMESPACES, Resource
 from butler.kube.retry import Backoff
-from butler.kube.transport import Timeouts
+from butler.kube.transport import ApiRequest, Timeouts, explain
 from unit.kube.fake_api import FakeApi, refusal, status
 
 MAPS = "/api/v1/namespaces/default/configmaps"
@@ -224,6 +225,12 @@ async def test_a_request_takes_no_longer_than_asked(api: FakeApi, client: Client
     with pytest.raises(errors.OutcomeUnknown):
         await client.get(CONFIGMAPS, "a", "default", timeout=0.3)
     assert asyncio.get_running_loop().time() - started < 10
+
+
+async def test_an_answer_that_breaks_off_is_told_in_our_own_words(client: Client) -> None:
+    broken = aiohttp.ClientPayloadError("Response payload is not completed: <TransferEncodingError: 400>")
+    told = str(explain(broken, ApiRequest("list", "GET", "/api/v1/pods", "pods"), client.connection))
+    assert told.endswith("the connection broke off in the middle of it"), told
 
 
 async def test_options_of_a_write_reach_the_server(api: FakeApi, client: Client) -> None:
